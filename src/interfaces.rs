@@ -150,11 +150,11 @@ fn six_interfaces_are_common_and_libaio_joins_them_if_io_uring_is_denied() {
 
 #[test]
 fn interface_names_are_unique_and_engines_exist() {
-    use model::spec::parsers;
+    use model::spec::values;
     for (at, one) in INTERFACES.iter().enumerate() {
         assert!(INTERFACES[..at].iter().all(|i| !i.name.eq_ignore_ascii_case(one.name)), "{}", one.name);
         assert!(!one.name.contains(','), "a comma separates names in --interface: {}", one.name);
-        let spec = parsers::engine(one.engine).unwrap_or_else(|e| panic!("{}: {e}", one.engine));
+        let spec = values::engine(one.engine).unwrap_or_else(|e| panic!("{}: {e}", one.engine));
         let Some(entry) = ::engine::engines::find(&spec.name) else {
             assert_eq!(one.name, "fstream");
             continue;

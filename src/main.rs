@@ -9,8 +9,7 @@ use fathom_io::fleet::{self, Fleet};
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
 use fathom_io::{doctor, history, plan, run, session, show, signals, stderr, verify, watch};
-use model::machine::Machine;
-use model::plan::Plan;
+use model::plan::Planned;
 use model::record::Record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -97,7 +96,7 @@ fn measure_unless_listed(parsed: Option<(Request, show::Showing)>) -> Result<Exi
 
 fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let planned = fleet.settle(plan::plan(request))?;
-    show::check_gated(planned.0.is_gated(), showing)?;
+    show::check_gated(planned.plan.is_gated(), showing)?;
     if showing.explain && !showing.outputs.is_empty() {
         return Err(Failure::Usage(
             "--explain only prints the plan, so there is no report for -o; leave --explain or -o out".into(),
@@ -108,13 +107,12 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     }
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
-        let (plan, machine) = planned;
-        return show::explain(plan, machine, recipe, showing.format);
+        return show::explain(planned.plan, planned.machine, recipe, showing.format);
     }
     let job_file = request.source.as_ref().and_then(JobSource::path);
     let protected_files = protected_files(&planned, job_file);
     let rules = Rules { flag: "--op-log", spared: protected_files.clone(), replace: showing.replace };
-    let logs = collector::Files::decide(&planned.0, rules, &showing.outputs)?;
+    let logs = collector::Files::decide(&planned.plan, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
     let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
     #[cfg(feature = "fleet")]
@@ -130,15 +128,17 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
 fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
     match parsed {
         SweepAction::Measure(request, showing) => measure(&request, &showing),
-        SweepAction::List(request) => plan::plan(&request).and_then(|(plan, _)| show::cells(&plan)),
-        SweepAction::Skipped(request) => plan::plan(&request).and_then(|(plan, _)| show::skipped(&plan)),
+        SweepAction::List(request) => plan::plan(&request).and_then(|planned| show::cells(&planned.plan)),
+        SweepAction::Skipped(request) => {
+            plan::plan(&request).and_then(|planned| show::skipped(&planned.plan))
+        }
         SweepAction::Specs => show::specs(),
         SweepAction::Resume(word, showing) => {
             fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
             let (planned, keep) =
                 plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
-            show::check_gated(planned.0.is_gated(), &showing)?;
+            show::check_gated(planned.plan.is_gated(), &showing)?;
             let outlets = show::outlets(&showing.outputs, showing.replace, protected_files(&planned, None))?;
             conclude(
                 &run::resume(planned, before, keep, showing.watched, &showing.accept)?,
@@ -150,9 +150,8 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
 }
 
 /// Collects the files that this call reads or measures. Reports must not overwrite these files.
-fn protected_files(planned: &(Plan, Machine), job_file: Option<&Path>) -> Spared {
-    let (plan, machine) = planned;
-    let mut protected_files = Spared::from_plan(plan, &machine.places);
+fn protected_files(planned: &Planned, job_file: Option<&Path>) -> Spared {
+    let mut protected_files = Spared::from_plan(&planned.plan, &planned.machine.places);
     if let Some(file) = job_file {
         protected_files.add(file, "the job file of this call");
     }

@@ -33,7 +33,7 @@ use model::evidence::BlockStat;
 use model::job::{Kind, PerKind, Sizes, Stream};
 use model::machine::{LayerKind, Machine, Place};
 use model::payload::split_mix;
-use model::plan::{Plan, Role};
+use model::plan::{Plan, Planned, Role};
 use model::report::Producer;
 use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::units::{show_bytes, show_count};
@@ -75,7 +75,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
         let outlets = show::outlets(&options.files.output, options.files.replace(), spared)?;
         return conclude(options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
     }
-    let (plan, machine) = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
+    let Planned { plan, machine } = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
     // A problem that all hosts have is reported by one of them.
     let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
     refuse_impossible(&plan, &host_task, options).map_err(on_one_host)?;
@@ -660,7 +660,7 @@ fn new_verification(
     let offset = stream.access.offset_bytes;
     let span = stream.access.span_bytes.min(bytes.checked_sub(offset).ok_or_else(none_fits)?);
     let part = match stream.shared {
-        Some(shared) => own_blocks((stream, shared), span, plan.tasks(0, stream))
+        Some(shared) => own_blocks(stream, shared, span, plan.first_task(0, stream))
             .map_err(Failure::Usage)?
             .places()
             .next()

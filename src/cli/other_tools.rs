@@ -88,13 +88,13 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
         stderr::say(&format!("fathom: {remark}"));
     }
     fleet::alone()?;
-    let (plan, machine) = plan::plan(request)?;
-    let mut spared = Spared::from_plan(&plan, &machine.places);
+    let planned = plan::plan(request)?;
+    let mut spared = Spared::from_plan(&planned.plan, &planned.machine.places);
     for file in &conventions.job_files {
         spared.add(file, "a job file of this call");
     }
     let logs = Rules { flag: "the logs", spared: spared.clone(), replace: Replace::TextAlone };
-    let logs = collector::Files::decide(&plan, logs, conventions.output.as_slice())?;
+    let logs = collector::Files::decide(&planned.plan, logs, conventions.output.as_slice())?;
     let rules = Rules { flag: "--output", spared, replace: Replace::TextAlone };
     let outlet = conventions.output.as_deref().map(|path| rules.decide(path)).transpose()?;
     let aggregates = aggregate::FILES.iter().filter(|_| conventions.bandwidth_log);
@@ -109,7 +109,7 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
             (Early::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
         });
         let (early, writer) = statuses.unzip();
-        let seen = run::measure((plan, machine), request.keep, mode, early, &Fleet::Alone, None);
+        let seen = run::measure(planned, request.keep, mode, early, &Fleet::Alone, None);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
         seen.map(|seen| (seen, before.unwrap_or_default()))
     })?;

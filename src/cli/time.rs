@@ -83,7 +83,7 @@ pub struct Args {
 struct Conditions(Vec<Condition>);
 
 fn conditions(text: &str) -> Result<Conditions, String> {
-    let all = model::spec::pace::conditions(text)?;
+    let all = model::spec::conditions::conditions(text)?;
     match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
         Some(other) => Err(format!(
             "{} cannot be measured for a command; type a condition such as time>2s",

@@ -31,8 +31,7 @@ use crate::show::Showing;
 use ::fleet::{Gathered, HostOutcome, Hosts};
 use analysis::strategy::Summary;
 use launcher::Launched;
-use model::machine::Machine;
-use model::plan::Plan;
+use model::plan::Planned;
 use model::record::{Header, Interval, Run, RunEnd, RunStart};
 use model::verification::{OnHost, State, Verified};
 use std::path::{Path, PathBuf};
@@ -144,7 +143,7 @@ impl Fleet {
     ///
     /// # Errors
     /// Why there is no plan, on this host or another one.
-    pub fn settle(&self, planned: Result<(Plan, Machine), Failure>) -> Result<(Plan, Machine), Failure> {
+    pub fn settle(&self, planned: Result<Planned, Failure>) -> Result<Planned, Failure> {
         several!(self, hosts => hosts.settle(planned), alone => planned)
     }
 

@@ -22,7 +22,7 @@ use model::figures::{NotMeasured, by_reason};
 use model::job::{Access, Kind, Order, Pattern, PerKind, Sizes, Start, StopRule};
 use model::machine::Place;
 use model::plan::{Role, Strategy, Target};
-use model::spec::{JobSpec, Rw, parsers};
+use model::spec::{JobSpec, Rw, values};
 use model::study::{Candidate, InterfaceComparison};
 use model::units::{MIB, show_block, show_bytes, show_ns};
 use stats::intervals::FEWEST_RUNS;
@@ -318,7 +318,7 @@ impl Setup<'_> {
     /// The job of an interface.
     fn spec(&self, interface: &Interface, work: Work) -> Result<JobSpec, String> {
         self.can_be_tried(interface, work)?;
-        let engine = parsers::engine(interface.engine)?;
+        let engine = values::engine(interface.engine)?;
         let mut job = self.request.job.clone();
         job.name = Some(name(interface, work));
         let several = |many| if interface.many == many { self.depth } else { 1 };

@@ -10,7 +10,7 @@ use crate::plan::origins::Origins;
 use crate::request::{Request, Work};
 use model::job::{Arrivals, Pace, Stream};
 use model::plan::{LatencyTarget, Strategy};
-use model::spec::parsers::of_arrivals;
+use model::spec::values::of_arrivals;
 use model::units::{MIB, show_bytes, show_ns};
 use model::verdict::Condition;
 

@@ -35,8 +35,7 @@ use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
 use model::job::{Access, Create, Job, Order, Phase, Stream};
-use model::machine::Machine;
-use model::plan::{MAKING_NS, Plan, Rerun, Role, Strategy, Target};
+use model::plan::{MAKING_NS, Plan, Planned, Rerun, Role, Strategy, Target};
 use model::record::Record;
 use model::report::Report;
 use model::spec::number::MAX_TIME_NS;
@@ -70,7 +69,7 @@ const HUGE_PAGE_BYTES: u64 = 2 << 20;
 ///
 /// # Errors
 /// [`Failure::Usage`] for impossible requests, [`Failure::Refused`] if this machine or its settings do not allow the request.
-pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
+pub fn plan(request: &Request) -> Result<Planned, Failure> {
     let root = Root::real();
     let mut machine = machine::host::read_host(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
@@ -150,7 +149,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         typed: request.job.typed.clone(),
         part: None,
     };
-    Ok((plan, machine))
+    Ok(Planned { plan, machine })
 }
 
 /// Whether targets are evicted from the page cache before each run.
@@ -533,11 +532,7 @@ fn baseline_report(record: &Record, file: &std::path::Path) -> Report {
 ///
 /// # Errors
 /// A usage failure if the same options mean something else today.
-pub fn resume_plan(
-    word: &str,
-    mut request: Request,
-    before: &Record,
-) -> Result<((Plan, Machine), bool), Failure> {
+pub fn resume_plan(word: &str, mut request: Request, before: &Record) -> Result<(Planned, bool), Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     let old = &before.header.plan;
     if let Some(part) = old.part {
@@ -549,7 +544,7 @@ pub fn resume_plan(
     // Use the recorded seed, in case it came from the clock.
     request.job.seed = Some(old.seed);
     request.flags.push("seed");
-    let (mut plan, machine) = plan(&request)?;
+    let Planned { mut plan, machine } = plan(&request)?;
     // The sweep continues after the offsets already drawn, and repeats none.
     plan.seed_again = None;
     let what = if plan.targets != old.targets {
@@ -557,7 +552,7 @@ pub fn resume_plan(
     } else if plan.jobs != old.jobs || plan.study != old.study {
         "the same command line would measure other cells now (another file system, another version)"
     } else {
-        return Ok(((plan, machine), request.keep));
+        return Ok((Planned { plan, machine }, request.keep));
     };
     Err(refuse(&format!("{what}; or begin anew")))
 }

@@ -11,10 +11,10 @@ use model::job::{
     Access, Advice, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, Mix, Order, Pace,
     PerKind, Placement, ReplayPace, Shared, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
+use model::spec::conditions::RateLimit;
 use model::spec::keys::KEYS;
 use model::spec::number::word_of;
-use model::spec::pace::RateLimit;
-use model::spec::{JobSpec, LineSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, parsers};
+use model::spec::{JobSpec, LineSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, values};
 use model::units::show_bytes;
 
 /// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
@@ -138,7 +138,7 @@ fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Fa
     let given = spec.engine.as_ref().map(|e| e.name.clone());
     origins.choose("--engine", given, crate::plan::engine::default_of(spec).into(), Clone::clone);
     let options = spec.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
-    origins.note("engine options", options, |o| parsers::options(o));
+    origins.note("engine options", options, |o| values::options(o));
     Ok(entry)
 }
 
@@ -270,7 +270,7 @@ pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
 fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     if let Some(iops) = spec.rate {
         let arrivals =
-            origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| parsers::of_arrivals(*a));
+            origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| values::of_arrivals(*a));
         return Pace::Open { iops, arrivals };
     }
     let limits = [spec.limit_iops, spec.limit_bandwidth];

@@ -22,6 +22,7 @@ use machine::root::Root;
 use machine::{file_systems, test_file};
 use model::job::{
     Clones, Create, FALLOCATE, Filling, GROW, Job, Line, NEW, Order, Pattern, Shared, Sharing, Sizes, Stream,
+    TaskNumber,
 };
 use model::machine::{Identity, Layer, Place};
 use model::name;
@@ -635,7 +636,7 @@ pub(super) fn divide(
 /// If no part is left for each worker.
 pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
     let workers = u64::from(stream.workers);
-    let own = own_blocks((stream, shared), span_bytes, (0, workers))
+    let own = own_blocks(stream, shared, span_bytes, TaskNumber { index: 0, count: workers })
         .map_err(|why| Failure::Usage(format!("{job}: {why}")))?;
     stream.limit.bytes = stream.limit_of_parts(own.bytes());
     Ok(())

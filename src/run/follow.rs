@@ -113,7 +113,7 @@ impl Measurement {
         if !self.live.shows_results() || is_search && !self.live.is_viewed() {
             return;
         }
-        let row = under_way::job_row(&self.done, &Budget::from_plan(&self.plan), (at.job, at.offered_iops));
+        let row = under_way::job_row(&self.done, &Budget::from_plan(&self.plan), at.job, at.offered_iops);
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let name = format!("{}{load}", self.plan.jobs[at.job].name);
         let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());

@@ -40,8 +40,8 @@ use model::Known;
 use model::evidence::{Moment, NEIGHBOURS, Snapshot};
 use model::finding::CheckId;
 use model::job::{Kind, Phase, Stream};
-use model::machine::{Machine, Place};
-use model::plan::{Plan, Role, Strategy};
+use model::machine::Place;
+use model::plan::{Plan, Planned, Role, Strategy};
 use model::record::{
     Attempt, Disturbed, End, Frame, Interval, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding,
     RunStart,
@@ -96,7 +96,7 @@ impl Finished {
 /// # Errors
 /// Only if nothing could be measured. Later failures are in the session.
 pub fn measure(
-    planned: (Plan, Machine),
+    planned: Planned,
     keep: bool,
     mode: Progress,
     early: Option<Early>,
@@ -111,7 +111,7 @@ pub fn measure(
 /// # Errors
 /// As [`measure`], and if no cell is left.
 pub fn resume(
-    planned: (Plan, Machine),
+    planned: Planned,
     done: Record,
     keep: bool,
     mode: Progress,
@@ -124,7 +124,7 @@ pub fn resume(
 }
 
 fn measure_plan(
-    planned: (Plan, Machine),
+    planned: Planned,
     earlier: Option<&Earlier>,
     keep: bool,
     accept: Option<&[CheckId]>,

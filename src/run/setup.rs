@@ -48,9 +48,9 @@ use machine::snapshot::Watch;
 use machine::test_file::TestFile;
 use machine::{page_cache, safety};
 use model::evidence::{Moment, Snapshot};
-use model::job::{Cache, Data, FALLOCATE, Options, Pace, Pattern, StopRule, Stream};
+use model::job::{Cache, Data, FALLOCATE, Options, Pace, Pattern, StopRule, Stream, TaskNumber};
 use model::machine::{LayerKind, Machine};
-use model::plan::{Plan, Role, Target};
+use model::plan::{Plan, Planned, Role, Target};
 use model::record::{self, Ceiling, Frame, Header, Record, SelfTest, Trial};
 use model::units::{show_bytes, show_ns};
 use model::{Known, name};
@@ -66,13 +66,13 @@ use sys::open_file::{CloseErrors, OpenFile};
 
 /// Begins a measurement, up to its first run.
 pub(super) fn begin(
-    planned: (Plan, Machine),
+    planned: Planned,
     earlier: Option<&Earlier>,
     keep: bool,
     fleet: &Fleet,
     mode: Progress,
 ) -> Result<Measurement, Failure> {
-    let (plan, mut machine) = planned;
+    let Planned { plan, mut machine } = planned;
     let root = Root::real();
     // From here on a signal removes the cgroup too.
     let stop = watch_signals()?;
@@ -441,7 +441,7 @@ fn spec(
     } else {
         Vec::new()
     };
-    let sources = source::lanes_of_task(shape, &[span], &[1], (&share, (0, 1)))?;
+    let sources = source::lanes_of_task(shape, &[span], &[1], &share, TaskNumber { index: 0, count: 1 })?;
     Ok(WorkerSpec {
         depth: shape.depth,
         slot_bytes: shape.access.largest_bytes(),

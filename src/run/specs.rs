@@ -12,6 +12,7 @@ use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source
 use engine::spec::{Apart, WorkerSpec};
 use model::job::{
     Advice, Cache, Content, Data, Order, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall,
+    TaskNumber,
 };
 use model::payload;
 use model::payload::{Maker, Set, split_mix};
@@ -39,8 +40,8 @@ struct WorkerIndex {
     worker: u32,
     /// Index in the phase.
     overall: u32,
-    /// Index of the worker among the tasks of all hosts that share a file, and the number of tasks.
-    task: (u64, u64),
+    /// The worker among those of all hosts that share a file.
+    task: TaskNumber,
 }
 
 /// Lets workers with shared duplicate blocks (`dedup_shared`) copy from the blocks of all such workers.
@@ -155,9 +156,9 @@ impl Measurement {
         Ok(Some(files.into()))
     }
 
-    fn task(&self, job: usize, stream: &Stream, worker: u32) -> (u64, u64) {
-        let (first, all) = self.plan.tasks(job, stream);
-        (first + u64::from(worker), all)
+    fn task(&self, job: usize, stream: &Stream, worker: u32) -> TaskNumber {
+        let first = self.plan.first_task(job, stream);
+        TaskNumber { index: first.index + u64::from(worker), ..first }
     }
 
     fn spec(
@@ -264,7 +265,7 @@ impl Measurement {
         let align: Vec<u32> =
             targets.iter().map(|t| if stream.cache.is_direct() { t.align() } else { 1 }).collect();
         let mut sources =
-            source::lanes_of_task(stream, &bytes, &align, (share, number.task)).map_err(Failure::Usage)?;
+            source::lanes_of_task(stream, &bytes, &align, share, number.task).map_err(Failure::Usage)?;
         if let Some(pieces) = targets.first().and_then(|t| t.pieces()) {
             let placed = |inner| Box::new(Placed { inner, pieces: pieces.clone() }) as Box<dyn Source>;
             sources = sources.into_iter().map(placed).collect();

@@ -16,7 +16,7 @@ use machine::test_file::TestFile;
 use machine::{extents, kept_file, page_cache, safety};
 use model::evidence::Moment;
 use model::fleet::Part;
-use model::job::{Cache, OwnBlocks, Phase, Shared, Stream};
+use model::job::{Cache, OwnBlocks, Phase, Shared, Stream, TaskNumber};
 use model::plan::{Common, MadeFor, Plan, Role, Target};
 use model::record::{SyncFailure, SyncedBy, Trial, WorkerEnd};
 use model::{Known, name};
@@ -486,7 +486,8 @@ fn stream_parts(stream: &Stream, shared: Shared, bytes: u64, part: Part) -> Resu
     let mut parts = Vec::new();
     let mut whole = 0;
     for worker in 0..workers {
-        let own = own_blocks((stream, shared), span, (u64::from(part.rank) * workers + worker, tasks))?;
+        let task = TaskNumber { index: u64::from(part.rank) * workers + worker, count: tasks };
+        let own = own_blocks(stream, shared, span, task)?;
         whole = own.bytes() * tasks;
         parts.push(Parts::Blocks(own, base));
     }

@@ -1,4 +1,6 @@
-//! Finds numbers in the text of `formula!` that a constant of the same file holds too: one could be changed without the other.
+//! Finds numbers in the text of `formula!` that a constant of the same check holds too: one could be changed without the other.
+//!
+//! The constants of a check stand between it and the check before it in the file.
 
 use crate::Untidy;
 use crate::source::{Source, is_test};
@@ -20,20 +22,25 @@ const UNITS: &[(&str, f64)] = &[
 pub(crate) fn find(source: &Source) -> Option<Untidy> {
     let path = source.path.display();
     let mut constants = Vec::new();
+    let mut again = Vec::new();
     for item in &source.syntax.items {
         if let Item::Const(constant) = item
             && !is_test(&constant.attrs)
         {
             values(&constant.expr, &mut constants);
         }
+        let mut formulas = Formulas(Vec::new());
+        formulas.visit_item(item);
+        if formulas.0.is_empty() {
+            continue;
+        }
+        let is_constant = |m: &f64| constants.iter().any(|c: &f64| (m - c).abs() <= 1e-9 * c.abs());
+        let typed = formulas.0.iter().flat_map(|text| numbers(text));
+        again.extend(typed.filter(|(_, meant)| meant.iter().any(is_constant)).map(|(said, _)| {
+            format!("{path}: the formula types {said}, which a constant has; name the constant")
+        }));
+        constants.clear();
     }
-    let mut formulas = Formulas(Vec::new());
-    formulas.visit_file(&source.syntax);
-    let typed = formulas.0.iter().flat_map(|text| numbers(text));
-    let again: Vec<String> = typed
-        .filter(|(_, meant)| meant.iter().any(|m| constants.iter().any(|c| (m - c).abs() <= 1e-9 * c.abs())))
-        .map(|(said, _)| format!("{path}: the formula types {said}, which a constant has; name the constant"))
-        .collect();
     let (key, figure) = (format!("threshold {path}"), again.len());
     (figure > 0).then(|| Untidy { key, figure, sentence: again.join("\n") })
 }

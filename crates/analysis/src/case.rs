@@ -871,7 +871,7 @@ impl<'a> Case<'a> {
         let all = self.stream.targets.iter().map(span_of).fold(0, u64::saturating_add);
         match (self.stream.shared, &self.record.fleet) {
             (Some(_), None) => {
-                let (_, tasks) = self.record.header.plan.tasks(self.at, &self.stream);
+                let tasks = self.record.header.plan.first_task(self.at, &self.stream).count;
                 all / (tasks / u64::from(self.stream.workers.max(1))).max(1)
             }
             _ => all,

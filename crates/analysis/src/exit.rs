@@ -111,7 +111,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
     let counts = [None, Some(CountsAs::Pass), Some(CountsAs::Fail)];
     let mut first_words = std::collections::BTreeSet::new();
     for mut record in records {
-        record.header.plan.fail_if = model::spec::pace::conditions("iops<1").unwrap();
+        record.header.plan.fail_if = model::spec::conditions::conditions("iops<1").unwrap();
         for accept in accepts {
             let judging = Judging { accept: accept.to_vec(), ..Judging::default() };
             let judged = judge(&record, &judging);
@@ -154,7 +154,7 @@ fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
     let cached = Fixture { delivered: 0.0, runs: 8, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let other = Fixture { name: "other".into(), runs: 8, ..Fixture::honest() };
     let mut record = crate::fixture::together(&[cached, other]);
-    record.header.plan.fail_if = model::spec::pace::conditions("other: iops<1").unwrap();
+    record.header.plan.fail_if = model::spec::conditions::conditions("other: iops<1").unwrap();
     let report = judge(&record, &Judging::default());
     assert_eq!(report.gates[0].word, AnswerWord::Pass);
     let answer = report.answer.clone().unwrap();

@@ -513,7 +513,7 @@ fn a_session_that_ended_before_its_first_run_is_invalid_and_says_why() {
     let mut record = prepared(&Fixture { hole_share: 1.0, ..Fixture::honest() }, |_| ());
     let Some(KnownBefore::All(why)) = known_before(&record, &[]) else { panic!("not known") };
     record.end.as_mut().unwrap().ending = model::record::RunEnding::NotMeasured(why.clone());
-    record.header.plan.fail_if = model::spec::pace::conditions("iops<1").unwrap();
+    record.header.plan.fail_if = model::spec::conditions::conditions("iops<1").unwrap();
     for accept in [&[][..], &[CheckId::A04]] {
         let report =
             crate::judge(&record, &crate::Judging { accept: accept.to_vec(), ..crate::Judging::default() });

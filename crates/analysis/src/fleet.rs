@@ -6,8 +6,7 @@
 
 use crate::case::Case;
 use crate::checks;
-use crate::checks::{Answer, Check, Detail, Evidence};
-use crate::host_names::names_of;
+use crate::checks::{Answer, Check, Detail, Evidence, list_hosts};
 use model::Known;
 use model::finding::CheckId;
 use model::fleet::{
@@ -64,7 +63,7 @@ fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
 /// The names of these hosts, shortened.
 fn shorten_names(fleet: &Fleet, which: &Which) -> String {
     let name = |rank: &u32| fleet.hosts.get(*rank as usize).map(|h| h.name.as_str());
-    names_of(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
+    list_hosts(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
 }
 
 /// Gives results the names and limiters that their hosts found, before the verdict.

@@ -563,7 +563,7 @@ mod tests {
     /// The report of an honest record with these conditions.
     fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
         let mut record = fixture.record();
-        record.header.plan.fail_if = model::spec::pace::conditions(conditions).unwrap();
+        record.header.plan.fail_if = model::spec::conditions::conditions(conditions).unwrap();
         judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
     }
 

@@ -26,7 +26,6 @@ mod figures;
 mod findings;
 mod fleet;
 mod gate;
-mod host_names;
 pub mod idle;
 mod limiter;
 mod notes;

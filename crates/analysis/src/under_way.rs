@@ -206,7 +206,7 @@ pub fn latencies(all: &Histogram) -> [Option<u64>; 3] {
 }
 
 /// The results of a job so far.
-pub fn job_row(done: &[Summary], budget: &Budget, (job, offered_iops): (usize, Option<u64>)) -> Row {
+pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Option<u64>) -> Row {
     let counting = disturbed::counting(done, budget);
     let mut runs: Vec<&Summary> =
         counting.iter().filter(|s| (s.job, s.offered_iops) == (job, offered_iops) && !s.refused).collect();
@@ -297,10 +297,10 @@ fn a_row_has_the_counting_runs_and_withholds_unsupported_percentiles() {
         ends_ns: None,
         blocks: Vec::new(),
     };
-    let row = job_row(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &budget, (0, None));
+    let row = job_row(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &budget, 0, None);
     assert_eq!((row.runs, row.iops.map(f64::round)), (2, Some(6.0)));
     assert!(row.latency_ns[0].is_some() && row.latency_ns[1].is_none() && row.latency_ns[2] == Some(1_199));
-    let refused = job_row(&[Summary::refused(1, 0)], &budget, (1, None));
+    let refused = job_row(&[Summary::refused(1, 0)], &budget, 1, None);
     assert_eq!((refused.runs, refused.iops, refused.latency_ns), (0, None, [None; 3]));
 }
 

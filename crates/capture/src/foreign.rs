@@ -141,10 +141,10 @@ impl Output<'_> {
         at_ns: u64,
         latency_ns: Option<u64>,
         rwbs: &str,
-        bytes: (u64, u64),
+        offset: u64,
+        length: u64,
         task: &Task,
     ) -> io::Result<()> {
-        let (offset, length) = bytes;
         let sector = offset / trace::SECTOR;
         let end = offset.saturating_add(length).div_ceil(trace::SECTOR);
         self.within_sectors += u64::from(!(offset | length).is_multiple_of(trace::SECTOR));
@@ -578,7 +578,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
         }
         let at_ns = time.saturating_sub(*first.get_or_insert(time)).saturating_mul(UNIT_NS);
         let latency_ns = Some(response.saturating_mul(UNIT_NS));
-        into.put_operation(at_ns, latency_ns, rwbs, (offset, size), &task)?;
+        into.put_operation(at_ns, latency_ns, rwbs, offset, size, &task)?;
     }
     Ok(())
 }
@@ -663,7 +663,7 @@ impl Regions {
         };
         let task = Task { name: file.to_owned(), ..Task::default() };
         if rwbs == "FWS" {
-            return Ok(into.put_operation(at_ns, None, rwbs, (0, 0), &task)?);
+            return Ok(into.put_operation(at_ns, None, rwbs, 0, 0, &task)?);
         }
         let figure = |at: usize| place.get(at).and_then(|word| word.parse::<u64>().ok());
         let (Some(offset), Some(length)) = (figure(0), figure(1)) else {
@@ -675,7 +675,7 @@ impl Regions {
         if offset >> FILE_BITS > 0 || length >> FILE_BITS > 0 {
             return Err(lines.error_at("the offset is beyond 2 TiB"));
         }
-        Ok(into.put_operation(at_ns, None, rwbs, (region << FILE_BITS | offset, length), &task)?)
+        Ok(into.put_operation(at_ns, None, rwbs, region << FILE_BITS | offset, length, &task)?)
     }
 }
 

@@ -11,7 +11,7 @@ use model::job::Every;
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{Counterpart, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::number::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TIME_NS, MAX_TURNS, MIN_TIME_NS};
-use model::spec::{JobSpec, LineSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, parsers};
+use model::spec::{JobSpec, LineSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, values};
 use model::units::{parse_duration_ns, show_ns};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -437,14 +437,14 @@ impl Reader {
 fn stream_name(value: &DeValue<'_>, level: &mut Level) -> Result<(), String> {
     let name =
         text(value).ok_or_else(|| format!("`name` is text, not {}; type it in quotes", kind(value)))?;
-    level.stream.name = Some(parsers::name(&name).map_err(|why| format!("`name`: {why}"))?);
+    level.stream.name = Some(values::name(&name).map_err(|why| format!("`name`: {why}"))?);
     Ok(())
 }
 
 fn turn_length(value: &DeValue<'_>) -> Result<Every, String> {
     let length = text(value)
         .ok_or_else(|| format!("`ops` is text or a number, not {}; type it in quotes", kind(value)))?;
-    parsers::every(&length).map_err(|why| format!("`ops`: {why}"))
+    values::every(&length).map_err(|why| format!("`ops`: {why}"))
 }
 
 /// Whether a key is allowed in a table of that level.

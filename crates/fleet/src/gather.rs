@@ -5,8 +5,8 @@
 //!    silent is the lost one.
 //! 3. Rank 0 closes the merged session and writes the report. The others wait for that, so that the launcher does not end rank 0.
 
-use super::hosts::Hosts;
 use super::merge::RunParts;
+use super::protocol::Hosts;
 use crate::merge;
 use crate::merge::HostReports;
 use crate::message::{EarlyEnd, Message};

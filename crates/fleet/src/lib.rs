@@ -13,21 +13,21 @@
 
 mod clock;
 mod gather;
-mod hosts;
 mod membership;
 mod merge;
 mod message;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod progress;
+mod protocol;
 mod settle;
 #[cfg(test)]
 mod tests;
 mod transport;
 
 pub use gather::{Gathered, HostOutcome};
-pub use hosts::Hosts;
 use output::failure::Failure;
+pub use protocol::Hosts;
 pub use transport::Network;
 
 /// Joins the other hosts through a network, on which at most `ranks_per_host` ranks share a host.

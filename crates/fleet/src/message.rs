@@ -7,8 +7,7 @@
 use crate::clock::Readings;
 use crate::merge::{CommonTimes, HostReports, RunParts, Times};
 use model::histogram::Histogram;
-use model::machine::Machine;
-use model::plan::Plan;
+use model::plan::{Plan, Planned};
 use model::record::{Disturbed, RunEnd};
 use model::verification::{State, Verified};
 use serde::{Deserialize, Serialize};
@@ -89,13 +88,6 @@ pub(super) struct Hello {
     pub(super) boot: String,
     /// Version of fathom.
     pub(super) version: String,
-}
-
-/// The plan of a rank, with its machine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Planned {
-    pub(super) plan: Plan,
-    pub(super) machine: Machine,
 }
 
 /// The result of a run on all hosts.

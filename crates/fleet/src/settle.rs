@@ -5,12 +5,11 @@
 //! 3. Lists the differences between hosts, such as kernels and devices.
 //! 4. Assigns files: which host makes each shared file, which host opens which, and the part that each worker has.
 
-use crate::message::Planned;
 use engine::source::own_blocks;
 use model::fleet::Part;
 use model::job::{Job, Stream};
 use model::machine::Machine;
-use model::plan::{MadeFor, Origin, Plan, Role, Target};
+use model::plan::{MadeFor, Origin, Plan, Planned, Role, Target};
 use model::units::show_bytes;
 use std::collections::BTreeMap;
 
@@ -400,7 +399,7 @@ fn fit_parts(plan: &mut Plan) -> Result<(), String> {
             let Some(shared) = stream.shared else { return Ok((job, stream.limit.bytes)) };
             let there = stream.targets.first().and_then(|t| plan.targets.get(*t)).map_or(0, |t| t.bytes);
             let span = there.saturating_sub(stream.access.offset_bytes).min(stream.access.span_bytes);
-            let own = own_blocks((stream, shared), span, plan.tasks(job, stream))?;
+            let own = own_blocks(stream, shared, span, plan.first_task(job, stream))?;
             Ok((job, stream.limit_of_parts(own.bytes())))
         })
         .collect::<Result<_, String>>()?;
@@ -560,11 +559,12 @@ mod tests {
             assert_eq!(plan.jobs[0].phases[0].streams[0].limit.bytes, Some(2 * 2 * 10 * MIB));
             assert_eq!(plan.targets[1].bytes, 64 * MIB, "its size was said");
         }
-        let tasks: Vec<(u64, u64)> = plans.iter().map(|p| p.tasks(0, &shared)).collect();
-        assert_eq!(tasks, [(0, 6), (2, 6), (4, 6)]);
+        let tasks = |stream: &Stream| -> Vec<(u64, u64)> {
+            plans.iter().map(|p| p.first_task(0, stream)).map(|task| (task.index, task.count)).collect()
+        };
+        assert_eq!(tasks(&shared), [(0, 6), (2, 6), (4, 6)]);
         let shifted = Stream { shift_hosts: 1, ..shared };
-        let tasks: Vec<(u64, u64)> = plans.iter().map(|p| p.tasks(0, &shifted)).collect();
-        assert_eq!(tasks, [(2, 6), (4, 6), (0, 6)]);
+        assert_eq!(tasks(&shifted), [(2, 6), (4, 6), (0, 6)]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The protocol between hosts, with a thread of this process for each host: normal runs, and hosts that fail or stop answering.
 
 use super::gather::HostOutcome;
-use super::hosts::Hosts;
+use super::protocol::Hosts;
 use crate::message::Hello;
 use crate::transport::{Network, ThreadNetwork};
 use analysis::strategy::Summary;
@@ -204,7 +204,7 @@ fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
 
 /// The session of a host without measurements.
 fn session(name: &str) -> Session {
-    let crate::message::Planned { plan, machine } = super::settle::planned("sync", 1 << 30, "6.1");
+    let model::plan::Planned { plan, machine } = super::settle::planned("sync", 1 << 30, "6.1");
     let mut session = Session::open(name, false).unwrap_or_else(|why| panic!("{why:?}"));
     session.append(&Frame::Header(Box::new(header(plan, machine)))).unwrap_or_else(|why| panic!("{why:?}"));
     let (ending, notes) = (RunEnding::Complete, Vec::new());

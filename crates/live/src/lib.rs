@@ -47,6 +47,20 @@ pub struct Live {
 /// Units of the progress of a whole measurement.
 const PROGRESS_UNITS: u64 = 1000;
 
+/// The completed part of a step or of the measurement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
+    part: u64,
+    total: u64,
+}
+
+impl Done {
+    /// The completed part of the measurement, in 1/[`PROGRESS_UNITS`].
+    fn of_measurement(part: u64) -> Self {
+        Self { part, total: PROGRESS_UNITS }
+    }
+}
+
 enum Display {
     /// A view on the terminal, and the line that replaces it on request.
     View(View, Arc<ProgressLine>),
@@ -115,15 +129,16 @@ impl Live {
     pub fn step_of(&self, name: &str, left: Option<Left>) {
         // A step without a known duration does not change the overall progress.
         let done = left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.progress(left));
+        let done = Done::of_measurement(done);
         if let Display::View(view, _) = &self.display {
             view.tell(|state| {
                 state.step(name, left);
-                state.done = (done, PROGRESS_UNITS);
+                state.done = done;
             });
         }
         match &self.display {
-            Display::View(_, line) => line.step(name, (done, PROGRESS_UNITS), left),
-            Display::ProgressLine(line) => line.step(name, (done, PROGRESS_UNITS), left),
+            Display::View(_, line) => line.step(name, done, left),
+            Display::ProgressLine(line) => line.step(name, done, left),
             Display::Lines => stderr::say(
                 &left.map_or_else(|| name.to_owned(), |left| format!("{name}, {}", left.sentence())),
             ),
@@ -134,24 +149,28 @@ impl Live {
     /// Shows the time left of the whole measurement.
     pub fn tick(&self, left: impl Into<Left>) {
         let left = left.into();
-        self.show((self.progress(left), PROGRESS_UNITS), left);
+        self.show(Done::of_measurement(self.progress(left)), left);
     }
 
     /// Shows the progress of a step: `done` of `total`, and the time left of the step. Keeps the progress of the whole measurement if that
     /// is known.
     pub fn tick_step(&self, done: u64, total: u64, left: impl Into<Left>) {
         let progress_max = self.progress_max.load(Ordering::Relaxed);
-        let shown = if progress_max > 0 { (progress_max, PROGRESS_UNITS) } else { (done.min(total), total) };
+        let shown = if progress_max > 0 {
+            Done::of_measurement(progress_max)
+        } else {
+            Done { part: done.min(total), total }
+        };
         self.show(shown, left.into());
     }
 
-    fn show(&self, (done, total): (u64, u64), left: Left) {
+    fn show(&self, done: Done, left: Left) {
         if let Display::View(view, _) = &self.display {
-            view.tell(|state| state.tick((done, total), left));
+            view.tell(|state| state.tick(done, left));
         }
         match &self.display {
-            Display::View(_, line) => line.tick((done, total), left),
-            Display::ProgressLine(line) => line.tick((done, total), left),
+            Display::View(_, line) => line.tick(done, left),
+            Display::ProgressLine(line) => line.tick(done, left),
             Display::Lines | Display::Quiet => {}
         }
     }
@@ -286,8 +305,7 @@ struct LineState {
     message: String,
     /// The time left, if known.
     left: Option<Left>,
-    /// The completed part and the total.
-    done: (u64, u64),
+    done: Done,
     gauge: [&'static str; 2],
 }
 
@@ -295,7 +313,7 @@ impl ProgressLine {
     /// Returns a line that is not drawn until [`ProgressLine::show`].
     fn hidden() -> Self {
         let gauge = Theme::from_environment().gauge();
-        let (message, left, done) = (String::new(), None, (0, 0));
+        let (message, left, done) = (String::new(), None, Done::default());
         Self(Mutex::new(LineState { is_shown: false, drawn: None, message, left, done, gauge }))
     }
 
@@ -312,7 +330,7 @@ impl ProgressLine {
     }
 
     /// Begins a step.
-    fn step(&self, message: &str, done: (u64, u64), left: Option<Left>) {
+    fn step(&self, message: &str, done: Done, left: Option<Left>) {
         let mut state = self.state();
         state.message = visible(message).into_owned();
         (state.done, state.left) = (done, left);
@@ -320,7 +338,7 @@ impl ProgressLine {
     }
 
     /// Changes the progress of a step.
-    fn tick(&self, done: (u64, u64), left: Left) {
+    fn tick(&self, done: Done, left: Left) {
         let mut state = self.state();
         (state.done, state.left) = (done, Some(left));
         if state.drawn.is_none_or(|at| at.elapsed() >= Duration::from_secs(1) / DRAWS_PER_S) {
@@ -358,7 +376,7 @@ impl LineState {
             let left = self.left.map(Left::describe).unwrap_or_default();
             write_stderr(&format!(
                 "{CLEAR}{}",
-                render_bar(&self.message, self.done.0, self.done.1, &left, self.gauge, columns)
+                render_bar(&self.message, self.done.part, self.done.total, &left, self.gauge, columns)
             ));
             self.drawn = Some(Instant::now());
         }

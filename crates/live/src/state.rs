@@ -4,7 +4,7 @@
 //! `fathom watch`. Workers hand in blocks at different times, so each has its own rate, over the time that its blocks cover; the rates are
 //! added up.
 
-use crate::Left;
+use crate::{Done, Left};
 use analysis::under_way::{Counted, Row, SoFar, latencies};
 use engine::link::Block;
 use engine::workers::Who;
@@ -31,8 +31,8 @@ pub(super) struct State {
     pub(super) step: String,
     /// The time left, if known.
     pub(super) left: Option<Left>,
-    /// The completed part of the step, and its total.
-    pub(super) done: (u64, u64),
+    /// The progress of the step.
+    pub(super) done: Done,
     /// The current run.
     pub(super) run: Option<Going>,
     /// The latest figures of the workers.
@@ -185,12 +185,12 @@ impl State {
     /// Begins a step.
     pub(super) fn step(&mut self, name: &str, left: Option<Left>) {
         name.clone_into(&mut self.step);
-        (self.left, self.done) = (left, (0, 0));
+        (self.left, self.done) = (left, Done::default());
         (self.pulse, self.seen) = (Pulse::default(), None);
     }
 
     /// Shows the progress of the step.
-    pub(super) fn tick(&mut self, done: (u64, u64), left: Left) {
+    pub(super) fn tick(&mut self, done: Done, left: Left) {
         (self.done, self.left) = (done, Some(left));
     }
 

@@ -5,7 +5,7 @@
 use crate::Known;
 pub use crate::figures::{ComparedLayer, LayerComparison};
 use crate::fleet::Part;
-use crate::job::{Create, Job, Stream};
+use crate::job::{Create, Job, Stream, TaskNumber};
 use crate::machine::{Identity, Machine};
 use crate::payload::split_mix;
 use crate::record::attempts::Pairing;
@@ -144,14 +144,13 @@ impl Plan {
         self.part.is_none_or(|part| part.rank == rank)
     }
 
-    /// The number of the first task of a stream on this host, the number of all tasks, and the tasks per host:
-    /// workers are counted host by host over all hosts that run the job.
-    pub fn tasks(&self, job: usize, stream: &Stream) -> (u64, u64) {
+    /// The first task of a stream on this host, of all hosts that run the job.
+    pub fn first_task(&self, job: usize, stream: &Stream) -> TaskNumber {
         let Part { rank, hosts, .. } = self.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 });
         let hosts = self.hosts_in_job(job, hosts as usize).max(1) as u64;
         let workers = u64::from(stream.workers);
         let host = (u64::from(rank) + u64::from(stream.shift_hosts)) % hosts;
-        (host * workers, hosts * workers)
+        TaskNumber { index: host * workers, count: hosts * workers }
     }
 
     /// The number of hosts that run a job, of `all` hosts.
@@ -362,6 +361,15 @@ pub enum Hook {
     PanicMain,
     /// No evidence is taken while workers run, to measure the cost of taking it.
     NoEvidence,
+}
+
+/// A plan, and the machine that it was made for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The machine, with the places of the plan's targets.
+    pub machine: Machine,
 }
 
 /// A plan that is explained instead of run: what it measures, where, and its cost.

@@ -1,4 +1,4 @@
-//! Counts the system calls of a command: syncs with their latencies, how it opens files, pipes. Also counts the order of block requests.
+//! Counts the system calls of a command for `fathom time`: syncs with their latencies, how it opens files, pipes. Also counts the order of block requests.
 //!
 //! 1. Six small programs are assembled here and loaded with `bpf(2)`. They need no compiler, and the kernel verifies them.
 //! 2. The thread that starts the command becomes the parent of all followed threads. A thread that a followed thread starts is followed too

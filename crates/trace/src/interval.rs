@@ -1,7 +1,6 @@
 //! Sums over an interval for `fathom watch`: how long requests took on each device, and the requests of each process.
 
-use crate::recent_ends::Ends;
-use crate::row::{Flags, Names, Row, RowKind};
+use crate::row::{Ends, Flags, Names, Row, RowKind};
 use model::captured::Op;
 use model::histogram::Histogram;
 use model::watch::{Latencies, Latency, ProcessRequests, SomeRequests};

@@ -14,7 +14,6 @@
 pub mod calls;
 pub mod interval;
 pub mod pairing;
-pub mod recent_ends;
 pub mod row;
 
 /// Bytes per sector in the kernel's events, whatever the device's own sector size is.

@@ -1,4 +1,6 @@
 //! A row: one captured request with the kernel's letters for its operation. Rows refer to tasks and flags by number.
+//!
+//! [`Ends`] has the sectors at which recent requests ended: a request that begins at such a sector is sequential.
 
 use model::captured::Op;
 use std::collections::HashMap;
@@ -190,6 +192,48 @@ fn number_of<T: Clone + Eq + std::hash::Hash>(all: &mut Vec<T>, by: &mut HashMap
     number
 }
 
+/// Number of recent requests that a sequential one may follow, and so of interleaved streams that are recognised.
+pub const RECENT_ENDS: usize = 64;
+
+/// Sectors at which recent requests ended, and the index of the oldest.
+#[derive(Debug)]
+pub struct Ends {
+    sectors: [u64; RECENT_ENDS],
+    oldest: usize,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        // No request begins at this sector.
+        Self { sectors: [u64::MAX; RECENT_ENDS], oldest: 0 }
+    }
+}
+
+impl Ends {
+    /// Returns the index of a recent request that ended at this sector.
+    #[inline]
+    pub fn find(&self, sector: u64) -> Option<usize> {
+        // Usually none matches, so all are compared first, several at once.
+        let found: u64 = self.sectors.iter().map(|end| u64::from(*end == sector)).sum();
+        if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
+    }
+
+    /// Returns how many requests ago the request at this index ended: 1 for the last one.
+    #[inline]
+    pub fn requests_ago(&self, at: usize) -> u64 {
+        ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1
+    }
+
+    /// Replaces the oldest end, and returns its index.
+    #[inline]
+    pub fn push(&mut self, end: u64) -> usize {
+        let at = self.oldest;
+        self.sectors[at] = end;
+        self.oldest = (at + 1) % RECENT_ENDS;
+        at
+    }
+}
+
 #[test]
 fn kernel_letters_give_the_operation() {
     let table = [
@@ -226,4 +270,18 @@ fn tasks_and_flags_have_one_number_each() {
     assert!(worker.is_worker() && !fio.is_worker());
     assert_eq!([names.flags(&Flags::parse("R")), names.flags(&Flags::parse("W"))], [0, 1]);
     assert_eq!(names.flags_at(2), None);
+}
+
+#[test]
+fn an_end_is_known_until_it_is_replaced() {
+    let mut ends = Ends::default();
+    assert_eq!(ends.find(8), None);
+    assert_eq!(ends.push(8), 0);
+    for end in 100..100 + RECENT_ENDS as u64 - 1 {
+        ends.push(end);
+    }
+    assert_eq!((ends.find(8), ends.find(100)), (Some(0), Some(1)));
+    assert_eq!((ends.requests_ago(0), ends.requests_ago(RECENT_ENDS - 1)), (RECENT_ENDS as u64, 1));
+    assert_eq!(ends.push(7), 0);
+    assert_eq!(ends.find(8), None);
 }

@@ -1,15 +1,15 @@
 //! The checks of a result: what a check is, and the table of all checks.
 //!
-//! Each check is one file in the folder of its group, with a `CHECK` and one line in the group's table. Users look up
-//! the ids, so an id never changes. `crate::findings` runs the checks and merges their answers into findings.
+//! A check is a constant in the file of its subject, next to the function that decides it, and a line in the table of its group. Users
+//! look up the ids, so an id never changes. `crate::findings` runs the checks and merges their answers into findings.
 
-mod a;
-mod b;
-mod c;
-mod d;
-mod e;
-mod f;
+mod durability;
+mod environment;
+mod hosts;
+mod io_as_requested;
 pub(crate) mod prelude;
+mod statistics;
+mod storage_reached;
 #[cfg(test)]
 mod tests;
 
@@ -23,30 +23,27 @@ use model::machine::Layer;
 use model::record::{KindEnd, WorkerEnd};
 use std::collections::BTreeMap;
 
-pub(crate) use a::a01_cache_served::BIASED_ABOVE as CACHED_ABOVE;
-pub use a::a01_cache_served::severity as severity_of_cached_share;
-pub(crate) use b::SAME_BYTES as SAME_REQUEST_BYTES;
-pub(crate) use b::b05_depth_not_reached::one_at_a_time;
-pub(crate) use d::d01_foreign_io::BIASED_ABOVE as FOREIGN_ABOVE;
-pub(crate) use d::d04_io_limit_configured::{LimitUnit, hard_limits, most_iops};
-pub(crate) use d::d05_time_above_device::ONE_TO_ONE;
-pub(crate) use d::d06_cpu_bound::BOUND_ABOVE as CPU_BOUND_ABOVE;
-pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
-pub(crate) use d::d08_runqueue_wait::BIASED_ABOVE as CPU_WAIT_ABOVE;
-pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
-pub use d::d13_bad_clock::EXPENSIVE_PS as EXPENSIVE_CLOCK_PS;
-pub(crate) use e::e06_runs_disagree::severity as severity_of_spread;
+pub(crate) use environment::block_layer::{LimitUnit, ONE_TO_ONE, hard_limits, most_iops};
+pub use environment::clock::EXPENSIVE_CLOCK_PS;
+pub(crate) use environment::cpu::{CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, busiest_worker, waited_for_cpu};
+pub(crate) use environment::disturbance::FOREIGN_ABOVE;
+pub(crate) use hosts::list_hosts;
+pub(crate) use io_as_requested::queue::one_at_a_time;
+pub(crate) use io_as_requested::requests::SAME_BYTES as SAME_REQUEST_BYTES;
+pub(crate) use statistics::runs::severity_of_spread;
 #[cfg(test)]
-pub(crate) use e::shaped;
+pub(crate) use statistics::shaped;
+pub(crate) use storage_reached::page_cache::CACHED_ABOVE;
+pub use storage_reached::page_cache::severity_of_cached_share;
 
 /// The groups of the catalogue: the question of each group, and its checks.
 pub(crate) const GROUPS: &[(&str, &[Check])] = &[
-    ("Did the I/O reach the device at all?", a::CHECKS),
-    ("Was it the I/O that you requested?", b::CHECKS),
-    ("Do the written data survive a power cut?", c::CHECKS),
-    ("Interference and environment", d::CHECKS),
-    ("Time and statistics", e::CHECKS),
-    ("Did the hosts measure as one?", f::CHECKS),
+    ("Did the I/O reach the device at all?", storage_reached::CHECKS),
+    ("Was it the I/O that you requested?", io_as_requested::CHECKS),
+    ("Do the written data survive a power cut?", durability::CHECKS),
+    ("Interference and environment", environment::CHECKS),
+    ("Time and statistics", statistics::CHECKS),
+    ("Did the hosts measure as one?", hosts::CHECKS),
 ];
 
 /// Returns every check of a result, in the order of the catalogue.

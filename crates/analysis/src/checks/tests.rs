@@ -2,7 +2,7 @@
 //! stream when two streams run at the same time, on one disk or on two.
 
 use crate::case::cases;
-use crate::checks::{Answer, Answers, Check, Earlier, all, evidence, f};
+use crate::checks::{Answer, Answers, Check, Earlier, all, evidence, hosts};
 use crate::findings::ask_all;
 use crate::fixture::{Fixture, two_streams, two_streams_on_two_disks, without_worker_counts};
 use crate::{Judging, judge};
@@ -59,7 +59,7 @@ fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
         read_ahead,
     ]
     .map(|fixture| fixture.record());
-    let plain = f::honest();
+    let plain = hosts::honest();
     for check in all() {
         let id = check.id;
         let not_exercised = NOT_EXERCISED.iter().any(|(listed, _)| *listed == id);
@@ -335,7 +335,7 @@ fn b01_and_b02_do_not_decide_if_merges_and_splits_may_belong_to_another_stream()
         }
     }
     // A few merges matter little to the large stream, but may all belong to the small one.
-    let merged = crate::checks::b::merge_some(plain.clone(), 0.01);
+    let merged = crate::checks::io_as_requested::requests::merge_some(plain.clone(), 0.01);
     assert!(holds(&merged, 0, CheckId::B01) && not_checked(&merged, 1, CheckId::B01));
     let mut split = plain;
     for snapshot in split.runs.iter_mut().flat_map(|r| &mut r.evidence) {

@@ -1086,7 +1086,7 @@ mod tests {
         let decided = |wall_ms: &[u64], limit: &str| {
             let ends = wall_ms.iter().map(|ms| CommandEnd { wall_ns: ms * 1_000_000, ..end(0) }).collect();
             let mut record = record(ends, [0, 0]);
-            record.header.plan.fail_if = model::spec::pace::conditions(limit).unwrap();
+            record.header.plan.fail_if = model::spec::conditions::conditions(limit).unwrap();
             crate::judge(&record, &Judging::default()).answer.unwrap().word.word()
         };
         assert_eq!(decided(&[100], "time>200ms"), "PASS");
@@ -1099,7 +1099,7 @@ mod tests {
     #[test]
     fn a_condition_without_a_name_applies_to_every_command() {
         let mut record = record(vec![end(0)], [0, 0]);
-        record.header.plan.fail_if = model::spec::pace::conditions("time>20s").unwrap();
+        record.header.plan.fail_if = model::spec::conditions::conditions("time>20s").unwrap();
         let Study::Commands(study) = &mut record.header.plan.study else { unreachable!() };
         let second = Command { line: "never run".into(), args: vec!["never".into()] };
         study.commands.push(second);

@@ -10,7 +10,7 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Data, Line, Pace, Phase, Stream};
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
-use model::spec::parsers;
+use model::spec::values;
 use model::units::{show_bytes, show_ns};
 use model::{Known, evidence};
 use std::collections::BTreeSet;
@@ -135,7 +135,7 @@ fn targets(stream: &Stream) -> String {
         0 => String::new(),
         hosts => format!(", of the host {hosts} further on"),
     };
-    let how = parsers::of_sharing(&stream.sharing);
+    let how = values::of_sharing(&stream.sharing);
     format!("{} ({how}{}{shift})", stream.targets.len(), shared.unwrap_or_default())
 }
 
@@ -166,7 +166,7 @@ fn pace(pace: Pace) -> String {
             format!("at most {}", limits.join(", "))
         }
         Pace::Open { iops, arrivals } => {
-            format!("open loop at {iops} IOPS, {}", parsers::of_arrivals(arrivals))
+            format!("open loop at {iops} IOPS, {}", values::of_arrivals(arrivals))
         }
     }
 }
@@ -203,7 +203,7 @@ fn describe_other_streams(phase: &Phase, own: usize) -> String {
 /// The engine with its options, which may be the subject of the comparison. If fathom chose it because the default was denied, the user did
 /// not mean to compare engines: then another engine is a difference of [`AVAILABLE_ENGINE`].
 fn engine(stream: &Stream) -> Aspect {
-    let options = parsers::options(&stream.options);
+    let options = values::options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };
     let fallback = stream.engine_fallback.as_ref();
     Aspect {
@@ -220,13 +220,13 @@ fn engine(stream: &Stream) -> Aspect {
 /// How the work was executed, which may be the subject of the comparison.
 fn execution(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let place = &stream.place;
-    let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
+    let cpus = if place.cpus.is_empty() { "all".into() } else { values::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
     let memory = place.memory.as_ref();
-    let memory = memory.map_or(String::new(), |m| format!(", memory {}", parsers::of_memory_nodes(m)));
+    let memory = memory.map_or(String::new(), |m| format!(", memory {}", values::of_memory_nodes(m)));
     let split = if place.split { ", one for each worker" } else { "" };
     let nice = place.nice.map(|n| format!("nice {n}"));
-    let io_priority = place.io_priority.map(|p| format!("I/O {}", parsers::of_io_priority(p)));
+    let io_priority = place.io_priority.map(|p| format!("I/O {}", values::of_io_priority(p)));
     let first: Vec<String> = [nice, io_priority].into_iter().flatten().collect();
     let first = if first.is_empty() { "as started".into() } else { first.join(", ") };
     let limit = [

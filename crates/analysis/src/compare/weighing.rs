@@ -16,7 +16,7 @@
 //! together err no more often.
 
 use super::{Options, Runs};
-use crate::compare::checks::e18_sum_of_peaks;
+use crate::compare::checks;
 use crate::compare::{Pooled, SideResult};
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
@@ -301,7 +301,7 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
         rank: None,
         read: Box::new(|r| r.cpu_ns_per_op),
     });
-    let made_up = |r: &Reading| a.iter().chain(b).any(|one| e18_sum_of_peaks::contradicts(*one, &r.name));
+    let made_up = |r: &Reading| a.iter().chain(b).any(|one| checks::contradicts(*one, &r.name));
     all.retain(|r| r.rank.is_none() || !made_up(r));
     // The rate of an open loop is fixed, so its tail latency answers.
     if streams.iter().any(|s| s.is_open_loop()) {

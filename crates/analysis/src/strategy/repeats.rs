@@ -250,7 +250,7 @@ use std::collections::BTreeSet;
 fn asked(condition: &str, strategy: Strategy, runs_first: u32) -> Option<u32> {
     let mut record = Fixture { runs: runs_first, ..Fixture::honest() }.record();
     let plan = &mut record.header.plan;
-    plan.fail_if = model::spec::pace::conditions(condition).unwrap();
+    plan.fail_if = model::spec::conditions::conditions(condition).unwrap();
     (plan.strategy, plan.runs) = (strategy, runs_first);
     runs(&judge(&record, &Judging::default()), &record.header.plan)
 }

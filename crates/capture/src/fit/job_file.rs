@@ -7,16 +7,16 @@
 
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
-use crate::fit::pace::{Loop, Pacing, Side, Signs};
+use crate::fit::pacing::{Loop, Pacing, Side, Signs};
 use crate::fit::shape::{Entry, Shape, format_number};
 use crate::fit::survey::{
     Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, Part, Surveyed,
 };
 use crate::replay::alignment_sectors;
 use model::job::{Arrivals, Kind, ThinkLaw};
+use model::spec::conditions::of_think;
 use model::spec::number::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
-use model::spec::pace::of_think;
-use model::spec::parsers::of_arrivals;
+use model::spec::values::of_arrivals;
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@
 //! 1. [`Survey`], the first pass, decides which tasks become streams, and where and when each is active.
 //! 2. [`Gathering`], the second pass, collects the figures of each part: sizes, offsets, runs, arrivals,
 //!    think times (`survey`).
-//! 3. `pace` decides between open and closed loops, `distributions` chooses arrivals and think times, `shape`
+//! 3. `pacing` decides between open and closed loops, `distributions` chooses arrivals and think times, `shape`
 //!    chooses sizes and offsets.
 //! 4. [`Fitted::toml`] writes the job file (`job_file`).
 //!
@@ -14,7 +14,7 @@
 mod distributions;
 mod histograms;
 mod job_file;
-mod pace;
+mod pacing;
 mod shape;
 mod survey;
 

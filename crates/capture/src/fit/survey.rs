@@ -6,7 +6,7 @@
 //!    separates intervals with few operations from those with many, since some tasks do two things in turn.
 
 use crate::fit::histograms::{Bins, SizeCounts};
-use crate::fit::pace::{Pacing, Side};
+use crate::fit::pacing::{Pacing, Side};
 use crate::profile::offsets::SequenceCounter;
 use crate::profile::timing::ArrivalCounter;
 use crate::replay::{Operation, Operations, alignment_sectors};

@@ -432,12 +432,26 @@ const MAX_TASKS_WITH_GAPS: usize = 256;
 /// A task with a higher share of overlapping requests is not serial.
 const MAX_SERIAL_OVERLAP: f64 = 0.05;
 
+/// Requests of a task in one direction, and their bytes.
+#[derive(Debug, Default)]
+struct Moved {
+    requests: u64,
+    bytes: u64,
+}
+
+impl Moved {
+    fn add(&mut self, bytes: u64) {
+        self.requests += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
 /// The requests of one task.
 #[derive(Debug, Default)]
 struct TaskCounts {
     requests: u64,
-    reads: (u64, u64),
-    writes: (u64, u64),
+    reads: Moved,
+    writes: Moved,
     timed: u64,
     overlapping: u64,
     last_end_ns: u64,
@@ -460,8 +474,8 @@ impl Tasks {
         let task = &mut self.counts[at];
         task.requests += 1;
         match op {
-            Op::Read => add(&mut task.reads, row.bytes()),
-            Op::Write | Op::Zeroes => add(&mut task.writes, row.bytes()),
+            Op::Read => task.reads.add(row.bytes()),
+            Op::Write | Op::Zeroes => task.writes.add(row.bytes()),
             _ => {}
         }
         let Some(latency_ns) = row.latency_ns else { return };
@@ -488,7 +502,7 @@ impl Tasks {
 
     /// Returns the number of writes of a task.
     fn writes(&self, task: u32) -> u64 {
-        self.counts.get(task as usize).map_or(0, |task| task.writes.0)
+        self.counts.get(task as usize).map_or(0, |task| task.writes.requests)
     }
 
     fn finish(&self, requests: u64, names: &Names) -> (Vec<TaskProfile>, OtherTasks) {
@@ -505,11 +519,6 @@ impl Tasks {
     }
 }
 
-fn add(sums: &mut (u64, u64), bytes: u64) {
-    sums.0 += 1;
-    sums.1 = sums.1.saturating_add(bytes);
-}
-
 impl TaskCounts {
     fn to_task(&self, number: u32, requests: u64, names: &Names) -> TaskProfile {
         let task = names.task_at(number).cloned().unwrap_or_default();
@@ -523,10 +532,10 @@ impl TaskCounts {
             kernel: task.kernel,
             requests: self.requests,
             share: share(self.requests, requests),
-            reads: self.reads.0,
-            read_bytes: self.reads.1,
-            writes: self.writes.0,
-            write_bytes: self.writes.1,
+            reads: self.reads.requests,
+            read_bytes: self.reads.bytes,
+            writes: self.writes.requests,
+            write_bytes: self.writes.bytes,
             overlapping,
             think_ns: thinking.and_then(latency),
         }

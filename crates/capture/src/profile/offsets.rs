@@ -11,8 +11,7 @@ use crate::profile::share;
 use model::captured::{Footprint, Op, Sequence};
 use model::histogram::Histogram;
 use roaring::RoaringTreemap;
-use trace::recent_ends::{Ends, RECENT_ENDS};
-use trace::row::Row;
+use trace::row::{Ends, RECENT_ENDS, Row};
 
 /// Minimum number of requests for a run to count as a stream.
 const MIN_STREAM_REQUESTS: u64 = 3;

@@ -23,7 +23,7 @@ use model::job::{
     Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing,
     Sizes, Start, Think, Zone, ZoneSize,
 };
-use model::spec::pace::RateLimit;
+use model::spec::conditions::RateLimit;
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec, Typed, TypedStream};
 use std::ops::Range;
 

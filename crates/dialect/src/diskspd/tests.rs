@@ -7,7 +7,7 @@ use super::{Ask, CommandLine, Here, job};
 use crate::trouble::Trouble;
 use model::diskspd::{Cache, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{Advice, IoPriority, Mix, Order, Start};
-use model::spec::pace::RateLimit;
+use model::spec::conditions::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
 /// The seed that stands for the clock.

@@ -7,9 +7,9 @@ use crate::fio::job_file::{Fault, Job};
 use model::job::{
     Arrivals, Flow, LatencyTarget, MinRate, Mix, PerKind, Percent, Quantity, Sizes, Steady, Think,
 };
+use model::spec::conditions::RateLimit;
 use model::spec::number::{MAX_RATE, MAX_TIME_NS, MIN_TIME_NS};
-use model::spec::pace::RateLimit;
-use model::spec::{StreamSpec, pace};
+use model::spec::{StreamSpec, conditions};
 
 /// Largest weight that fio accepts.
 const MAX_WEIGHT: u64 = 1000;
@@ -218,7 +218,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     }
     let (name, limit) = typed.unwrap_or(STEADY).split_once(':').unwrap_or((typed.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
-    let (what, slope) = pace::named(name).map_err(|why| fault(&why))?;
+    let (what, slope) = conditions::named(name).map_err(|why| fault(&why))?;
     // As in fio, ignore everything after the percent sign: Python's configuration parsers double the sign.
     let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {

@@ -11,7 +11,7 @@ use crate::fio::streams::{errors, priorities};
 use crate::options::{InReplay, ToolOption};
 use model::job::ReplayPace;
 use model::spec::number::MAX_STREAMS;
-use model::spec::{ReplaySpec, StreamSpec, kinds, parsers};
+use model::spec::{ReplaySpec, StreamSpec, kinds, values};
 
 /// Magic number of each blktrace event, without the version in the lowest byte.
 const MAGIC: [u8; 3] = [0x65, 0x61, 0x74];
@@ -87,7 +87,7 @@ fn is_typed(job: &Job, option: &str) -> bool {
 /// The settings of a replay.
 fn replay_spec(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
     let mut replay = ReplaySpec {
-        file: parsers::path(file).map_err(|why| job.fault("read_iolog", why))?,
+        file: values::path(file).map_err(|why| job.fault("read_iolog", why))?,
         ..ReplaySpec::default()
     };
     let stalls = !job.on("replay_no_stall", false)?;

@@ -16,7 +16,7 @@ use model::job::{
     OpPriority, Options, Order, Sharing, Verify,
 };
 use model::spec::number::{MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
-use model::spec::{EngineSpec, LogKind, LogValue, Logs, StreamSpec, parsers};
+use model::spec::{EngineSpec, LogKind, LogValue, Logs, StreamSpec, values};
 
 /// The default engine.
 const ENGINE: &str = "psync";
@@ -89,7 +89,7 @@ pub(super) fn ends_and_logs(job: &Job, times: Times, stream: &mut StreamSpec) ->
 }
 
 pub(super) fn name(job: &Job) -> Result<String, Fault> {
-    parsers::name(job.name()).map_err(|why| job.fault("name", why))
+    values::name(job.name()).map_err(|why| job.fault("name", why))
 }
 
 /// Sets the engine, its options and the open mode. Returns whether the engine takes several operations at a time.
@@ -302,14 +302,14 @@ pub(super) fn place(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
         None => None,
     };
     if let Some((option, text)) = cpus {
-        let read = text.and_then(|text| parsers::cpus(&mut stream.place.cpus, &text));
+        let read = text.and_then(|text| values::cpus(&mut stream.place.cpus, &text));
         read.map_err(|why| job.fault(option, why))?;
     }
     stream.place.split = job.text("cpus_allowed_policy") == Some("split");
     let why = "split needs a list of CPUs; type cpus_allowed too";
     job.refuse_if(stream.place.split && stream.place.cpus.is_empty(), "cpus_allowed_policy", why)?;
     if let Some(text) = job.text("nice") {
-        stream.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
+        stream.place.nice = Some(values::nice(text).map_err(|why| job.fault("nice", why))?);
     }
     stream.place.io_priority = io_priority(job)?;
     Ok(())
@@ -324,14 +324,14 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
         let list = all(text).map_err(fault)?;
         let mut nodes = Vec::new();
         let wrong = |_| fault(format!("{text} is not a list of NUMA nodes; type their numbers, such as 0-1"));
-        parsers::cpus(&mut nodes, &list).map_err(wrong)?;
+        values::cpus(&mut nodes, &list).map_err(wrong)?;
         stream.place.cpus.clear();
         stream.place.split = false;
         for node in nodes {
             let cpus = environment.cpus_of_node(node).map_err(fault)?;
             // A node with only memory has no CPUs.
             if !cpus.is_empty() {
-                parsers::cpus(&mut stream.place.cpus, &cpus).map_err(fault)?;
+                values::cpus(&mut stream.place.cpus, &cpus).map_err(fault)?;
             }
         }
         if stream.place.cpus.is_empty() {
@@ -345,7 +345,7 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
         Some((how, list)) => format!("{how}:{}", all(list).map_err(fault)?),
         None => text.into(),
     };
-    stream.place.memory = Some(parsers::memory_nodes(&policy).map_err(fault)?);
+    stream.place.memory = Some(values::memory_nodes(&policy).map_err(fault)?);
     Ok(())
 }
 
@@ -652,7 +652,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
             all.extend(size_priority(job, kind, piece)?);
         }
     }
-    parsers::check(&all).map_err(|why| job.fault(typed, why))?;
+    values::check(&all).map_err(|why| job.fault(typed, why))?;
     stream.resolved.op_priorities = all;
     Ok(())
 }

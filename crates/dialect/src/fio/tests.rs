@@ -13,7 +13,7 @@ use model::job::{
     Batch, Cache, Clones, Content, Create, Filling, IoPriority, Mix, Order, PerKind, Positions, Sharing,
     Sizes,
 };
-use model::spec::pace::RateLimit;
+use model::spec::conditions::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
 /// A fake machine.

@@ -286,7 +286,7 @@ impl Call for CopyFileRange {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         match op.kind {
             Kind::Read => {
-                let moved = copy_all((self.targets.read(op), op.offset), (&self.other_file, inside), length)?;
+                let moved = copy_all(self.targets.read(op), op.offset, &self.other_file, inside, length)?;
                 if !self.bare {
                     self.other_file.read_exact_at(&mut data[..moved], inside)?;
                 }
@@ -297,7 +297,7 @@ impl Call for CopyFileRange {
                 if !self.bare {
                     self.other_file.write_all_at(&data[..length], inside)?;
                 }
-                copy_all((&self.other_file, inside), (target, op.offset), length)
+                copy_all(&self.other_file, inside, target, op.offset, length)
             }
             Kind::Trim => self.targets.trim(op),
             Kind::Sync => self.targets.sync(op),
@@ -352,10 +352,10 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
 
 /// Copies until all bytes are moved or the source ends. Returns an error only if the first call moved nothing.
 #[inline]
-fn copy_all(from: (&File, u64), to: (&File, u64), bytes: usize) -> io::Result<usize> {
-    let (mut read_at, mut write_at, mut moved) = (from.1, to.1, 0);
+fn copy_all(from: &File, mut read_at: u64, to: &File, mut write_at: u64, bytes: usize) -> io::Result<usize> {
+    let mut moved = 0;
     while moved < bytes {
-        match copy_file_range(from.0, Some(&mut read_at), to.0, Some(&mut write_at), bytes - moved) {
+        match copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), bytes - moved) {
             Ok(0) => break,
             Ok(copied) => moved += copied,
             Err(_) if moved > 0 => break,

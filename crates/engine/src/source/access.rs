@@ -14,9 +14,9 @@
 use crate::source::conditions::{Evenly, Syncs};
 use crate::source::draw::{Choice, Kinds, Lengths};
 use crate::source::order::{Last, NextOffset, Straight, Walk};
-use crate::source::pace::{OfKind, Pause};
 use crate::source::sharing::Head;
 use crate::source::span::{Span, Target};
+use crate::source::submit_times::{OfKind, Pause};
 use crate::source::{Op, Share, Source};
 use model::job::{
     self, Access, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps, Stream, Strided as Zones,

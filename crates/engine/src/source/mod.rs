@@ -4,7 +4,7 @@
 //!    many operations.
 //! 2. `access` draws lines, targets, directions and sizes; `order` finds the offset, with the random draws of `draw` on the part of the
 //!    target of `span`.
-//! 3. Sources are wrapped: `pace` adds times and rates, `conditions` syncs, serial overlaps and evictions, `sharing` shares of several
+//! 3. Sources are wrapped: `submit_times` adds times and rates, `conditions` syncs, serial overlaps and evictions, `sharing` shares of several
 //!    workers.
 //! 4. `replay` follows a captured load.
 
@@ -12,10 +12,10 @@ mod access;
 mod conditions;
 mod draw;
 mod order;
-mod pace;
 pub mod replay;
 mod sharing;
 mod span;
+mod submit_times;
 
 #[cfg(test)]
 mod tests;
@@ -194,7 +194,7 @@ pub fn lanes(
     let lane = |(lane, targets)| -> Result<Box<dyn Source>, String> {
         let mut source = self::lane(stream, targets, share, lane as u64)?;
         if let Some(bursts) = stream.bursts {
-            source = Box::new(pace::Timed::new(source, bursts));
+            source = Box::new(submit_times::Timed::new(source, bursts));
         } else {
             if stream.serialize_overlap {
                 source = Box::new(conditions::Serial(source));
@@ -221,13 +221,13 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     let lanes = stream.lanes() * u64::from(share.workers);
     // Arrival times alternate between the workers first, then between the lanes of a worker.
     let lane = lane * u64::from(share.workers) + u64::from(share.worker);
-    let place = pace::LanePlace { lane, lanes, seed: split_mix(!seed) };
+    let place = submit_times::LanePlace { lane, lanes, seed: split_mix(!seed) };
     if let Pace::Each { .. } = stream.pace {
-        let inner: Box<dyn pace::OfKind> = match stream.access.strided {
+        let inner: Box<dyn submit_times::OfKind> = match stream.access.strided {
             Some(zones) => Box::new(access::Strided::new(stream, zones, targets, among, rng)?),
             None => Box::new(Lines::new(stream, targets, among, rng)?),
         };
-        return Ok(Box::new(pace::ByKind::new(inner, stream, place)?));
+        return Ok(Box::new(submit_times::ByKind::new(inner, stream, place)?));
     }
     let mut source: Box<dyn Source> = match stream.access.strided {
         _ if !stream.turns.is_empty() => Box::new(access::Turns::new(stream, targets, among, seed)?),
@@ -239,7 +239,7 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     if let Some(flush) = stream.flush.filter(|_| stream.turns.is_empty() && does(Kind::Write)) {
         source = Box::new(conditions::Flushed::new(source, flush)?);
     }
-    pace::paced(source, stream.pace, place)
+    submit_times::paced(source, stream.pace, place)
 }
 
 /// Reads back what another source writes: the same blocks in the same order.

@@ -181,11 +181,18 @@ pub struct Replay {
     is_dry: bool,
     in_flight: u32,
     depth: u32,
-    /// The last operation of the current call, and when it was due.
-    last_in_call: Option<(Step, u64)>,
+    /// The last operation of the current call.
+    last_in_call: Option<DueStep>,
     /// Whether operations wait for their captured times.
     is_timed: bool,
     counts: Arc<Counts>,
+}
+
+/// An operation and the time at which it is due.
+#[derive(Clone, Copy)]
+struct DueStep {
+    step: Step,
+    due_ns: u64,
 }
 
 impl Replay {
@@ -324,7 +331,7 @@ impl Source for Replay {
                 return Choice::At(if self.is_dry { due_ns.min(now_ns + POLL_NS) } else { due_ns });
             }
             let first = self.tasks[usize::from(lane)].first;
-            let next = self.held.get(first as usize).map(|(step, _)| (*step, due_ns));
+            let next = self.held.get(first as usize).map(|(step, _)| DueStep { step: *step, due_ns });
             if self.last_in_call.zip(next).is_some_and(|(last, next)| is_of_another_call(&last, &next)) {
                 return Choice::At(now_ns);
             }
@@ -376,12 +383,12 @@ impl Task {
 }
 
 /// Returns whether two operations need separate calls: the second one was issued later, or the kernel would merge the two.
-fn is_of_another_call(last: &(Step, u64), next: &(Step, u64)) -> bool {
-    let ((last, last_due_ns), (next, due_ns)) = (last, next);
+fn is_of_another_call(before: &DueStep, after: &DueStep) -> bool {
+    let (last, next) = (before.step, after.step);
     let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));
-    let meets = ends(last) == next.offset || ends(next) == last.offset;
+    let meets = ends(&last) == next.offset || ends(&next) == last.offset;
     let is_merged = (last.kind, last.file) == (next.kind, next.file) && last.kind != Kind::Sync && meets;
-    is_merged || *due_ns > last_due_ns.saturating_add(IN_A_CALL_NS)
+    is_merged || after.due_ns > before.due_ns.saturating_add(IN_A_CALL_NS)
 }
 
 /// Returns the number of the operation that a task's next one waits for.

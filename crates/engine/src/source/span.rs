@@ -6,7 +6,7 @@
 //!   the access as if these blocks were one span.
 
 use crate::source::{Op, Share, Source, lanes};
-use model::job::{Access, Clones, OwnBlocks, Shared, Stream};
+use model::job::{Access, Clones, OwnBlocks, Shared, Stream, TaskNumber};
 use model::units::show_bytes;
 use std::ops::Range;
 
@@ -170,14 +170,15 @@ struct OwnBlocksSource {
     base: u64,
 }
 
-/// Returns the blocks of one of `tasks` workers in a span of a stream's target.
+/// Returns the blocks of one worker in a span of a stream's target.
 ///
 /// # Errors
 /// A message if there is not a block for each worker, or operations do not fit into blocks.
 pub fn own_blocks(
-    (stream, shared): (&Stream, Shared),
+    stream: &Stream,
+    shared: Shared,
     span_bytes: u64,
-    (task, tasks): (u64, u64),
+    task: TaskNumber,
 ) -> Result<OwnBlocks, String> {
     let access = &stream.access;
     let transfer = u64::from(access.largest_bytes());
@@ -187,7 +188,7 @@ pub fn own_blocks(
             .lines
             .iter()
             .all(|l| l.reply_bytes == 0 && (l.align_bytes == 0 || l.align_bytes.is_multiple_of(transfer)));
-    if let Some(blocks) = OwnBlocks::for_task(shared.layout, span_bytes, transfer, (task, tasks)) {
+    if let Some(blocks) = OwnBlocks::for_task(shared.layout, span_bytes, transfer, task) {
         // An operation that crosses the end of a block would enter another worker's block.
         if blocks.segments > 1 && !(has_one_size && blocks.block_bytes.is_multiple_of(transfer)) {
             return Err(format!(
@@ -198,14 +199,15 @@ pub fn own_blocks(
         return Ok(blocks);
     }
     Err(format!(
-        "{} shared {layout} have no block for each of {tasks} workers, with operations of {}; use a larger --size, or fewer workers",
+        "{} shared {layout} have no block for each of {} workers, with operations of {}; use a larger --size, or fewer workers",
         show_bytes(span_bytes),
+        task.count,
         show_bytes(transfer)
     ))
 }
 
-/// Builds the lanes of one worker like [`lanes`], in its own blocks of a file that the workers of all hosts share. `who` is the index of the
-/// worker on all hosts, and their number.
+/// Builds the lanes of one worker like [`lanes`], in its own blocks of a file that the workers of all hosts share. `task` is the
+/// worker among those of all hosts.
 ///
 /// # Errors
 /// As [`lanes`], or if it has no block.
@@ -213,7 +215,8 @@ pub fn lanes_of_task(
     stream: &Stream,
     target_bytes: &[u64],
     target_align: &[u32],
-    (share, who): (&Share, (u64, u64)),
+    share: &Share,
+    task: TaskNumber,
 ) -> Result<Vec<Box<dyn Source>>, String> {
     let (Some(shared), [bytes], [align]) = (stream.shared, target_bytes, target_align) else {
         return lanes(stream, target_bytes, target_align, share);
@@ -222,7 +225,7 @@ pub fn lanes_of_task(
     let access = &stream.access;
     let target = Target { index: 0, bytes, align: u64::from(align.max(1)) };
     let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?;
-    let blocks = own_blocks((stream, shared), span.bytes, who)?;
+    let blocks = own_blocks(stream, shared, span.bytes, task)?;
     if !blocks.block_bytes.is_multiple_of(target.align) {
         return Err(target.misfit("a block of each worker", blocks.block_bytes));
     }
@@ -314,9 +317,9 @@ mod tests {
         (stream.access.offset_bytes, stream.access.span_bytes) = (8192, 1 << 20);
         stream.shared = Some(Shared { layout, passes: None });
         let share = Share { worker, workers: 2, seed: u64::from(worker), common: Arc::new(Common::new(1)) };
-        let who = (host * 2 + u64::from(worker), 4);
+        let task = TaskNumber { index: host * 2 + u64::from(worker), count: 4 };
         let mut lanes =
-            lanes_of_task(&stream, &[2 << 20], &[512], (&share, who)).unwrap_or_else(|why| panic!("{why}"));
+            lanes_of_task(&stream, &[2 << 20], &[512], &share, task).unwrap_or_else(|why| panic!("{why}"));
         let mut ops = vec![Op::NONE; count];
         lanes[0].refill(&mut ops);
         ops.iter().map(|op| op.offset).collect()
@@ -366,7 +369,9 @@ mod tests {
         let mut stream =
             Stream::plain(Access::plain(model::job::Pattern::Sequential, 4096, 100), 1, 1, "sync");
         let ask = |stream: &Stream, layout| {
-            own_blocks((stream, Shared { layout, passes: None }), 1 << 20, (0, 2)).err().unwrap_or_default()
+            own_blocks(stream, Shared { layout, passes: None }, 1 << 20, TaskNumber { index: 0, count: 2 })
+                .err()
+                .unwrap_or_default()
         };
         assert!(ask(&stream, Layout::Blocks(6_000)).contains("a whole number of operations"));
         assert!(ask(&stream, Layout::Blocks(1 << 20)).contains("no block for each of 2 workers"));

@@ -5,9 +5,9 @@
 mod tests;
 
 use super::state::{CountedFinding, End, State};
-use crate::Left;
 use crate::state::{HostRow, HostState, Named, Observed, Points, Sample};
 use crate::terminal::Theme;
+use crate::{Done, Left};
 use model::Known;
 use model::finding::Severity;
 use model::name::visible;
@@ -134,7 +134,7 @@ fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
 
 /// Draws the progress of the step.
 fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
-    let (done, total) = state.done;
+    let Done { part: done, total } = state.done;
     let share = (total > 0).then(|| done.min(total) as f64 / total as f64);
     let text = share.map_or_else(|| "-".to_owned(), show_share);
     let width = usize::from(at.width).saturating_sub(8);

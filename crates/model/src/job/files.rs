@@ -250,6 +250,15 @@ impl Layout {
     }
 }
 
+/// One of the workers of all hosts that share a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskNumber {
+    /// Its index, counted host by host.
+    pub index: u64,
+    /// The number of these workers.
+    pub count: u64,
+}
+
 /// The blocks of one task in a shared span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnBlocks {
@@ -264,23 +273,18 @@ pub struct OwnBlocks {
 }
 
 impl OwnBlocks {
-    /// The blocks of task `task` of `tasks` in a span, for transfers of this size; `None` if there is not a
+    /// The blocks of a task in a span, for transfers of this size; `None` if there is not a
     /// complete block for each task. The remainder after the last complete segment belongs to no task.
-    pub fn for_task(
-        layout: Layout,
-        span_bytes: u64,
-        transfer: u64,
-        (task, tasks): (u64, u64),
-    ) -> Option<Self> {
-        let (transfer, tasks) = (transfer.max(1), tasks.max(1));
+    pub fn for_task(layout: Layout, span_bytes: u64, transfer: u64, task: TaskNumber) -> Option<Self> {
+        let (transfer, tasks) = (transfer.max(1), task.count.max(1));
         let block_bytes = match layout {
             Layout::Segmented => span_bytes / tasks / transfer * transfer,
             Layout::Strided => transfer,
             Layout::Blocks(bytes) => bytes,
         };
-        let step = block_bytes.checked_mul(tasks).filter(|step| *step > 0 && task < tasks)?;
+        let step = block_bytes.checked_mul(tasks).filter(|step| *step > 0 && task.index < tasks)?;
         let segments = if layout == Layout::Segmented { 1 } else { span_bytes / step };
-        (segments > 0).then_some(Self { block_bytes, segments, first: task * block_bytes, step })
+        (segments > 0).then_some(Self { block_bytes, segments, first: task.index * block_bytes, step })
     }
 
     /// Total bytes.
@@ -309,8 +313,8 @@ impl OwnBlocks {
 #[test]
 fn blocks_have_the_offsets_of_ior() {
     let at = |layout, span, transfer, task| -> Vec<u64> {
-        let own =
-            OwnBlocks::for_task(layout, span, transfer, (task, 2)).unwrap_or_else(|| panic!("no blocks"));
+        let own = OwnBlocks::for_task(layout, span, transfer, TaskNumber { index: task, count: 2 })
+            .unwrap_or_else(|| panic!("no blocks"));
         (0..own.bytes() / transfer).map(|n| own.place(n * transfer)).collect()
     };
     // -b 47008 -t 47008 -s 3
@@ -329,8 +333,8 @@ fn the_parts_of_all_tasks_cover_the_segments_once() {
             let mut covered = vec![0_u8; span as usize];
             let mut whole = 0;
             for task in 0..tasks {
-                let own =
-                    OwnBlocks::for_task(layout, span, 3, (task, tasks)).unwrap_or_else(|| panic!("none"));
+                let own = OwnBlocks::for_task(layout, span, 3, TaskNumber { index: task, count: tasks })
+                    .unwrap_or_else(|| panic!("none"));
                 whole += own.bytes();
                 let by_places: Vec<u64> = own.places().flatten().collect();
                 let by_bytes: Vec<u64> = (0..own.bytes()).map(|b| own.place(b)).collect();
@@ -348,9 +352,11 @@ fn the_parts_of_all_tasks_cover_the_segments_once() {
 
 #[test]
 fn spans_without_a_block_for_each_task_give_none() {
-    let has_blocks = |layout, span, tasks| OwnBlocks::for_task(layout, span, 4096, (0, tasks)).is_some();
+    let has_blocks = |layout, span, tasks| {
+        OwnBlocks::for_task(layout, span, 4096, TaskNumber { index: 0, count: tasks }).is_some()
+    };
     assert!(has_blocks(Layout::Strided, 8192, 2) && !has_blocks(Layout::Strided, 8191, 2));
     assert!(has_blocks(Layout::Segmented, 8192, 2) && !has_blocks(Layout::Segmented, 8191, 2));
     assert!(!has_blocks(Layout::Blocks(0), 8192, 2) && !has_blocks(Layout::Blocks(u64::MAX), u64::MAX, 2));
-    assert!(OwnBlocks::for_task(Layout::Strided, 8192, 4096, (2, 2)).is_none());
+    assert!(OwnBlocks::for_task(Layout::Strided, 8192, 4096, TaskNumber { index: 2, count: 2 }).is_none());
 }

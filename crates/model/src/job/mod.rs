@@ -10,7 +10,7 @@ mod pace;
 pub use crate::errno::IgnoredError;
 pub use crate::payload::{Content, Data, Verify};
 pub use crate::replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
-pub use files::{Cache, Create, Every, Filling, Flush, Layout, OwnBlocks, Shared, SyncCall};
+pub use files::{Cache, Create, Every, Filling, Flush, Layout, OwnBlocks, Shared, SyncCall, TaskNumber};
 pub use operations::{
     Access, Kind, Line, Mix, Order, Pattern, PerKind, Percent, Positions, Quantile, Sizes, Start, Steps,
     Strided, Think, ThinkLaw, Zone, ZoneSize,

@@ -4,7 +4,7 @@
 //! The plan finds out which cells of the grid can be measured.
 
 use super::number::{count, quoted_excerpt, size};
-use super::{EngineSpec, Rw, parsers};
+use super::{EngineSpec, Rw, values};
 use crate::job::{Cache, Mix};
 use crate::spec::iometer::{Spec, Step};
 use crate::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_TARGETS, MAX_WORKERS};
@@ -142,7 +142,7 @@ pub const AXES: &[Axis] = &[
         name: "cache",
         value: "WORDS",
         about: "How the target is opened, such as direct,buffered [default: direct]",
-        set: |a, t, _| replace_values(&mut a.cache, parse_list(t, parsers::cache)),
+        set: |a, t, _| replace_values(&mut a.cache, parse_list(t, values::cache)),
         words: |a| format_list(&a.cache, |c| c.word().into()),
         scale: None,
     },
@@ -150,7 +150,7 @@ pub const AXES: &[Axis] = &[
         name: "rw",
         value: "WORDS",
         about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is an existing file or a device]",
-        set: |a, t, _| replace_values(&mut a.rw, parse_list(t, parsers::rw)),
+        set: |a, t, _| replace_values(&mut a.rw, parse_list(t, values::rw)),
         words: |a| format_list(&a.rw, |rw| rw.word().into()),
         scale: None,
     },
@@ -190,7 +190,7 @@ pub const AXES: &[Axis] = &[
         name: "target",
         value: "PATHS",
         about: "Directories, files or block devices, each measured alone, such as /mnt/a,/mnt/b, instead of TARGETs used at once",
-        set: |a, t, _| replace_values(&mut a.target, parse_list(t, parsers::path)),
+        set: |a, t, _| replace_values(&mut a.target, parse_list(t, values::path)),
         words: |a| a.target.join(","),
         scale: None,
     },
@@ -313,7 +313,7 @@ fn parse_engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, Str
     }
     let mut out = Vec::new();
     for piece in &pieces {
-        push_unique(&mut out, parsers::engine(piece)?, piece)?;
+        push_unique(&mut out, values::engine(piece)?, piece)?;
     }
     Ok(out)
 }

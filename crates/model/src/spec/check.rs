@@ -961,7 +961,7 @@ impl TurnSpec {
 #[cfg(test)]
 fn turn(rw: Rw, length: &str) -> TurnSpec {
     let what = StreamSpec { rw: Some(rw), ..StreamSpec::default() };
-    TurnSpec { operations: crate::spec::parsers::every(length).ok(), what }
+    TurnSpec { operations: crate::spec::values::every(length).ok(), what }
 }
 
 #[test]
@@ -997,11 +997,11 @@ fn keys_that_conflict_with_turns_are_rejected() {
         (
             |s| {
                 s.turns[0].what.think = Some(crate::job::Think::fixed(1000));
-                s.limit_iops = Some(crate::spec::pace::RateLimit::All(5.0));
+                s.limit_iops = Some(crate::spec::conditions::RateLimit::All(5.0));
             },
             "its own pauses",
         ),
-        (|s| s.limit_iops = crate::spec::pace::limit_iops("write=5").ok(), "a fixed order"),
+        (|s| s.limit_iops = crate::spec::conditions::limit_iops("write=5").ok(), "a fixed order"),
         (
             |s| {
                 s.turns[1].what.rw = Some(Rw::Randwrite);

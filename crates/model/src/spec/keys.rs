@@ -15,7 +15,7 @@ use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
     MAX_TARGETS, MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
-use crate::spec::{operations, pace, parsers};
+use crate::spec::{conditions, operations, values};
 use crate::units::{show_bytes, show_ns};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 use std::sync::LazyLock;
@@ -145,7 +145,7 @@ macro_rules! switch {
         Set::Switch(field!(
             $($at).+,
             true,
-            |spec, text| { spec.$($at).+ = parsers::switch(text)?; Ok(()) },
+            |spec, text| { spec.$($at).+ = values::switch(text)?; Ok(()) },
             |$spec| $show
         ))
     };
@@ -265,7 +265,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Order and direction: read, write, rw, randread, randwrite, randrw, trim, randtrim, trimwrite or randtrimwrite, where a write of the same bytes follows each trim [default: randread]",
         &[Run, Layers, Limit, Api],
-        option!(rw, t => parsers::rw(t)),
+        option!(rw, t => values::rw(t)),
     )
     .defaults(&[(Layers, "randread, randwrite"), (Api, "read, randread, write, randwrite")])
     .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::word_without_value(t, "randread"))]),
@@ -332,7 +332,7 @@ pub const KEYS: &[Key] = &[
         "SIZE[,WITH]",
         "Create a missing target as a file of this size and keep it: filled with data or, if the job only writes it, with allocated blocks or nothing, as in 1g,blocks; an appended ,unlink removes it at the end [default: with data]",
         &[Run],
-        option!(create, t => parsers::create(t), v => parsers::of_create(*v)),
+        option!(create, t => values::create(t), v => values::of_create(*v)),
     ),
     key(
         "sharing",
@@ -340,7 +340,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How several targets share the operations: each (its own depth), round-robin, random, round-robin:8:2 (8 operations in a row, on 2 targets until both are done, then on the next 2) or weighted:3,1 [default: each]",
         &[Run],
-        value!(resolved.sharing, t => parsers::sharing(t), v => parsers::of_sharing(v)),
+        value!(resolved.sharing, t => values::sharing(t), v => values::of_sharing(v)),
     ),
     key(
         "shared",
@@ -348,7 +348,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "One file for all hosts, with a part for each worker: segmented (one contiguous block each), strided (worker k has transfer k of each group) or the SIZE of blocks that workers take in turn; in a directory the first host creates it",
         &[Run, Limit],
-        option!(shared, t => parsers::layout(t), v => v.describe()),
+        option!(shared, t => values::layout(t), v => v.describe()),
     ),
     key(
         "own",
@@ -457,7 +457,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Mean length of sequential runs from random offsets, such as 3.5 operations; the lengths are random (geometric)",
         &[Run, Limit],
-        option!(line.run_length, t => parsers::mean_operations(t), v => v.to_string()),
+        option!(line.run_length, t => values::mean_operations(t), v => v.to_string()),
     ),
     key(
         "interleaved",
@@ -498,7 +498,7 @@ pub const KEYS: &[Key] = &[
         "FILE",
         "Replay the operations of a file that `fathom capture` wrote, or of another tool's trace: fio's iolog, blktrace, blkparse, MSR Cambridge. An iolog without a target uses the file that it names",
         &[Run],
-        replay!(file, t => parsers::path(t)),
+        replay!(file, t => values::path(t)),
     )
     .elsewhere(&[fio("read_iolog", "x.log", unchanged)]),
     key(
@@ -559,7 +559,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Gaps between arrivals of an open loop: poisson, constant, batch:MEAN (MEAN at once on average, at random times), or on-off:ON/OFF (random arrivals for ON, then none for OFF; both are mean times, as in 2ms/30ms; one worker) [default: poisson]",
         &[Run, Limit],
-        option!(arrivals, t => parsers::arrivals(t)),
+        option!(arrivals, t => values::arrivals(t)),
     )
     .needs(|s| s.rate.is_some(), "{arrivals} is for an open loop; type {rate} too, or leave {arrivals} out")
     .elsewhere(&[fio("rate_process", "poisson", |t| unchanged(if t == "linear" { "constant" } else { t }))]),
@@ -569,7 +569,7 @@ pub const KEYS: &[Key] = &[
         "IOPS|KIND=IOPS,...",
         "Closed loop with at most this many operations per second; or a limit for single directions, as in write=200, while the others run at full speed",
         &[Run],
-        option!(limit_iops, t => pace::limit_iops(t), v => v.to_flag(|n| n.to_string())),
+        option!(limit_iops, t => conditions::limit_iops(t), v => v.to_flag(|n| n.to_string())),
     )
     .elsewhere(&[fio("rate_iops", "1000", unchanged), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
     key(
@@ -578,7 +578,7 @@ pub const KEYS: &[Key] = &[
         "SIZE|KIND=SIZE,...",
         "Closed loop with at most this many bytes per second, such as 200m; or a limit for single directions, as in read=100m,write=20m",
         &[Run],
-        option!(limit_bandwidth, t => pace::limit_bandwidth(t), v => v.to_flag(|n| format!("{} per second", show_bytes(n as u64)))),
+        option!(limit_bandwidth, t => conditions::limit_bandwidth(t), v => v.to_flag(|n| format!("{} per second", show_bytes(n as u64)))),
     )
     .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
     key(
@@ -587,7 +587,7 @@ pub const KEYS: &[Key] = &[
         "WEIGHT[,GROUP[,PAUSE]]",
         "Share of the operations among the streams of the same group that run at once: a worker that is ahead of its share waits for the others, and checks again after PAUSE, as in 3,0,100us [default: GROUP 0, PAUSE 0]",
         &[Run],
-        option!(resolved.flow, t => parsers::flow(t), v => v.describe()),
+        option!(resolved.flow, t => values::flow(t), v => v.describe()),
     ),
     key(
         "serialize-overlap",
@@ -604,7 +604,7 @@ pub const KEYS: &[Key] = &[
         "DURATION|LAW",
         "Pause before each burst, from the completion of the one before: 100us; or drawn, exponential:MEAN, lognormal:MEDIAN/MEAN or quantiles:%/DURATION,... from 0 to 100 %, linear between them, as in quantiles:0/2us,50/38us,100/9ms",
         &[Run],
-        option!(think, t => pace::think(t), v => v.describe()),
+        option!(think, t => conditions::think(t), v => v.describe()),
     )
     .elsewhere(&[fio("thinktime", "100", foreign::microseconds), diskspd("j", "5", foreign::milliseconds)]),
     key(
@@ -613,7 +613,7 @@ pub const KEYS: &[Key] = &[
         "DURATION|LAW",
         "Time from the start of one burst to the start of the next, with the values of think: a late burst begins as soon as the previous one has completed, and later ones catch up",
         &[Run],
-        option!(period, t => pace::think(t), v => v.describe()),
+        option!(period, t => conditions::think(t), v => v.describe()),
     ),
     key(
         "burst",
@@ -660,7 +660,7 @@ pub const KEYS: &[Key] = &[
         "SUBMIT[,COMPLETE]",
         "Operations submitted per call, and completions waited for [default: 1,1: each at once]",
         &[Run, RunCapture, Bench, Limit],
-        option!(batch, t => parsers::batch(t)),
+        option!(batch, t => values::batch(t)),
     )
     .elsewhere(&[fio("iodepth_batch", "8", unchanged), fio("iodepth_batch_submit", "8", unchanged)]),
     key(
@@ -703,7 +703,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "Find the largest depth up to --depth that meets a latency target: 500us:99.9%:5s means that 99.9 % of the operations in 5 s take at most 500 us. The figures come from one more window at that depth; append :run to keep varying the depth and count all windows",
         &[Run],
-        option!(resolved.latency_target, t => pace::latency_target(t), v => v.to_flag()),
+        option!(resolved.latency_target, t => conditions::latency_target(t), v => v.to_flag()),
     )
     .elsewhere(&[fio("latency_target", "500", |t| unchanged(&format!("{t}us:100%:5s")))]),
     key(
@@ -712,7 +712,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End as soon as the rate is steady: iops:10%:60s ends when each second of the last 60 is within 10 % of their mean, iops_slope:0.5%:60s when a line fitted to them rises or falls by less than that per second; also with bw and lat, optionally followed by the time to ignore at the start and the length of each sample, such as iops:10%:60s:30s:5s",
         &[Run],
-        option!(resolved.steady, t => pace::steady(t), v => v.to_flag()),
+        option!(resolved.steady, t => conditions::steady(t), v => v.to_flag()),
     )
     .elsewhere(&[
         fio("steadystate", "iops:10%", |t| unchanged(&format!("{t}:60s"))),
@@ -724,7 +724,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End with an error as soon as a direction is slower than this over a second: iops:1000 or bw:10m; for each direction iops:read=1000,write=500; over another time bw:10m:5s",
         &[Run],
-        option!(resolved.min_rate, t => pace::min_rate(t), v => v.to_flag()),
+        option!(resolved.min_rate, t => conditions::min_rate(t), v => v.to_flag()),
     )
     .elsewhere(&[fio("rate_min", "10m", |t| unchanged(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| unchanged(&format!("iops:{t}")))]),
     key(
@@ -742,7 +742,7 @@ pub const KEYS: &[Key] = &[
         "N|all",
         "Failed operations after which a worker gives up and the run ends; all: it never ends because of them [default: 1000]",
         &[Run, RunCapture],
-        value!(resolved.max_errors, t => parsers::max_errors(t), v => parsers::of_max_errors(*v)),
+        value!(resolved.max_errors, t => values::max_errors(t), v => values::of_max_errors(*v)),
     ),
     key(
         "ignore-errors",
@@ -768,7 +768,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "fsync after this many writes; a number with a fraction, such as 2.9, is the mean",
         &[Run, Limit],
-        option!(fsync, t => parsers::every(t)),
+        option!(fsync, t => values::every(t)),
     ),
     key(
         "fdatasync",
@@ -776,7 +776,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "fdatasync after this many writes; a number with a fraction, such as 2.9, is the mean",
         &[Run, Limit],
-        option!(fdatasync, t => parsers::every(t)),
+        option!(fdatasync, t => values::every(t)),
     ),
     key(
         "sync-file-range",
@@ -784,7 +784,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "sync_file_range after every N writes, which may be a mean such as 2.5: starts writeback and waits for it, but gives no durability after a crash",
         &[Run, Limit],
-        option!(sync_file_range, t => parsers::every(t)),
+        option!(sync_file_range, t => values::every(t)),
     )
     .elsewhere(&[fio("sync_file_range", "write:8", |t| t.rsplit(':').next().map(str::to_owned).into_iter().collect())]),
     key(
@@ -855,7 +855,7 @@ pub const KEYS: &[Key] = &[
         "FILE",
         "Write the bytes of this file repeatedly",
         &[Run, RunCapture, Limit],
-        option!(data, t => parsers::path(t)),
+        option!(data, t => values::path(t)),
     )
     .elsewhere(&[diskspd("Z", "1M,data.bin", |t| t.split_once(',').map(|(_, file)| file.to_owned()).into_iter().collect())]),
     key(
@@ -882,7 +882,7 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, RunCapture, Limit, Sweep],
-        list!(place.cpus, s, t => parsers::cpus(&mut s.place.cpus, t), v => parsers::of_cpus(v)),
+        list!(place.cpus, s, t => values::cpus(&mut s.place.cpus, t), v => values::of_cpus(v)),
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", unchanged), diskspd("a", "0,1", unchanged)]),
     key(
@@ -910,7 +910,7 @@ pub const KEYS: &[Key] = &[
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (only these), prefer:0 (this one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
         &[Run, RunCapture, Limit, Sweep],
-        option!(place.memory, t => parsers::memory_nodes(t), v => parsers::of_memory_nodes(v)),
+        option!(place.memory, t => values::memory_nodes(t), v => values::of_memory_nodes(v)),
     )
     .elsewhere(&[fio("numa_mem_policy", "bind:0", unchanged)]),
     key(
@@ -919,7 +919,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Nice value of the workers, -20 to 19",
         &[Run, RunCapture, Limit, Sweep],
-        option!(place.nice, t => parsers::nice(t), v => v.to_string()),
+        option!(place.nice, t => values::nice(t), v => v.to_string()),
     ),
     key(
         "io-priority",
@@ -927,7 +927,7 @@ pub const KEYS: &[Key] = &[
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, RunCapture, Limit, Sweep],
-        option!(place.io_priority, t => parsers::io_priority(t), v => parsers::of_io_priority(*v)),
+        option!(place.io_priority, t => values::io_priority(t), v => values::of_io_priority(*v)),
     ),
     key(
         "op-priority",
@@ -935,7 +935,7 @@ pub const KEYS: &[Key] = &[
         "[KIND/][SIZE/]PERCENT%=PRIORITY,...",
         "I/O priority of a share of the operations, or of only the reads or writes or those of one size, as in 20%=rt:0 or read/4k/20%=rt:0,write/10%=be:7; for the engines io_uring and libaio",
         &[Run],
-        value!(resolved.op_priorities, t => parsers::op_priorities(t), v => parsers::of_op_priorities(v)),
+        value!(resolved.op_priorities, t => values::op_priorities(t), v => values::of_op_priorities(v)),
     ),
     key(
         NAME,
@@ -943,7 +943,7 @@ pub const KEYS: &[Key] = &[
         "TEXT",
         "Name in tables",
         &[Run, Limit],
-        Set::Job(|j, t| put(&mut j.name, parsers::name(t))),
+        Set::Job(|j, t| put(&mut j.name, values::name(t))),
     ),
     key(
         "time",
@@ -988,7 +988,7 @@ pub const KEYS: &[Key] = &[
         "%",
         "Repeat each workload, at least as often as runs, until the 95 % interval of its rate reaches at most this far to either side, such as 2.5%",
         &[Run, RunCapture, RunFile, Bench],
-        Set::Job(|j, t| put(&mut j.precision, pace::precision(t))),
+        Set::Job(|j, t| put(&mut j.precision, conditions::precision(t))),
     ),
     key(
         "until",
@@ -996,7 +996,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "steady: measure round after round without a rest until five rates in a row drift by less than 5 % (95 % confidence); only these count",
         &[Run, RunCapture, RunFile, Bench],
-        Set::Job(|j, t| put(&mut j.until, pace::until(t))),
+        Set::Job(|j, t| put(&mut j.until, conditions::until(t))),
     ),
     key(
         "max-runs",
@@ -1020,7 +1020,7 @@ pub const KEYS: &[Key] = &[
         "CONDITION",
         "Fail if p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also for one result as in 'NAME: p99>1ms', several separated by commas; the report begins with PASS, FAIL, INVALID or INCONCLUSIVE, and a percentile needs 8 runs",
         &[Run, RunCapture, RunFile, Bench, Limit, Sweep, Layers, Api],
-        Set::Job(|j, t| put(&mut j.fail_if, pace::conditions(t))),
+        Set::Job(|j, t| put(&mut j.fail_if, conditions::conditions(t))),
     ),
     key(
         "settle",
@@ -1053,7 +1053,7 @@ pub const KEYS: &[Key] = &[
         "CONTENT",
         "Write data that can be verified, and verify what reads return: stamps (different in each block) or pattern:HEX",
         &[Run],
-        option!(resolved.verify, t => parsers::verify(t), v => parsers::of_verify(v)),
+        option!(resolved.verify, t => values::verify(t), v => values::of_verify(v)),
     ),
     key(
         "read-back",
@@ -1085,7 +1085,7 @@ pub const KEYS: &[Key] = &[
         "FILE",
         "Write a line for every operation of the measured windows to a file, as CSV: when it completed, its latency, offset and size",
         &[Run, RunCapture],
-        Set::Job(|j, t| put(&mut j.op_log, parsers::path(t))),
+        Set::Job(|j, t| put(&mut j.op_log, values::path(t))),
     )
     .elsewhere(&[fio("write_lat_log", "FILE", unchanged)]),
     key(
@@ -1103,7 +1103,7 @@ pub const KEYS: &[Key] = &[
         "NAME[:OPTIONS]",
         "I/O interface, with its options as in io_uring:sqpoll=1 [default: io_uring]",
         &[Run, RunCapture, Bench, Layers, Limit],
-        option!(engine, t => parsers::engine(t)),
+        option!(engine, t => values::engine(t)),
     )
     .elsewhere(&[fio("ioengine", "libaio", foreign::fio_engine)]),
     key(
@@ -1112,7 +1112,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How the target is opened: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]",
         &[Run, RunCapture, Bench, Limit],
-        option!(cache, t => parsers::cache(t)),
+        option!(cache, t => values::cache(t)),
     )
     .elsewhere(&[fio("direct", "1", |t| foreign::fio_direct(t, "direct", "buffered")), fio("buffered", "1", |t| foreign::fio_direct(t, "buffered", "direct")), fio("sync", "1", foreign::fio_sync), diskspd("S", "h", foreign::diskspd_cache)]),
     key(
@@ -1135,7 +1135,7 @@ fn add_target(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     if stream.target.len() == MAX_TARGETS {
         return Err(format!("there are too many targets; type {MAX_TARGETS} at most"));
     }
-    stream.target.push(parsers::path(text)?);
+    stream.target.push(values::path(text)?);
     Ok(())
 }
 
@@ -1247,7 +1247,7 @@ impl Key {
         for text in values {
             match self.set {
                 Set::Job(set) => set(job, text)?,
-                Set::JobSwitch(set) => parsers::switch(text).map(|on| set(job, on))?,
+                Set::JobSwitch(set) => values::switch(text).map(|on| set(job, on))?,
                 Set::Phase(set) => job.phases.iter_mut().try_for_each(|p| set(p, text))?,
                 Set::Stream(_) | Set::Switch(_) | Set::List(_) => {
                     let mut streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);

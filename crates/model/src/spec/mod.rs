@@ -7,13 +7,13 @@
 
 pub mod axes;
 mod check;
+pub mod conditions;
 pub mod foreign;
 pub mod iometer;
 pub mod keys;
 pub mod number;
 pub mod operations;
-pub mod pace;
-pub mod parsers;
+pub mod values;
 
 pub use check::Problem;
 
@@ -23,8 +23,8 @@ use crate::job::{
     PerKind, Placement, ReplayPace, Sizes, Steps, StopRule, Stream, Strided, Think,
 };
 use crate::verdict::Condition;
+use conditions::RateLimit;
 use number::{quoted_excerpt, size};
-use pace::RateLimit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -1,13 +1,13 @@
-//! The format `csv` (RFC 4180): tables for spreadsheets and scripts.
+//! The format `csv` (RFC 4180): tables for spreadsheets and scripts. This file writes them; their columns are in `view/records.rs`.
 //!
 //! Headings carry the units. An empty field is unknown or withheld. A report has one row per result and direction, per interface and work,
 //! per cell of a grid measured in order, or per run of a command. Its last columns name the session, so that rows of many sessions fit into
 //! one file. Findings are only in `json`.
 
-use crate::view::columns::Records;
 use crate::view::records::{
     comparison_records, report_records, session_records, session_table_records, watch_records,
 };
+use crate::view::table::Records;
 use crate::{Content, Format, Style, writer};
 use csv::{Terminator, WriterBuilder};
 use model::comparison::{Comparison, Comparisons};

@@ -5,7 +5,6 @@
 
 use crate::documentation::{is_command, page_parts};
 use crate::page::{display_width, prose};
-use crate::view::columns::{Columns, or_dash};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
 use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
@@ -17,7 +16,7 @@ use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table, or_dash};
 use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
 };

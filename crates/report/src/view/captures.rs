@@ -1,8 +1,7 @@
 //! A capture: the profile of the load.
 
-use super::columns::{Columns, or_dash};
 use crate::view::numbers::short_bytes;
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table, or_dash};
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,
     Sequence, Sizes, Task, Unit,

@@ -2,8 +2,7 @@
 //!
 //! A short table has the first number of each result and those that differ. A full table has all of them.
 
-use super::columns::{Columns, or_dash};
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table, or_dash};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source};
 use model::finding::Finding;
 use model::units::{show_change, show_share};

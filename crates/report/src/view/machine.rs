@@ -1,7 +1,6 @@
 //! The machine: its block devices, and the diagnosis of a place before a measurement.
 
-use super::columns::Columns;
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table};
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};
 use model::machine::{BlockDevice, Devices, LayerKind, Mounted, Queue};

@@ -3,8 +3,6 @@
 //! One file for each kind of content. Nothing here knows a format.
 
 pub(crate) mod captures;
-pub(crate) mod columns;
-pub(crate) mod commands;
 pub(crate) mod comparison;
 pub(crate) mod findings;
 pub(crate) mod machine;

@@ -1,7 +1,6 @@
 //! A plan: what would be measured, and each setting with its origin.
 
-use super::columns::Columns;
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table};
 use model::job::Job;
 use model::plan::{LayerComparison, Plan, Strategy};
 use model::study::{InterfaceComparison, Study};

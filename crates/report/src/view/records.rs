@@ -3,8 +3,8 @@
 //! A table is filled column by column: each column has a heading, which carries the unit, and a field of each item. An empty field is
 //! unknown or withheld.
 
-use super::columns::{Columns, Records};
 use super::findings;
+use crate::view::table::{Columns, Records};
 use model::command::{Moved, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
 use model::evidence::Extents;

@@ -3,7 +3,7 @@
 use crate::view::findings;
 use crate::view::numbers::{accepted, verdict_mark};
 use crate::view::table::Table;
-use crate::view::{commands, results, studies, sweep};
+use crate::view::{results, studies, sweep};
 use model::report::{Ending, Headline, Report};
 use model::study::Studied;
 use model::units::{show_count, show_rate};
@@ -24,7 +24,7 @@ pub(crate) fn main_table(report: &Report, all: bool) -> Table {
         Studied::Interfaces(api) => studies::interface_table(api, &report.results),
         Studied::Targets(targets) => studies::target_table(targets, &report.results),
         Studied::Hosts(scaling) => studies::host_count_table(scaling, &report.results),
-        Studied::Commands(results) => commands::command_table(results),
+        Studied::Commands(results) => results::command_table(results),
         Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
     }
 }

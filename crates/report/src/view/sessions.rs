@@ -1,10 +1,9 @@
 //! Several sessions: the list of sessions, and the table of their results.
 
-use super::columns::Columns;
 use crate::view::findings::headline_value;
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
 use crate::view::report::describe_ending;
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table};
 use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
 use model::name::visible;
 use model::report::{Headline, Report, Verdict};

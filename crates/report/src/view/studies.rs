@@ -1,8 +1,7 @@
 //! Studies: a table of each study, which replaces the table of results.
 
-use super::columns::{Columns, or_dash};
 use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark};
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
 use model::comparison::{Answer, Pair};
 use model::evidence::Extents;

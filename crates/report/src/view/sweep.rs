@@ -1,10 +1,9 @@
 //! Sweeps: the best settings of each work, the cells of a grid, and the sides of maps.
 
-use super::columns::{Columns, or_dash};
 use crate::view::numbers::{
     device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
 };
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table, or_dash};
 use model::figures::Estimate;
 use model::report::{AnswerWord, Measured, Report, Verdict};
 use model::spec::axes::IOMETER;

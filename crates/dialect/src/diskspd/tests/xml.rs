@@ -5,7 +5,7 @@ use crate::diskspd::{CommandLine, LANGUAGE, job};
 use crate::trouble::Trouble;
 use model::job::{Order, Sharing, Start};
 use model::spec::JobSpec;
-use model::spec::pace::RateLimit;
+use model::spec::conditions::RateLimit;
 
 /// Two time spans, a template, and each kind of setting once.
 const XML: &str = r#"<Profile>

@@ -3,7 +3,7 @@
 use super::{job, refused, stream};
 use model::job::{Flow, Order, PerKind, Sizes, Strided};
 use model::spec::Rw;
-use model::spec::pace::RateLimit;
+use model::spec::conditions::RateLimit;
 
 #[test]
 fn a_write_follows_each_trim_and_limits_count_both() {

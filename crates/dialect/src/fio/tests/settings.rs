@@ -2,7 +2,7 @@
 
 use super::{job, refused, stream};
 use model::job::{Arrivals, Batch, Content, Create, Filling, IoPriority, MemoryNodes, Mix, Sharing};
-use model::spec::pace::RateLimit;
+use model::spec::conditions::RateLimit;
 use model::spec::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.

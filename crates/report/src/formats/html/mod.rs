@@ -15,8 +15,8 @@ mod studies;
 mod time_series;
 
 use crate::documentation::page_parts;
-use crate::view::columns::Columns;
 use crate::view::findings;
+use crate::view::table::Columns;
 use crate::view::{machine, plan, sessions as session_view, verification};
 use crate::{Content, Format, Style, writer};
 use askama::Template;

@@ -1,7 +1,6 @@
 //! The parts of every page: the shell with style and script, cards, folded parts, tables, and number formats.
 
-use crate::view::columns::or_dash;
-use crate::view::table::Table;
+use crate::view::table::{Table, or_dash};
 use askama::Template;
 use model::units::{show_ns, show_rate};
 use std::borrow::Cow;

@@ -11,11 +11,11 @@ use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals,
 use super::time_series::Events;
 use super::{page, results, studies, time_series};
 use crate::Style;
-use crate::view::columns::Columns;
 use crate::view::comparison::{Compared, describe_source, interval, left_out_notes, value};
 use crate::view::findings;
 use crate::view::numbers::{interval_ends, supported};
 use crate::view::sessions as session_view;
+use crate::view::table::Columns;
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::Finding;
 use model::history::{Column, SessionTable};

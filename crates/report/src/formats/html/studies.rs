@@ -11,11 +11,11 @@ use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
 use super::{page, plot};
-use crate::view::columns::or_dash;
 use crate::view::numbers::{interval_ends, supported};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::sweep::{Marks, Sides, best_value, labels, sides};
+use crate::view::table::or_dash;
 use askama::Template;
 use model::figures::{LayerRow, Layers, Pace, by_reason};
 use model::fleet::{FleetFigures, HostFigures, HostRate};

@@ -6,7 +6,7 @@
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
 use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle};
 use super::{page, plot};
-use crate::view::columns::{Columns, or_dash};
+use crate::view::table::{Columns, or_dash};
 use model::finding::{CheckId, Finding, Outcome};
 use model::report::{Course, DeviceSecond, Figures, HostFigures, Measured, Report, RunFigures, Second};
 use model::units::{show_rate, show_share};

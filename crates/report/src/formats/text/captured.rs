@@ -6,8 +6,7 @@ use crate::view::captures::{
     describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
     task_table,
 };
-use crate::view::columns::or_dash;
-use crate::view::table::Table;
+use crate::view::table::{Table, or_dash};
 use model::captured::Captured;
 use model::replay::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate};

@@ -1,9 +1,9 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
 use crate::page::Page;
-use crate::view::columns::or_dash;
-use crate::view::commands::command_table;
 use crate::view::findings::acts;
+use crate::view::results::command_table;
+use crate::view::table::or_dash;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
 use model::finding::{Outcome, Severity};
 use model::report::{CountsAs, Report};

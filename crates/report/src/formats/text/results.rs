@@ -7,10 +7,9 @@
 //! - A replay next to its original.
 
 use crate::page::{Page, display_width};
-use crate::view::columns::{Columns, or_dash};
 use crate::view::numbers::{interval_ends, percentile, short_bytes};
 use crate::view::results::{describe_fairness, host_table, replay_caption, replay_table, result_table};
-use crate::view::table::Table;
+use crate::view::table::{Columns, Table, or_dash};
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};

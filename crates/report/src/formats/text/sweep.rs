@@ -8,12 +8,12 @@
 //!   the window, and the tracked variable.
 
 use crate::page::{Page, display_width};
-use crate::view::columns::or_dash;
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
     MAX_MAP_COLUMNS, Marks, Sides, best_value, describe_change, iops_table, labels, round_table,
     round_tables, rows_table, shows_each_cell, sides, thread_counts, work_rows,
 };
+use crate::view::table::or_dash;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
 use model::sweep::{CellFigures, Chosen, Measure, Rounds, Setting, Sweep, Variable, Work};

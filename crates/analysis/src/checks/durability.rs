@@ -1,0 +1,837 @@
+//! Group C: whether written data survive a power failure.
+//!
+//! Flushes are counted only at the lowest layers: device mapper and RAID devices have no request queue, so the
+//! kernel does not count theirs.
+//!
+//! - C01 compares the syncs with the flushes that disks with a volatile cache completed. It also fires if a volatile cache is only declared
+//!   safe (`write through`).
+//! - C02 looks for `nobarrier` and similar mount options, and for libraries such as libeatmydata, which turn syncs off.
+//! - C03 compares the mean time of a flush at the lowest disks with a minimum for flash, for spinning disks, or for virtual machines.
+//! - C04 notes direct writes on a disk with a volatile cache, and fires if the final sync of a run failed.
+//! - C05 notes file systems on which a server or a user-space program acknowledges writes, so that their storage is unknown. On NFS, it
+//!   relabels the result if syncs were requested but no WRITE or COMMIT was sent.
+//! - C06 compares the time of the final syncs with the measured time. A09 reports writes that were still in memory.
+
+use crate::checks::prelude::*;
+use model::evidence::{LIBRARIES, MOUNT_STATS};
+use model::machine::FileSystem;
+
+/// The checks of the group, in the order of the catalogue.
+pub(super) const CHECKS: &[Check] =
+    &[SYNC_WITHOUT_FLUSH, BARRIERS_OFF, FLUSH_TOO_CHEAP, NO_FINAL_SYNC, REMOTE_ACK, SYNC_HIDES_TAIL];
+
+/// Number of fields in a `stat` file that counts flushes (Linux 5.5).
+const FIELDS_WITH_FLUSHES: usize = 17;
+
+/// Content of `queue/write_cache` for a disk with a volatile cache.
+const VOLATILE: &str = "write back";
+
+/// Returns the finding for syncs that do not make data durable. It is a note if the job makes no syncs, so that only
+/// the final sync is affected.
+fn skipped_syncs(case: &Case, sentence: &str, numbers: Evidence) -> Known<Answer> {
+    let sentence = format!("{sentence} Synced data can be lost in a power failure.");
+    if !case.syncs_itself() {
+        return Detail::new(Severity::Note, sentence, numbers).found();
+    }
+    let not_durable = Rename::Condition("not durable".into());
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(not_durable).found()
+}
+
+/// Whether a layer reports a volatile write cache.
+///
+/// # Errors
+/// Fails if the layer does not report it.
+fn is_volatile(layer: &Layer) -> Known<bool> {
+    let text = layer.queue.get("write_cache");
+    let text = text.ok_or_else(|| format!("{}/queue/write_cache does not exist", layer.name))?;
+    Ok(text.trim() == VOLATILE)
+}
+
+/// Returns the lowest disks that report a volatile write cache.
+///
+/// # Errors
+/// Fails if the disks are unknown or one does not report its cache.
+fn volatile_disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
+    let mut out = Vec::new();
+    for leaf in case.leaves()? {
+        if is_volatile(leaf)? {
+            out.push(leaf);
+        }
+    }
+    Ok(out)
+}
+
+/// Returns the syncs of the stream that must reach the disk: sync calls, and writes that are stable before they
+/// complete.
+fn syncs_requested(case: &Case) -> u64 {
+    let ops_in_run = |ran: &CaseRun, kind| ran.stream.issued.get(&kind).map_or(0, |i| i.ops);
+    let calls = if case.syncs_itself() && case.stream.flush.is_some() { Some(Kind::Sync) } else { None };
+    let writes = case.stream.cache.is_sync().then_some(Kind::Write);
+    let kinds = || calls.into_iter().chain(writes);
+    case.runs.iter().flat_map(|r| kinds().map(move |k| ops_in_run(r, k))).fold(0, u64::saturating_add)
+}
+
+/// Returns the syncs of the other streams that use these disks at the same time.
+fn syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
+    let streams = phase_streams(case);
+    let syncs_of_stream = |at: &usize| {
+        let stable = streams.get(*at).is_some_and(|s| s.cache.is_sync());
+        let writes = if stable { case.issued_by(*at, Kind::Write).ops } else { 0 };
+        let syncs = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| s.stream == *at);
+        let syncs = syncs.filter_map(|s| s.issued.get(&Kind::Sync)).map(|i| i.ops);
+        syncs.fold(writes, u64::saturating_add)
+    };
+    case.sharers(disks).iter().map(syncs_of_stream).fold(0, u64::saturating_add)
+}
+
+/// Returns the number of flushes of one disk and their ms, over all runs, from the start to `until`.
+///
+/// # Errors
+/// Fails if they were not counted.
+fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<[u64; 2]> {
+    let mut sum = [0_u64; 2];
+    for ran in &case.runs {
+        let (start, end) = (ran.at(Moment::Start)?, ran.at(until)?);
+        if start.text(&disk.stat_file)?.split_ascii_whitespace().count() < FIELDS_WITH_FLUSHES {
+            return Err("this kernel does not count flushes (Linux 5.5 and later do)".into());
+        }
+        let delta = BlockStat::between(start, end, &disk.stat_file)?;
+        sum = [sum[0].saturating_add(delta.flushes), sum[1].saturating_add(delta.flush_ms)];
+    }
+    Ok(sum)
+}
+
+/// Share of the syncs that must become flushes at depth 1, where each sync causes exactly one flush.
+const FLUSHED_FROM: f64 = 0.5;
+/// Largest number of flushes that a sync of another stream may cause: one for the data and one for the journal.
+const FLUSHES_OF_A_SYNC: u64 = 2;
+
+const SYNC_WITHOUT_FLUSH: Check = Check {
+    id: CheckId::C01,
+    name: "SYNC_WITHOUT_FLUSH",
+    belief: "a sync made the disk empty its volatile cache",
+    reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes in `/sys/block/*/stat` of \
+            the lowest disks, from the start of a run to its final sync; the syncs and synchronous writes \
+            that fathom issued.",
+    formula: formula!(
+        "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
+         divided by the operations that may be in flight, since one flush can serve all operations that wait \
+         for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also, a cache is only declared \
+         safe if `write through` is reported by a loop device, by a layer above one that reports `write \
+         back`, or by a layer that offers FUA, which only a disk with a volatile cache needs."
+    ),
+    provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
+              echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
+              fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync /mnt",
+    fix: "Write `write back` into queue/write_cache of the layers that report otherwise, and mount without \
+          `nobarrier`.",
+    accept: "Accept it only if the disk has power-loss protection; then `write through` is true.",
+    ask: Ask::After(&[CheckId::C02], check_sync_without_flush),
+    #[cfg(test)]
+    fires: Some(|| with_flushes(&stable_writes(), "write back", 0, 0)),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
+};
+
+fn check_sync_without_flush(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::C02) {
+        return Ok(Answer::DoesNotApply);
+    }
+    case.grounded()?;
+    if let Some(layer) = declared_safe(case) {
+        let sentence = format!(
+            "The cache of {} is only declared safe ({}/queue/write_cache is `write through`), so a sync \
+             sends it no flush.",
+            layer.name, layer.name
+        );
+        return skipped_syncs(case, &sentence, evidence([]));
+    }
+    let disks = volatile_disks(case)?;
+    if disks.is_empty() {
+        return holds("The disk reports no volatile cache, so a sync needs no flush.", evidence([]));
+    }
+    // If the stream makes no syncs, only the final sync of each run counts.
+    let (requested, until) = match syncs_requested(case) {
+        0 if case.runs.iter().all(|r| r.end.sync_ns.is_some()) => (case.runs.len() as u64, Moment::Synced),
+        requested => (requested, Moment::Stop),
+    };
+    if requested == 0 {
+        return Err("no sync completed".into());
+    }
+    let counts: Vec<[u64; 2]> =
+        disks.iter().map(|d| flushes_of_disk(case, d, until)).collect::<Known<_>>()?;
+    // A file system on several disks may flush only the disks that were written.
+    let flushed = counts.iter().map(|c| c[0]).fold(0, u64::saturating_add);
+    let numbers = evidence([
+        ("syncs", requested as f64),
+        ("flushes", flushed as f64),
+        ("flushes_per_sync", share(flushed as f64, requested as f64)),
+    ]);
+    let needed = FLUSHED_FROM * requested as f64 / asked_depth(&case.stream).max(1.0);
+    let flushes_of_sharers = syncs_of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
+    if flushes_of_sharers > 0
+        && flushed as f64 >= needed
+        && (flushed.saturating_sub(flushes_of_sharers) as f64) < needed.max(1.0)
+    {
+        return Err(case.not_alone(&case.sharers(&disks), &disks));
+    }
+    if flushed > 0 && flushed as f64 >= needed {
+        return holds("Syncs reached the disk as flushes.", numbers);
+    }
+    if case.stream.cache.is_sync() && disks.iter().any(|d| d.queue_number("fua") == Ok(1)) {
+        return Err("the disk supports FUA writes, which are durable without a flush and which the kernel \
+                    does not count separately"
+            .into());
+    }
+    let sentence = format!(
+        "{} syncs were requested, but the disk got {} flushes.",
+        show_count(requested as f64),
+        show_count(flushed as f64)
+    );
+    skipped_syncs(case, &sentence, numbers)
+}
+
+/// Returns a layer that has a volatile cache by its nature but reports none.
+fn declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
+    let in_place = |place: &'a Place| place.layers.iter().find(|l| is_declared_safe(place, l));
+    case.places().find_map(in_place)
+}
+
+fn is_declared_safe(place: &Place, layer: &Layer) -> bool {
+    let volatile = |l: &Layer| is_volatile(l).unwrap_or(false);
+    let says_safe = is_volatile(layer) == Ok(false);
+    let has_volatile_cache = layer.kind == LayerKind::Loop
+        || layer.queue_number("fua") == Ok(1)
+        || layer.below.iter().filter_map(|i| place.layers.get(*i)).any(volatile);
+    says_safe && has_volatile_cache
+}
+
+/// Mount options that turn off syncs.
+const OFF: &[&str] =
+    &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile"];
+/// Libraries that skip syncs.
+const SKIP_SYNCS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
+
+const BARRIERS_OFF: Check = Check {
+    id: CheckId::C02,
+    name: "BARRIERS_OFF",
+    belief: "no mount option and no library skips syncs",
+    reads: "The options of the mounts in `/proc/self/mountinfo`; the libraries in `/proc/self/maps`, and \
+            `LD_PRELOAD`.",
+    formula: formula!(
+        "Any of the mount options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or \
+         (overlay) `volatile` or `fsync=volatile`, or any of the libraries libeatmydata, nosync and \
+         libnofsync. One is enough: each turns a sync into a no-op."
+    ),
+    provoke: "mount -o remount,nobarrier /mnt\nfathom run --rw randwrite --depth 1 --fsync 1 /mnt",
+    fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip \
+          syncs.",
+    accept: "Accept it if the caches of all disks below are protected against power loss.",
+    ask: Ask::Alone(check_barriers_off),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..stable_writes() }.record()),
+    #[cfg(test)]
+    blind: || {
+        let mut record = stable_writes().record();
+        record.header.hosts[0].facts.remove(LIBRARIES);
+        record
+    },
+};
+
+fn check_barriers_off(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    if let Some(what) = skipped_by(case) {
+        let sentence = format!("Syncs are skipped here: {what}.");
+        return skipped_syncs(case, &sentence, evidence([]));
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    machine.fact(LIBRARIES)?;
+    if case.places().next().is_none() {
+        return Err("the record does not contain the mount of the target".into());
+    }
+    if case.places().any(|p| p.kind() == "zfs") {
+        return not_checked(
+            "zfs keeps `sync` as a property of the dataset, which no kernel file shows (zfs get sync)",
+        );
+    }
+    holds("No mount option and no known library skips syncs.", evidence([]))
+}
+
+/// Describes what turns off syncs.
+fn skipped_by(case: &Case) -> Option<String> {
+    let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
+    if let Some((option, fs)) = mounts.find_map(|fs| Some((skipping_option(fs)?, fs))) {
+        return Some(format!("{} is mounted with {option}", fs.mount_point));
+    }
+    let libraries = case.machine?.fact(LIBRARIES).ok()?;
+    let line = libraries.lines().find(|l| SKIP_SYNCS.iter().any(|s| l.contains(s)))?;
+    Some(format!("fathom runs with {}", line.trim()))
+}
+
+fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
+    OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
+}
+
+/// A flash drive programs a page in some hundred us. A faster answer came from memory.
+const FLASH_NS: f64 = 60e3;
+/// A spinning disk waits for the platter: half a turn at 15,000 rpm is 2 ms.
+const SPINNING_NS: f64 = 2e6;
+/// In a virtual machine, a flush also takes a round trip to the host.
+const VIRTUAL_NS: f64 = 100e3;
+
+const FLUSH_TOO_CHEAP: Check = Check {
+    id: CheckId::C03,
+    name: "FLUSH_TOO_CHEAP",
+    belief: "a flush took as long as a medium needs",
+    reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and \
+            `queue/rotational`; whether the machine is virtual.",
+    formula: formula!(
+        "Time of flushes / flushes, for each disk that reports `write back`. Below {flash} on flash \
+         (programming a page takes longer), {spinning} on a hard disk (half a turn at 15,000 rpm) or {guest} \
+         in a virtual machine (a round trip to the host and a medium), nothing was written to a medium. The \
+         kernel shows whole ms, so each run may be off by one; if that decides, the check does not answer. A \
+         note in a virtual machine, where `rotational` means nothing.",
+        flash = Ns(FLASH_NS),
+        spinning = Ns(SPINNING_NS),
+        guest = Ns(VIRTUAL_NS)
+    ),
+    provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose host \
+              caches writes",
+    fix: "Find out whether the drive or the array protects its cache against power loss, or whether the host \
+          honours flushes (cache=none or writethrough rather than cache=unsafe).",
+    accept: "Accept it if you know that it does: drives with power-loss protection answer flushes \
+             immediately.",
+    ask: Ask::After(&[CheckId::C01, CheckId::C02], check_flush_too_cheap),
+    #[cfg(test)]
+    fires: Some(|| with_flushes(&stable_writes(), "write back", 11_000, 200)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = with_flushes(&stable_writes(), "write back", 11_000, 2_000);
+        record.header.hosts[0].virtual_by = Err("cpuinfo: not found".into());
+        record
+    },
+};
+
+fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let disks = volatile_disks(case)?;
+    if disks.is_empty() {
+        return holds("The disk reports no volatile cache, so there is nothing to flush.", evidence([]));
+    }
+    if !case.syncs_itself() || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
+    let mut slowest = None;
+    for disk in disks {
+        match time_flushes(case, disk, is_virtual)? {
+            Flushes::Credible(ns) => slowest = Some(ns),
+            Flushes::TooCheap(finding) => return finding.found(),
+            Flushes::None => {}
+        }
+    }
+    // C01 reports missing flushes.
+    let Some(ns) = slowest else { return Ok(Answer::DoesNotApply) };
+    holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)]))
+}
+
+/// The flushes of one disk.
+enum Flushes {
+    None,
+    /// They took this many ns each.
+    Credible(f64),
+    /// They were faster than any medium: the finding.
+    TooCheap(Detail),
+}
+
+fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Flushes> {
+    let [count, ms] = flushes_of_disk(case, disk, Moment::Stop)?;
+    if count == 0 {
+        return Ok(Flushes::None);
+    }
+    let is_spinning = disk.queue_number("rotational")? == 1;
+    let minimum_ns = match (is_virtual, is_spinning) {
+        (true, _) => VIRTUAL_NS,
+        (false, true) => SPINNING_NS,
+        (false, false) => FLASH_NS,
+    };
+    let (flushes, ms, rounding_ms) = (count as f64, ms as f64, case.runs.len() as f64);
+    let ns_per_flush = |ms: f64| ms * 1e6 / flushes;
+    let numbers = evidence([("flushes", flushes), ("flush_ns", ns_per_flush(ms)), ("least_ns", minimum_ns)]);
+    if ns_per_flush(ms - rounding_ms) >= minimum_ns {
+        return Ok(Flushes::Credible(ns_per_flush(ms)));
+    }
+    if ns_per_flush(ms + rounding_ms) >= minimum_ns {
+        return Err(format!(
+            "{} flushes are too few to time them in whole milliseconds",
+            show_count(flushes)
+        ));
+    }
+    let (severity, cause) = if is_virtual {
+        (Severity::Note, "the host may not pass flushes on to its disk")
+    } else {
+        (
+            Severity::Biased,
+            "the drive answered from its memory, which is safe only with power-loss protection",
+        )
+    };
+    let took = show_ns(ns_per_flush(ms));
+    Ok(Flushes::TooCheap(detail!(severity, numbers, "A flush of {} took {took}: {cause}.", disk.name)))
+}
+
+const NO_FINAL_SYNC: Check = Check {
+    id: CheckId::C04,
+    name: "NO_FINAL_SYNC",
+    belief: "an acknowledged write survives a power cut",
+    reads: "The cache mode and the syncs of the job, the result and duration of the final sync of each run, \
+            and `queue/write_cache` of the lowest disks.",
+    formula: formula!(
+        "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that reports `write back`: a note, \
+         since most people measure this, and the number is right for it. A run that wrote and whose final \
+         sync failed: biased, since the writes may not have arrived. If A09 finds the writes in memory, only \
+         A09 reports them."
+    ),
+    provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache is \
+              `write back`",
+    fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
+    accept: "A note needs no --accept.",
+    ask: Ask::After(&[CheckId::A09], check_no_final_sync),
+    #[cfg(test)]
+    fires: Some(|| with_flushes(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
+};
+
+fn check_no_final_sync(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::A09) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if case.syncs_itself() {
+        return holds("The job makes its writes durable within the measured time.", evidence([]));
+    }
+    let failed = case.runs.iter().filter(|r| r.end.sync_ns.is_none()).count();
+    if failed > 0 {
+        return detail!(
+            Severity::Biased,
+            evidence([("runs_without_sync", failed as f64)]),
+            "The writes of {failed} of {} runs were never made durable: the final sync did not succeed.",
+            case.runs.len()
+        )
+        .with_cure("See the notes for the reason (`dmesg` shows disk errors), and measure again.".to_owned())
+        .found();
+    }
+    if volatile_disks(case)?.is_empty() {
+        return holds(
+            "The disk reports no volatile cache, so acknowledged writes are durable.",
+            evidence([]),
+        );
+    }
+    case.need_run()?;
+    let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
+    let mean_ns = syncs / case.runs.len() as f64;
+    finding!(
+        Severity::Note,
+        evidence([("final_sync_ns", mean_ns)]),
+        "When the clock stopped, acknowledged writes may still have been in the drive's volatile cache. The \
+         sync after them took {}.",
+        show_ns(mean_ns)
+    )
+}
+
+/// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses
+/// a local block device, but a program acknowledges.
+const REMOTE: &[&str] =
+    &["nfs", "cifs", "smb3", "ceph", "9p", "virtiofs", "fuse", "glusterfs", "lustre", "afs"];
+/// Prefix of the file systems whose calls the kernel counts.
+const COUNTED: &str = "nfs";
+
+const REMOTE_ACK: Check = Check {
+    id: CheckId::C05,
+    name: "REMOTE_ACK",
+    belief: "the server acknowledges a write once its own storage has it",
+    reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the WRITE and COMMIT calls \
+            in `/proc/self/mountstats` from the start of a run to its final sync.",
+    formula: formula!(
+        "Any network or user-space file system: a note, since the server may have answered from its memory. \
+         If syncs were requested and NFS sent no WRITE or COMMIT, the result is relabelled: nothing left \
+         this machine. A missing COMMIT alone proves nothing, since a client requests stable writes if one \
+         call carries all data."
+    ),
+    provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
+    fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
+          measure on the server.",
+    accept: "A note needs no --accept.",
+    ask: Ask::Alone(check_remote_ack),
+    #[cfg(test)]
+    fires: Some(|| nfs(Some((0, 11_000, 0)))),
+    #[cfg(test)]
+    blind: || nfs(None),
+};
+
+fn check_remote_ack(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let kinds: Vec<&str> = case.places().map(model::machine::Place::kind).collect();
+    if kinds.is_empty() {
+        return Err("the record does not contain the file system of the target".into());
+    }
+    let Some(kind) = kinds.iter().find(|k| REMOTE.iter().any(|r| k.starts_with(r))) else {
+        return holds("No server is between a write and its storage.", evidence([]));
+    };
+    if !kind.starts_with(COUNTED) {
+        return remote_note(format!(
+            "{kind} acknowledged the writes, but this machine cannot see whether they are on media."
+        ));
+    }
+    let [writes, commits] = calls_in_runs(case)?;
+    if writes == 0 && commits == 0 && case.syncs_itself() && syncs_requested(case) > 0 {
+        return detail!(
+            Severity::Rename,
+            evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
+            "{} syncs were requested, but no write was sent to the server.",
+            show_count(syncs_requested(case) as f64)
+        )
+        .relabelled(Rename::Condition("not durable".into()))
+        .found();
+    }
+    let sentence = format!(
+        "The server acknowledged {} writes and {} commits, but this machine cannot see whether they are on \
+         its media.",
+        show_count(writes as f64),
+        show_count(commits as f64)
+    );
+    remote_note(sentence)
+}
+
+fn remote_note(sentence: String) -> Known<Answer> {
+    Detail::new(Severity::Note, sentence, evidence([])).found()
+}
+
+/// Returns the WRITE and COMMIT calls of all runs, from the start to the final sync.
+fn calls_in_runs(case: &Case) -> Known<[u64; 2]> {
+    let mut sum = [0_u64; 2];
+    for ran in &case.runs {
+        let before = calls_since_mount(ran.at(Moment::Start)?)?;
+        let after = calls_since_mount(ran.at(Moment::Synced)?)?;
+        for i in [0, 1] {
+            let passed = after[i].checked_sub(before[i]).ok_or("the counters of the mount went backwards")?;
+            sum[i] = sum[i].saturating_add(passed);
+        }
+    }
+    case.need_run().map(|()| sum)
+}
+
+/// Returns the WRITE and COMMIT calls since the mount, over all mounts in the file. In a line `WRITE: 3 3 0 ...`,
+/// the first number counts the calls.
+fn calls_since_mount(snapshot: &Snapshot) -> Known<[u64; 2]> {
+    let text = snapshot.text(MOUNT_STATS)?;
+    let calls_named = |name: &str| {
+        let lines = text.lines().filter_map(|l| l.trim().strip_prefix(name)?.strip_prefix(':'));
+        let counts = lines.filter_map(|l| l.split_ascii_whitespace().next()?.parse::<u64>().ok());
+        counts.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0).saturating_add(n)))
+    };
+    let missing = || format!("{MOUNT_STATS} has no count of writes");
+    Ok([calls_named("WRITE").ok_or_else(missing)?, calls_named("COMMIT").ok_or_else(missing)?])
+}
+
+/// Share of the measured time above which the sync belongs to it.
+const HIDDEN_ABOVE: Share = Share(0.1);
+/// A shorter sync is a journal commit and a flush, which even a spinning disk completes in some turns. Compared
+/// with a short run it would seem large.
+const SYNC_FLOOR_NS: f64 = 50e6;
+
+const SYNC_HIDES_TAIL: Check = Check {
+    id: CheckId::C06,
+    name: "SYNC_HIDES_TAIL",
+    belief: "the work was done when the clock stopped",
+    reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
+    formula: formula!(
+        "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off by as \
+         much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 finds the \
+         writes in memory, it reports the rate that includes the sync, and this check is silent.",
+        floor = Ns(SYNC_FLOOR_NS)
+    ),
+    provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop \
+              device with its image in the page cache (`losetup --direct-io=off`), which behaves like a \
+              drive with a large volatile cache.",
+    fix: "Quote the rate with the final sync, or measure for longer (--time).",
+    accept: "Accept it if your program does not sync either.",
+    ask: Ask::After(&[CheckId::A09], check_sync_hides_tail),
+    #[cfg(test)]
+    fires: Some(|| {
+        let sync_ns = Some(300_000_000);
+        crate::fixture::Fixture { sync_ns, ..crate::fixture::Fixture::honest_write() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { sync_ns: None, ..crate::fixture::Fixture::honest_write() }.record(),
+};
+
+fn check_sync_hides_tail(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.has_storage() || earlier.finds(CheckId::A09) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut sync_ns = 0.0;
+    for ran in &case.runs {
+        sync_ns += ran.end.sync_ns.ok_or("a run has no final sync that succeeded")? as f64;
+    }
+    let window = case.window_ns();
+    if window <= 0.0 {
+        return Err("no run has a measured window".into());
+    }
+    let (part, mean_ns) = (sync_ns / window, sync_ns / case.runs.len().max(1) as f64);
+    let bytes = case.in_windows(Kind::Write).bytes as f64;
+    let rate = share(bytes, window + sync_ns) * 1e3;
+    let numbers = evidence([("final_sync_ns", mean_ns), ("share", part), ("mb_per_s_with_sync", rate)]);
+    if part <= HIDDEN_ABOVE || mean_ns < SYNC_FLOOR_NS {
+        return holds("The final sync was short compared with the measured time.", numbers);
+    }
+    if case.others_write() {
+        return not_checked(
+            "the final sync covers the writes of all streams, so its time for this stream is unknown",
+        );
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "The final sync took another {} ({} of the measured time). With it, the rate is {} MB/s.",
+        show_ns(mean_ns),
+        show_share(part),
+        show_rate(rate)
+    )
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::record::Record;
+
+/// A record whose disks report this write cache and complete `flushes` flushes in `ms` ms per run.
+#[cfg(test)]
+fn with_flushes(
+    fixture: &crate::fixture::Fixture,
+    write_cache: &str,
+    flushes: u64,
+    ms: u64,
+) -> model::record::Record {
+    let mut record = fixture.record();
+    let places = record.header.hosts.iter_mut().flat_map(|h| &mut h.places);
+    for layer in places.flat_map(|p| &mut p.layers) {
+        layer.queue.insert("write_cache".into(), format!("{write_cache}\n"));
+    }
+    for (i, run) in record.runs.iter_mut().enumerate() {
+        for snapshot in &mut run.evidence {
+            let times = i as u64 + u64::from(snapshot.moment != Moment::Start);
+            for (_, text) in snapshot.files.iter_mut().filter(|(path, _)| path.ends_with("/stat")) {
+                let Ok(text) = text else { continue };
+                let mut fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
+                if let [.., n, t] = &mut fields[..] {
+                    (*n, *t) = ((times * flushes).to_string(), (times * ms).to_string());
+                }
+                *text = fields.join(" ");
+            }
+        }
+    }
+    record
+}
+
+/// Ten thousand writes, one at a time, each stable before it completes.
+#[cfg(test)]
+fn stable_writes() -> crate::fixture::Fixture {
+    use crate::fixture::Fixture;
+    let cache = model::job::Cache::DirectDsync;
+    Fixture { cache, depth: 1, depth_seen: 0.95, runs: 2, ..Fixture::honest_write() }
+}
+
+#[test]
+fn fewer_flushes_than_half_of_the_syncs_relabel() {
+    let at = |n| SYNC_WITHOUT_FLUSH.severity(&with_flushes(&stable_writes(), "write back", n, 1));
+    assert_eq!((at(11_000), at(5_500), at(5_000)), (None, None, Some(Severity::Rename)));
+    // 32 operations in flight may share a flush.
+    let deep = Fixture { depth: 32, depth_seen: 31.0, ..stable_writes() };
+    let at = |n| SYNC_WITHOUT_FLUSH.severity(&with_flushes(&deep, "write back", n, 1));
+    assert_eq!((at(180), at(150)), (None, Some(Severity::Rename)));
+}
+
+#[test]
+fn a_final_sync_without_flush_is_a_note() {
+    let plain = |n| SYNC_WITHOUT_FLUSH.severity(&with_flushes(&Fixture::honest_write(), "write back", n, 1));
+    assert_eq!((plain(0), plain(1)), (Some(Severity::Note), None));
+}
+
+#[test]
+fn a_loop_device_or_a_disk_with_fua_is_never_write_through() {
+    let on_loop = Fixture { leaf_share: Some(1.0), ..stable_writes() };
+    let mut record = with_flushes(&on_loop, "write back", 11_000, 1);
+    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), None);
+    let switch = |r: &mut model::record::Record, i: usize, key: &str, text: &str| {
+        r.header.hosts[0].places[0].layers[i].queue.insert(key.into(), text.into());
+    };
+    switch(&mut record, 0, "write_cache", "write through\n");
+    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Rename));
+    let mut record = stable_writes().record();
+    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), None);
+    switch(&mut record, 0, "fua", "1\n");
+    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Rename));
+    // With its cache enabled, a disk with FUA need not flush after each write.
+    switch(&mut record, 0, "write_cache", "write back\n");
+    assert!(SYNC_WITHOUT_FLUSH.answer(&record).is_err());
+}
+
+#[test]
+fn kernels_that_do_not_count_flushes_are_not_checked() {
+    let mut record = with_flushes(&stable_writes(), "write back", 0, 0);
+    for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| s.files.values_mut()) {
+        let first: Option<Vec<String>> =
+            text.as_ref().ok().map(|t| t.split_ascii_whitespace().take(11).map(str::to_owned).collect());
+        *text = Ok(first.unwrap_or_default().join(" "));
+    }
+    let why = SYNC_WITHOUT_FLUSH.answer(&record);
+    assert!(why.as_ref().is_err_and(|w| w.contains("5.5")), "{why:?}");
+}
+
+#[test]
+fn a_library_relabels_and_similar_options_do_not() {
+    let mut record = stable_writes().record();
+    let library = |r: &mut model::record::Record, text: &str| {
+        r.header.hosts[0].facts.insert(LIBRARIES.into(), Ok(text.into()));
+    };
+    library(&mut record, "LD_PRELOAD: libeatmydata.so\n/usr/lib/libc.so.6\n");
+    assert_eq!(BARRIERS_OFF.severity(&record), Some(Severity::Rename));
+    library(&mut record, "/usr/lib/libc.so.6\n");
+    assert_eq!(BARRIERS_OFF.severity(&record), None);
+    let barrier = Fixture { options: "rw,barrier=1,x-nobarrier-not", ..stable_writes() };
+    assert_eq!(BARRIERS_OFF.severity(&barrier.record()), None);
+}
+
+#[test]
+fn a_job_without_syncs_gets_a_note_and_reads_are_not_checked() {
+    let plain = Fixture { options: "rw,nobarrier", ..Fixture::honest_write() };
+    assert_eq!(BARRIERS_OFF.severity(&plain.record()), Some(Severity::Note));
+    let read = Fixture { options: "rw,nobarrier", ..Fixture::honest() };
+    assert_eq!(BARRIERS_OFF.answer(&read.record()), Ok(Answer::DoesNotApply));
+}
+
+#[cfg(test)]
+fn flushing_at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
+    let mut record = with_flushes(&stable_writes(), "write back", 11_000, ms);
+    change(&mut record);
+    FLUSH_TOO_CHEAP.severity(&record)
+}
+
+#[test]
+fn flash_spinning_and_virtual_disks_have_their_own_limits() {
+    // 11,000 flushes of 60 us are 660 ms.
+    assert_eq!((flushing_at(600, |_| {}), flushing_at(700, |_| {})), (Some(Severity::Biased), None));
+    let is_spinning = |r: &mut Record| {
+        r.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
+    };
+    assert_eq!(
+        (flushing_at(700, is_spinning), flushing_at(23_000, is_spinning)),
+        (Some(Severity::Biased), None)
+    );
+    let is_virtual = |r: &mut Record| r.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!((flushing_at(473, is_virtual), flushing_at(1_200, is_virtual)), (Some(Severity::Note), None));
+}
+
+#[test]
+fn few_flushes_are_not_checked() {
+    let few = with_flushes(&Fixture { ops: 10, ..stable_writes() }, "write back", 11, 0);
+    let why = FLUSH_TOO_CHEAP.answer(&few);
+    assert!(why.as_ref().is_err_and(|w| w.contains("too few")), "{why:?}");
+    let none = with_flushes(&stable_writes(), "write back", 0, 0);
+    assert_eq!(FLUSH_TOO_CHEAP.answer(&none), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn syncs_of_the_job_hold_and_a_failed_final_sync_biases() {
+    assert_eq!(
+        NO_FINAL_SYNC.severity(&with_flushes(&Fixture::honest_write(), "write back", 1, 1)),
+        Some(Severity::Note)
+    );
+    assert!(matches!(
+        NO_FINAL_SYNC.answer(&with_flushes(&stable_writes(), "write back", 1, 1)),
+        Ok(Answer::Holds(..))
+    ));
+    let failed = Fixture { sync_ns: None, ..Fixture::honest_write() };
+    assert_eq!(NO_FINAL_SYNC.severity(&failed.record()), Some(Severity::Biased));
+}
+
+#[test]
+fn c04_is_silent_if_a09_fires() {
+    let in_memory = Fixture { delivered: 0.3, dirty_share: 0.7, ..Fixture::honest_write() };
+    let record = with_flushes(&in_memory, "write back", 1, 1);
+    assert_eq!(NO_FINAL_SYNC.answer(&record), Ok(Answer::DoesNotApply));
+}
+
+/// Synced writes on NFS. `calls` has the calls before the first run, and the WRITE and COMMIT calls of each run.
+#[cfg(test)]
+fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
+    let nothing_below = true;
+    let mut record = crate::fixture::Fixture { nothing_below, ..stable_writes() }.record();
+    for fs in record.header.hosts[0].places.iter_mut().filter_map(|p| p.file_system.as_mut()) {
+        fs.kind = "nfs4".into();
+    }
+    let (mut writes, mut commits) = calls.map_or((0, 0), |c| (c.0, c.0));
+    for run in &mut record.runs {
+        for snapshot in &mut run.evidence {
+            if let (Moment::Stop, Some((_, w, c))) = (snapshot.moment, calls) {
+                (writes, commits) = (writes + w, commits + c);
+            }
+            let text = format!(
+                "device srv:/x mounted on /mnt with fstype nfs4 statvers=1.1\n\tper-op statistics\n\
+                 \t        READ: 9 9 0 1 1 1 1 1 0\n\t       WRITE: {writes} {writes} 0 1 1 1 1 1 0\n\
+                 \t      COMMIT: {commits} {commits} 0 1 1 1 1 1 0\n"
+            );
+            if calls.is_some() {
+                snapshot.files.insert(MOUNT_STATS.into(), Ok(text));
+            }
+        }
+    }
+    record
+}
+
+#[test]
+fn a_server_is_a_note_and_no_calls_relabel() {
+    assert_eq!(REMOTE_ACK.severity(&nfs(Some((7, 11_000, 0)))), Some(Severity::Note));
+    assert_eq!(REMOTE_ACK.severity(&nfs(Some((7, 0, 0)))), Some(Severity::Rename));
+    let Ok(Answer::Finding(f)) = REMOTE_ACK.answer(&nfs(Some((7, 11_000, 3)))) else { panic!("silent") };
+    assert!(f.sentence.contains("22,000 writes and 6 commits"), "{}", f.sentence);
+}
+
+#[test]
+fn a_fuse_file_system_is_a_note_without_counters() {
+    let fuse = crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() };
+    assert_eq!(REMOTE_ACK.severity(&fuse.record()), Some(Severity::Note));
+    let read = crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest() };
+    assert_eq!(REMOTE_ACK.answer(&read.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn more_than_ten_percent_of_the_time_biases_unless_the_sync_is_short() {
+    let at = |ms: u64| {
+        SYNC_HIDES_TAIL
+            .severity(&Fixture { sync_ns: Some(ms * 1_000_000), ..Fixture::honest_write() }.record())
+    };
+    assert_eq!((at(95), at(105)), (None, Some(Severity::Biased)));
+    // The window of a fixture is at least 1 s, so this record sets its own.
+    let mut record = Fixture { sync_ns: Some(40_000_000), ..Fixture::honest_write() }.record();
+    for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
+        stream.window_ns = 300_000_000;
+    }
+    assert_eq!(SYNC_HIDES_TAIL.severity(&record), None);
+}
+
+#[test]
+fn c06_is_silent_if_a09_fires() {
+    let fixture = Fixture { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Fixture::honest_write() };
+    assert_eq!(SYNC_HIDES_TAIL.answer(&fixture.record()), Ok(Answer::DoesNotApply));
+}

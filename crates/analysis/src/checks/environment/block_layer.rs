@@ -1,0 +1,810 @@
+//! The block layer between the operations and the device: limits, time and settings (D04, D05, D22).
+//!
+//! D04 compares the rate with every I/O limit of all cgroups above fathom; a limit that matches limits the
+//! result, any other limit or weight is a note. Limits of a hypervisor or a cloud appear in no file (D05, D19).
+//! D22 compares the scheduler, merging, request size, read-ahead and writeback throttling of every device with
+//! the defaults of its class.
+//!
+//! D05 finds latency above the device: in a limit, a queue, a lock or a journal.
+//! 1. Divides the device's own time by the operations. Operations merged into one request share its time.
+//! 2. Subtracts it from the mean latency, together with the workers' time on a CPU (D06) and waiting for one (D08).
+//! 3. Compares the rest with limits. The kernel counts whole milliseconds, so the rest has a lower and an upper bound.
+//!
+//! D05 applies only to direct I/O that reached the device.
+
+use super::cpu::waited_for_cpu;
+use crate::checks::io_as_requested::has_queue;
+use crate::checks::prelude::*;
+use crate::figures::{kernel_text, traffic};
+use model::evidence::LIMITS;
+use model::record::StreamEnd;
+
+/// Share by which a rate may stay below the limit that it waits for. One operation at a time loses a part of each
+/// slice (91 % were seen).
+const TOLERANCE_BELOW: f64 = 0.1;
+/// Share by which a rate may exceed its limit.
+const TOLERANCE_ABOVE: f64 = 0.05;
+/// Time whose budget may pass in addition to a limit. The kernel distributes budgets in slices of 100 ms (20 ms
+/// on some disks), and a run can start with one slice and end in the next.
+const BURST_NS: f64 = 200e6;
+
+pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
+    id: CheckId::D04,
+    name: "IO_LIMIT_CONFIGURED",
+    belief: "no cgroup limits fathom's I/O",
+    reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every cgroup \
+            above fathom; the rates of the windows, over all streams.",
+    formula: formula!(
+        "If a rate is between {least} and {most} of a limit on one of the target's devices, plus what passes \
+         in {burst} (two slices of the kernel's throttle), it is that limit: biased, and the limit is named \
+         as the limiter of the result. Any other limit on these devices, and any weight other than the \
+         default, is a note.",
+        least = Share(1.0 - TOLERANCE_BELOW),
+        most = Share(1.0 + TOLERANCE_ABOVE),
+        burst = Ns(BURST_NS)
+    ),
+    provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
+              echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
+    fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
+    accept: "Accept it if the limit belongs to what you want to measure.",
+    ask: Ask::Alone(check_io_limit_configured),
+    #[cfg(test)]
+    fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        record.header.hosts[0].facts.remove(LIMITS);
+        record
+    },
+};
+
+/// The unit that a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum LimitUnit {
+    Bytes,
+    Operations,
+}
+
+/// A limit on a device in one direction.
+#[derive(Clone, Debug)]
+pub(crate) struct Limit {
+    pub(crate) kind: Kind,
+    pub(crate) unit: LimitUnit,
+    pub(crate) per_s: f64,
+    file: String,
+}
+
+impl Limit {
+    /// Whether a rate over `ns` matches the limit, with the tolerances above.
+    pub(crate) fn is_reached_by(&self, per_s: f64, ns: f64) -> bool {
+        (1.0 - TOLERANCE_BELOW..=1.0 + TOLERANCE_ABOVE + BURST_NS / ns.max(1.0))
+            .contains(&(per_s / self.per_s))
+    }
+
+    /// Describes the limit, such as `reads to 1,000 IOPS (/sys/fs/cgroup/...)`.
+    pub(crate) fn describe(&self) -> String {
+        let per_s = match self.unit {
+            LimitUnit::Bytes => format!("{}/s", show_bytes(self.per_s as u64)),
+            LimitUnit::Operations => format!("{} IOPS", show_count(self.per_s)),
+        };
+        format!("{}s to {per_s} ({})", self.kind.word(), self.file)
+    }
+}
+
+/// The limits of the target's devices.
+#[derive(Default)]
+struct Limits {
+    hard: Vec<Limit>,
+    /// Descriptions of weights, latency targets and similar settings.
+    soft: Vec<String>,
+}
+
+fn check_io_limit_configured(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let limits = limits(case)?;
+    if limits.hard.is_empty() && limits.soft.is_empty() {
+        return holds("No cgroup limits these operations.", evidence([]));
+    }
+    if let Some((limit, rate)) = nearest(case, &limits) {
+        let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "A cgroup limits {}: you measured that limit.",
+            limit.describe()
+        );
+    }
+    let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
+    settings.extend(limits.soft);
+    finding!(
+        Severity::Note,
+        evidence([]),
+        "A cgroup controls the I/O of this device: {}.",
+        settings.join("; ")
+    )
+}
+
+/// Returns the sentence and the numbers of the limit that the result reached, or `None`.
+pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
+    match check_io_limit_configured(case) {
+        Ok(Answer::Finding(f)) if f.severity == Severity::Biased => Some((f.sentence, f.evidence)),
+        _ => None,
+    }
+}
+
+/// Returns the operations per second that the hard limits allow for the mix of this case, or `None` without a
+/// limit.
+pub(crate) fn most_iops(case: &Case) -> Option<f64> {
+    let all: u64 = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| case.in_windows(kind).ops).iter().sum();
+    let allowed_iops = |limit: &Limit| {
+        let done = case.in_windows(limit.kind);
+        let part = if limit.unit == LimitUnit::Bytes { done.bytes } else { done.ops };
+        (part > 0).then(|| limit.per_s * all as f64 / part as f64)
+    };
+    limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
+}
+
+/// Returns the limit that a rate matches best, if one matches.
+fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
+    let runs = case.runs.len().max(1) as f64;
+    let window_ns = case.window_ns().max(1.0) / runs;
+    let rates = limits.hard.iter().map(|limit| (limit, rate(case, limit)));
+    let rates = rates.filter(|(limit, rate)| limit.is_reached_by(*rate, window_ns));
+    let distance = |(limit, rate): &(&Limit, f64)| (rate / limit.per_s - 1.0).abs();
+    rates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+/// Returns the mean rate of a kind over the runs, of all streams that use the device: they share the limit.
+fn rate(case: &Case, limit: &Limit) -> f64 {
+    let all = case.with_sharers();
+    let rate_of_stream = |s: &StreamEnd| {
+        let end = s.kinds.get(&limit.kind)?;
+        let amount = if limit.unit == LimitUnit::Bytes { end.bytes } else { end.latency.count() };
+        (s.window_ns > 0).then(|| amount as f64 * 1e9 / s.window_ns as f64)
+    };
+    let streams = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| all.counts(s.stream));
+    let sum: f64 = streams.filter_map(rate_of_stream).sum();
+    sum / case.runs.len().max(1) as f64
+}
+
+/// Returns the limits on the layers below the targets in the directions of this case.
+fn limits(case: &Case) -> Known<Limits> {
+    let text = case.machine.ok_or("the record names no host")?.fact(LIMITS)?;
+    let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
+    let mut out = parse(text, &numbers);
+    out.hard.retain(|l| case.does(l.kind));
+    Ok(out)
+}
+
+/// Returns the limits on a device from the text of the limits of all cgroups.
+pub(crate) fn hard_limits(text: &str, number: &str) -> Vec<Limit> {
+    parse(text, &[number]).hard
+}
+
+fn parse(text: &str, numbers: &[&str]) -> Limits {
+    let mut out = Limits::default();
+    for line in text.lines() {
+        // A directory may contain a colon. The text of a limit has none before its first space.
+        let Some((file, setting)) = line.rsplit_once(": ") else { continue };
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let (device, rest) = setting.split_once(' ').unwrap_or((setting, ""));
+        if device.contains(':') && !numbers.contains(&device) {
+            continue;
+        }
+        let throttle = name.strip_prefix("blkio.throttle.").and_then(|n| n.strip_suffix("_device"));
+        if let Some(key) = throttle.filter(|key| limited_by(key).is_some()) {
+            out.hard.extend(limit(key, rest.trim(), file));
+        } else if name == "io.max" {
+            let parts = rest.split_ascii_whitespace().filter_map(|w| w.split_once('='));
+            out.hard.extend(parts.filter_map(|(key, value)| limit(key, value, file)));
+        } else if name.starts_with("io.") || name.starts_with("blkio.") {
+            out.soft.push(format!("{setting} ({file})"));
+        }
+    }
+    out
+}
+
+fn limit(key: &str, value: &str, file: &str) -> Option<Limit> {
+    let (kind, unit) = limited_by(key)?;
+    let per_s = value.parse::<u64>().ok().filter(|n| *n > 0)? as f64;
+    Some(Limit { kind, unit, per_s, file: file.to_owned() })
+}
+
+/// Returns what a key limits: part of a file name in cgroup v1, a key of `io.max` in v2.
+fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
+    Some(match key {
+        "read_bps" | "rbps" => (Kind::Read, LimitUnit::Bytes),
+        "write_bps" | "wbps" => (Kind::Write, LimitUnit::Bytes),
+        "read_iops" | "riops" => (Kind::Read, LimitUnit::Operations),
+        "write_iops" | "wiops" => (Kind::Write, LimitUnit::Operations),
+        _ => return None,
+    })
+}
+
+/// Share of the latency that may be above the device before the result is biased.
+const TIME_BIASED_ABOVE: f64 = 0.3;
+/// Share above which the result is relabelled.
+const TIME_RENAMED_ABOVE: f64 = 0.7;
+/// Time per operation that never counts: entering the kernel, an interrupt, waking a thread. On drives that
+/// answer in some us it is a large share.
+const TIME_FLOOR_NS: f64 = 20e3;
+/// Requests per operation up to which operations count as unsplit.
+pub(crate) const ONE_TO_ONE: f64 = 1.1;
+/// Share of the time above the device that the kernel must have counted as I/O wait to name it so.
+const COUNTED_FROM: f64 = 0.5;
+/// The reason if other processes used the device too.
+const NOT_ALONE: &str = "the device's time includes requests of other processes (D01)";
+
+pub(super) const TIME_ABOVE_DEVICE: Check = Check {
+    id: CheckId::D05,
+    name: "TIME_ABOVE_DEVICE",
+    belief: "the latency is the latency of the device",
+    reads: "Time of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the \
+            stream; CPU time of the workers and their time waiting for a CPU; also `/proc/pressure/io`.",
+    formula: formula!(
+        "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one, \
+         all per operation, since the counters include the warm-up. Above {TIME_BIASED_ABOVE} and {floor} per \
+         operation (the time in the kernel), the latency is biased; above {TIME_RENAMED_ABOVE}, the result is \
+         relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes reached the device. \
+         With other processes on the disk (D01), their device time counts as fathom's: the time above the \
+         device is then a lower bound, and the check never holds. Operations merged into one request share \
+         its time. Parts of a split operation (more than {ONE_TO_ONE} requests for each) run in parallel, so \
+         their sum is an upper bound. The kernel shows whole ms; if that or a split decides, the check does \
+         not answer. If the job includes syncs and no limit was reached, waiting for the journal is part of \
+         the number: a note. Not checked if other streams use the device at the same time, since the \
+         device's time for each stream is unknown.",
+        floor = Ns(TIME_FLOOR_NS)
+    ),
+    provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
+              echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread --depth 1 .",
+    fix: "Remove the cause that the finding names: a limit (D04), a full queue (nr_requests), a file \
+          system's journal.",
+    accept: "Accept it if you want to measure the whole path down to the device.",
+    ask: Ask::After(&[CheckId::D01], check_time_above_device),
+    #[cfg(test)]
+    fires: Some(|| with_device(0.1).record()),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+/// Where the time of an operation went.
+struct Split {
+    latency_ns: f64,
+    /// Lower and upper bound of the time inside the device.
+    device_ns: [f64; 2],
+    /// Shares of the workers' time on a CPU and waiting for one.
+    cpu: f64,
+    ready: f64,
+}
+
+impl Split {
+    /// Returns the lower and upper bound of the share spent neither in the device nor on a CPU.
+    fn above(&self) -> [f64; 2] {
+        let share_above =
+            |device: f64| (1.0 - device / self.latency_ns - self.cpu - self.ready).clamp(0.0, 1.0);
+        [share_above(self.device_ns[1]), share_above(self.device_ns[0])]
+    }
+
+    /// Whether a share above the device is large enough to count.
+    fn is_above(&self, part: f64) -> bool {
+        part > TIME_BIASED_ABOVE && part * self.latency_ns > TIME_FLOOR_NS
+    }
+
+    fn numbers(&self) -> Evidence {
+        evidence([
+            ("latency_ns", self.latency_ns),
+            ("device_ns", self.device_ns[1]),
+            ("above_share", self.above()[0]),
+            ("cpu_share", self.cpu),
+            ("ready_share", self.ready),
+        ])
+    }
+}
+
+fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    let is_shared = earlier.finds(CheckId::D01);
+    if !case.on_device() || !case.stream.cache.is_direct() || !arrived(case, is_shared)? {
+        return Ok(Answer::DoesNotApply);
+    }
+    let split = split_latency(case, is_shared)?;
+    let [least, most] = split.above();
+    let mut numbers = split.numbers();
+    let pressure = kernel_text::waited(case, kernel_text::IO);
+    numbers.extend(pressure.as_ref().ok().map(|p| ("io_pressure_share".to_owned(), *p)));
+    if !split.is_above(most) && is_shared {
+        return Err(NOT_ALONE.into());
+    }
+    if !split.is_above(most) {
+        let sentence = if most <= TIME_BIASED_ABOVE {
+            "The device and the CPUs account for at least two thirds of the latency."
+        } else {
+            "The time above the device is only the usual overhead of the kernel."
+        };
+        return holds(sentence, numbers);
+    }
+    if !split.is_above(least) {
+        return not_checked(
+            "fathom cannot tell how much of the latency was spent in the device: the kernel counts whole \
+             milliseconds, and the parts of split operations in parallel",
+        );
+    }
+    let limited = reached(case).is_some();
+    let syncs = case.syncs();
+    let severity = match least {
+        _ if syncs && !limited => Severity::Note,
+        part if part > TIME_RENAMED_ABOVE => Severity::Rename,
+        _ => Severity::Biased,
+    };
+    let renames =
+        (severity == Severity::Rename).then(|| Rename::Condition("mostly waiting above the device".into()));
+    detail!(
+        severity,
+        numbers,
+        "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a CPU, \
+         but above the device: {}.",
+        show_share(least),
+        show_ns(split.device_ns[1]),
+        show_ns(split.latency_ns),
+        probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
+    )
+    .relabelled(renames)
+    .found()
+}
+
+/// Describes the probable place of the time above the device.
+fn probable_place(limited: bool, syncs: bool, is_io_wait: Option<bool>) -> &'static str {
+    match is_io_wait {
+        _ if limited => "at the limit of a cgroup (D04)",
+        _ if syncs => "in the file system's journal, which a sync waits for",
+        Some(true) => {
+            "where the kernel counts it as I/O wait, such as a limit, a full queue or a lock of the file \
+             system"
+        }
+        Some(false) => {
+            "where the kernel does not count it as I/O wait, such as a program in user space or a helper \
+             thread"
+        }
+        None => "fathom cannot tell where",
+    }
+}
+
+/// Whether the device moved the bytes of fathom's operations.
+fn arrived(case: &Case, is_shared: bool) -> Known<bool> {
+    let (device, issued) = (own(case, is_shared)?.bytes as f64, case.issued_total().bytes as f64);
+    Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
+}
+
+/// Returns what the device did for fathom: everything, unless other processes used it (D01).
+fn own(case: &Case, is_shared: bool) -> Known<Amount> {
+    let total = case.device()?.total();
+    let others = match traffic::of_others(case).into_iter().next() {
+        _ if !is_shared => Amount::default(),
+        Some(Ok(others)) => others.all(),
+        _ => return Err(NOT_ALONE.into()),
+    };
+    if is_shared && !traffic::comparable(case) {
+        // Requests of large operations cannot be attributed, so it is unknown whether several share one.
+        return Err(NOT_ALONE.into());
+    }
+    Ok(Amount { ops: total.ios.saturating_sub(others.ops), bytes: total.bytes.saturating_sub(others.bytes) })
+}
+
+/// Returns where the time of the stream's operations went.
+fn split_latency(case: &Case, is_shared: bool) -> Known<Split> {
+    let streams = || case.runs.iter().map(|r| r.stream);
+    if case.stream.is_open_loop() && streams().flat_map(|s| s.kinds.values()).any(|k| k.open.is_none()) {
+        return Err("the record does not separate lateness from the storage's own time".into());
+    }
+    if streams().any(|s| s.issued.get(&Kind::Trim).is_some_and(|i| i.ops > 0)) {
+        return Err("the device counters do not include the time of trims".into());
+    }
+    let issued = case.issued_total().ops as f64;
+    let (ops, latency) =
+        (latency_totals(streams(), &Kind::MOVING)[0], latency_totals(streams(), &Kind::ALL)[1]);
+    if ops <= 0.0 || latency <= 0.0 || issued <= 0.0 {
+        return Err("no operation completed within a measured window".into());
+    }
+    // Syncs belong to the operations before them, so all times are per operation that moves bytes.
+    let latency_ns = latency / ops;
+    let device_ns = device_ns(case, issued, is_shared)?.map(|ns| ns.min(latency_ns));
+    let (cpu, ready) = cpu(case)?;
+    Ok(Split { latency_ns, device_ns, cpu, ready })
+}
+
+/// Returns the lower and upper bound of the time inside the device per operation. Requests of other processes
+/// only add to it.
+fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
+    let device = case.device()?;
+    let total = device.total();
+    let (requests, ms) = (own(case, is_shared)?.ops as f64, total.ms as f64 + device.flush_ms as f64);
+    // The count of each direction, run and device may be off by one.
+    let rounding_ms = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
+    let merged = share(issued, requests).max(1.0);
+    let per_op = |ms: f64| ms.max(0.0) * merged * 1e6 / issued;
+    let is_split = requests > ONE_TO_ONE * issued && !case.syncs();
+    let least =
+        if is_split { (ms - rounding_ms).max(0.0) * 1e6 / requests } else { per_op(ms - rounding_ms) };
+    Ok([least, per_op(ms + rounding_ms)])
+}
+
+/// Returns the count and sum of the latencies of these kinds in the windows, from the submission on, also in an
+/// open loop.
+fn latency_totals<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
+    let mut sum = [0.0; 2];
+    for end in streams.flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))) {
+        let latencies = service_latency(end);
+        sum[0] += latencies.count() as f64;
+        sum[1] += latencies.sum_ns() as f64;
+    }
+    sum
+}
+
+/// Returns the shares of the workers' time on a CPU and waiting for one. Without a kernel count of the second, it
+/// is 0 and counts as above the device.
+fn cpu(case: &Case) -> Known<(f64, f64)> {
+    let workers = || stream_workers(case);
+    let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
+    if wall <= 0.0 {
+        return Err("the record does not contain the CPU time of the workers".into());
+    }
+    let on: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+    Ok((share(on, wall), waited_for_cpu(case).unwrap_or(0.0)))
+}
+
+/// Default read-ahead in KiB (VM_READAHEAD_PAGES).
+const READ_AHEAD_KB: u64 = 128;
+/// Smallest default of the largest request in KiB, if the hardware allows it (BLK_DEF_MAX_SECTORS_CAP, larger
+/// since Linux 6.16).
+const MAX_SECTORS_KB: u64 = 1280;
+/// Target latency of writeback throttling in us, for spinning disks and for others (block/blk-wbt.c).
+const THROTTLE_US: [u64; 2] = [75_000, 2_000];
+
+pub(super) const SCHEDULER_EFFECTS: Check = Check {
+    id: CheckId::D22,
+    name: "SCHEDULER_EFFECTS",
+    belief: "the block layer has the kernel's default settings",
+    reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` in \
+            `/sys/block/*/queue/` of the disks and loop devices below, and the number of their hardware \
+            queues.",
+    formula: formula!(
+        "A note that lists each setting that differs from the default of the device's class: scheduler \
+         `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` \
+         1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O through the page \
+         cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`) for reads, and \
+         `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
+        spinning = THROTTLE_US[0],
+        others = THROTTLE_US[1]
+    ),
+    provoke: "`echo 2 > /sys/block/loop0/queue/nomerges`, and a run on a file system on /dev/loop0.",
+    fix: "Report the settings with the number if they are intended, or restore the defaults in \
+          /sys/block/*/queue/.",
+    accept: "A note needs no --accept. A rule in `/etc/udev/rules.d/` or a tuned profile may have changed \
+             the settings.",
+    ask: Ask::Alone(check_scheduler_effects),
+    #[cfg(test)]
+    fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        record.header.hosts[0].places[0].layers[0].queue.clear();
+        record
+    },
+};
+
+fn check_scheduler_effects(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let layers = case.layers(has_queue);
+    if layers.is_empty() {
+        return not_checked("no block device is known below");
+    }
+    let (mut changes, mut commands) = (Vec::new(), Vec::new());
+    for layer in &layers {
+        let (settings, restoring): (Vec<String>, Vec<String>) =
+            changed_settings(case, layer)?.into_iter().unzip();
+        if !settings.is_empty() {
+            changes.push(format!("{}: {}", layer.name, settings.join(", ")));
+        }
+        commands.extend(restoring);
+    }
+    let numbers = evidence([("devices", layers.len() as f64), ("devices_changed", changes.len() as f64)]);
+    if changes.is_empty() {
+        return holds("The block layer settings that matter here are the kernel's defaults.", numbers);
+    }
+    detail!(
+        Severity::Note,
+        numbers,
+        "Block layer settings differ from the kernel's defaults ({}).",
+        changes.join("; ")
+    )
+    .with_cure(format!(
+        "Report these settings with the number, or restore the defaults as root: {}.",
+        commands.join(", ")
+    ))
+    .found()
+}
+
+/// Describes the settings of a device that differ from the defaults of its class, such as `nomerges 2 (default
+/// 0)`, each with the command that restores the default.
+fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> {
+    let change = |file: &str, now: &str, defaults: &[&str]| {
+        let command = format!("`echo {} > /sys/block/{}/queue/{file}`", defaults[0], layer.name);
+        (format!("{file} {now} (default {})", defaults.join(" or ")), command)
+    };
+    let mut out = Vec::new();
+    let scheduler = layer
+        .queue
+        .get("scheduler")
+        .ok_or_else(|| format!("the kernel does not show the queue settings of {}", layer.name))?;
+    let active_scheduler = active_scheduler(scheduler);
+    // If the number of queues is unknown, both schedulers count as the default.
+    let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);
+    let is_default = active_scheduler == "none" || (!has_many_queues && active_scheduler == "mq-deadline");
+    if !is_default {
+        let defaults: &[&str] = if has_many_queues { &["none"] } else { &["none", "mq-deadline"] };
+        out.push(change("scheduler", active_scheduler, defaults));
+    }
+    let mut compare = |file: &str, default: u64, differs: fn(u64, u64) -> bool| {
+        // Old kernels and devices without requests lack some of the files.
+        if let Ok(now) = layer.queue_number(file)
+            && differs(now, default)
+        {
+            out.push(change(file, &now.to_string(), &[&default.to_string()]));
+        }
+    };
+    let other = |now: u64, default: u64| now != default;
+    compare("nomerges", 0, other);
+    compare("rq_affinity", 1, other);
+    let most = layer.queue_number("max_hw_sectors_kb").unwrap_or(MAX_SECTORS_KB);
+    compare("max_sectors_kb", MAX_SECTORS_KB.min(most), |now, default| now < default);
+    if !case.stream.cache.is_direct() {
+        let optimal = layer.queue_number("optimal_io_size").unwrap_or(0) / 1024;
+        if case.does(Kind::Read) {
+            compare("read_ahead_kb", READ_AHEAD_KB.max(optimal.saturating_mul(2)), other);
+        }
+        if case.does(Kind::Write) {
+            let spins = layer.queue_number("rotational").is_ok_and(|r| r == 1);
+            compare("wbt_lat_usec", if spins { THROTTLE_US[0] } else { THROTTLE_US[1] }, other);
+        }
+    }
+    Ok(out)
+}
+
+/// Returns the scheduler in use: the one in brackets, or the only one.
+fn active_scheduler(text: &str) -> &str {
+    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(text.trim(), |(name, _)| name)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::job::Cache;
+
+/// The honest record of 10,000 reads per second with these limits.
+#[cfg(test)]
+fn limited(text: &str) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    record.header.hosts[0].facts.insert(LIMITS.into(), Ok(text.to_owned()));
+    record
+}
+
+#[cfg(test)]
+fn severity_of_limit(text: &str) -> Option<Severity> {
+    IO_LIMIT_CONFIGURED.severity(&limited(text))
+}
+
+#[test]
+fn the_allowed_rate_follows_from_the_mix_and_the_size() {
+    let allowed_iops = |line: &str, read_percent| {
+        let mut record =
+            crate::fixture::Fixture { read_percent, ..crate::fixture::Fixture::honest() }.record();
+        record.header.hosts[0].facts.insert(LIMITS.into(), Ok(format!("/c/io.max: 254:0 {line}")));
+        most_iops(&crate::case::cases(&record)[0])
+    };
+    assert_eq!(allowed_iops("rbps=max wbps=max riops=2000 wiops=max", 100), Some(2_000.0));
+    assert_eq!(allowed_iops("rbps=4096000 wbps=max riops=2000 wiops=max", 100), Some(1_000.0));
+    assert_eq!(allowed_iops("rbps=max wbps=max riops=max wiops=2000", 100), None, "nothing is written");
+}
+
+#[test]
+fn both_cgroup_versions_are_read_and_only_matching_limits_bias() {
+    const V1: &str = "/sys/fs/cgroup/blkio/a: b/blkio.throttle.read_iops_device: 254:0";
+    assert_eq!(severity_of_limit(&format!("{V1} 10400")), Some(Severity::Biased));
+    assert_eq!(
+        severity_of_limit(&format!("{V1} 8500")),
+        Some(Severity::Biased),
+        "the burst of a run of one second"
+    );
+    assert_eq!(severity_of_limit(&format!("{V1} 7000")), Some(Severity::Note));
+    assert_eq!(severity_of_limit(&format!("{V1} 11000")), Some(Severity::Biased), "one at a time loses some");
+    assert_eq!(severity_of_limit(&format!("{V1} 11500")), Some(Severity::Note));
+    // 40.96 MB/s.
+    assert_eq!(
+        severity_of_limit("/c/io.max: 254:0 rbps=41000000 wbps=max riops=max wiops=max"),
+        Some(Severity::Biased)
+    );
+    assert_eq!(
+        severity_of_limit("/c/io.max: 254:0 rbps=82000000 wbps=max riops=max wiops=max"),
+        Some(Severity::Note)
+    );
+}
+
+#[test]
+fn limits_on_other_devices_or_directions_do_not_count() {
+    assert_eq!(severity_of_limit("/c/io.max: 8:0 rbps=max wbps=max riops=10000 wiops=max"), None);
+    assert_eq!(severity_of_limit("/c/io.max: 254:0 rbps=max wbps=max riops=max wiops=10000"), None);
+    assert_eq!(severity_of_limit("/c/cpu.max: 50000 100000"), None);
+    assert_eq!(severity_of_limit("/c/io.max: 254:0 rbps=x riops=18446744073709551616 =\n:::\n\n: "), None);
+}
+
+#[test]
+fn weights_are_a_note() {
+    assert_eq!(severity_of_limit("/c/io.weight: default 50"), Some(Severity::Note));
+    assert_eq!(severity_of_limit("/c/io.latency: 254:0 target=10000"), Some(Severity::Note));
+    assert_eq!(severity_of_limit("/c/io.latency: 8:0 target=10000"), None);
+}
+
+/// The honest record with little CPU time and this share of the latency inside the device.
+#[cfg(test)]
+fn with_device(device_time_share: f64) -> Fixture {
+    Fixture { device_time_share, cpu_share: 0.02, ..Fixture::honest() }
+}
+
+#[cfg(test)]
+fn severity_of_time_above(fixture: &Fixture) -> Option<Severity> {
+    TIME_ABOVE_DEVICE.severity(&fixture.record())
+}
+
+#[test]
+fn the_share_above_the_device_decides_the_severity() {
+    assert_eq!(severity_of_time_above(&with_device(0.93)), None);
+    assert_eq!(severity_of_time_above(&with_device(0.72)), None);
+    assert_eq!(severity_of_time_above(&with_device(0.65)), Some(Severity::Biased));
+    assert_eq!(severity_of_time_above(&with_device(0.1)), Some(Severity::Rename));
+    // Operations merged into one request share its time.
+    assert_eq!(severity_of_time_above(&Fixture { merged: 4, ..with_device(0.93) }), None);
+}
+
+#[test]
+fn a_belief_that_holds_claims_no_more_than_its_figures() {
+    let pass = |fixture: Fixture| match TIME_ABOVE_DEVICE.answer(&fixture.record()) {
+        Ok(Answer::Holds(sentence, evidence)) => (sentence, evidence["above_share"]),
+        other => panic!("{other:?}"),
+    };
+    let (sentence, above) = pass(with_device(0.72));
+    assert!(
+        above > 0.2 && 1.0 - above >= 2.0 / 3.0 && sentence.contains("two thirds"),
+        "{above}: {sentence}"
+    );
+    let quick = Fixture { depth: 1, depth_seen: 0.9, latency_ns: Some(30_000), ..with_device(0.45) };
+    let (sentence, above) = pass(quick);
+    assert!(above > 0.4 && sentence.contains("overhead of the kernel"), "{above}: {sentence}");
+}
+
+#[test]
+fn cpu_time_and_waiting_for_a_cpu_do_not_count() {
+    assert_eq!(severity_of_time_above(&Fixture { cpu_share: 0.5, ..with_device(0.4) }), None);
+    let mut record = with_device(0.4).record();
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok(worker.wall_ns / 2);
+    }
+    assert_eq!(TIME_ABOVE_DEVICE.severity(&record), None);
+}
+
+#[test]
+fn small_reads_on_a_fast_drive_are_silent() {
+    let quick = |ns| Fixture { depth: 1, depth_seen: 0.9, latency_ns: Some(ns), ..with_device(0.45) };
+    assert_eq!(
+        (severity_of_time_above(&quick(30_000)), severity_of_time_above(&quick(60_000))),
+        (None, Some(Severity::Biased))
+    );
+}
+
+#[test]
+fn rounding_to_milliseconds_is_not_checked() {
+    let few = Fixture { ops: 10, latency_ns: Some(200_000), ..with_device(0.1) };
+    let why = TIME_ABOVE_DEVICE.answer(&few.record());
+    assert!(why.as_ref().is_err_and(|w| w.contains("whole milliseconds")), "{why:?}");
+}
+
+#[test]
+fn cached_and_buffered_operations_are_not_checked() {
+    use model::job::Cache;
+    let cached = Fixture { delivered: 0.02, ..with_device(0.9) };
+    assert_eq!(TIME_ABOVE_DEVICE.answer(&cached.record()), Ok(Answer::DoesNotApply));
+    let buffered = Fixture { cache: Cache::Buffered, ..with_device(0.1) };
+    assert_eq!(TIME_ABOVE_DEVICE.answer(&buffered.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn other_processes_do_not_hide_time_above_the_device() {
+    let with_others = |share| Fixture { foreign_ios: 9_000, ..with_device(share) };
+    assert_eq!(severity_of_time_above(&with_others(0.1)), Some(Severity::Rename));
+    let hidden = TIME_ABOVE_DEVICE.answer(&with_others(0.93).record());
+    assert!(hidden.as_ref().is_err_and(|why| why.contains("D01")), "{hidden:?}");
+}
+
+#[test]
+fn the_sentence_names_the_probable_place() {
+    let answer_after = |change: &dyn Fn(&mut model::record::Record), fixture: Fixture| {
+        let mut record = fixture.record();
+        change(&mut record);
+        match TIME_ABOVE_DEVICE.answer(&record) {
+            Ok(Answer::Finding(f)) => (f.severity, f.sentence),
+            other => panic!("{other:?}"),
+        }
+    };
+    let limit = |r: &mut model::record::Record| {
+        let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
+        r.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
+    };
+    let (severity, sentence) = answer_after(&limit, with_device(0.1));
+    assert!(severity == Severity::Rename && sentence.contains("D04"), "{sentence}");
+    let dsync = Fixture {
+        cache: model::job::Cache::DirectDsync,
+        read_percent: 0,
+        sync_ns: Some(1_000_000),
+        ..with_device(0.1)
+    };
+    let (severity, sentence) = answer_after(&|_| {}, dsync);
+    assert!(severity == Severity::Note && sentence.contains("journal"), "{sentence}");
+    let (_, sentence) = answer_after(&|r| kernel_text::fixture(r, kernel_text::IO, 0.9), with_device(0.1));
+    assert!(sentence.contains("counts it as I/O wait"), "{sentence}");
+    let (_, sentence) = answer_after(&|_| {}, with_device(0.1));
+    assert!(sentence.contains("user space"), "{sentence}");
+}
+
+#[cfg(test)]
+fn set_for(fixture: &Fixture, files: &[(&str, &str)], queues: &str) -> model::record::Record {
+    let mut record = fixture.record();
+    let layer = &mut record.header.hosts[0].places[0].layers[0];
+    layer.queue.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    layer.device.insert("mq".into(), queues.into());
+    record
+}
+
+/// An honest record whose disk has these settings and this many hardware queues.
+#[cfg(test)]
+fn set(files: &[(&str, &str)], queues: &str) -> model::record::Record {
+    set_for(&Fixture::honest(), files, queues)
+}
+
+#[test]
+fn defaults_for_one_and_for_several_queues_are_silent() {
+    let deadline = ("scheduler", "none [mq-deadline] kyber bfq \n");
+    assert!(matches!(SCHEDULER_EFFECTS.answer(&set(&[deadline], "1")), Ok(Answer::Holds(..))));
+    assert_eq!(SCHEDULER_EFFECTS.severity(&set(&[deadline], "8")), Some(Severity::Note));
+    let none = [("scheduler", "none\n"), ("max_sectors_kb", "512\n"), ("max_hw_sectors_kb", "512\n")];
+    assert!(matches!(SCHEDULER_EFFECTS.answer(&set(&none, "8")), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn changed_settings_are_listed_with_their_defaults() {
+    let files = [("nomerges", "2\n"), ("rq_affinity", "1\n"), ("max_sectors_kb", "128\n")];
+    let Ok(Answer::Finding(f)) = SCHEDULER_EFFECTS.answer(&set(&files, "4")) else { panic!("silent") };
+    assert!(
+        f.sentence.contains("vda: nomerges 2 (default 0), max_sectors_kb 128 (default 1280)"),
+        "{}",
+        f.sentence
+    );
+}
+
+#[test]
+fn page_cache_settings_matter_only_for_buffered_io() {
+    let ahead = [("read_ahead_kb", "8192\n"), ("wbt_lat_usec", "0\n")];
+    let severity_with = |fixture: Fixture| SCHEDULER_EFFECTS.severity(&set_for(&fixture, &ahead, "4"));
+    assert_eq!(severity_with(Fixture::honest()), None);
+    assert_eq!(severity_with(Fixture { cache: Cache::Buffered, ..Fixture::honest() }), Some(Severity::Note));
+    assert_eq!(
+        severity_with(Fixture { cache: Cache::Buffered, ..Fixture::honest_write() }),
+        Some(Severity::Note)
+    );
+    let defaults =
+        [("read_ahead_kb", "8192\n"), ("optimal_io_size", "4194304\n"), ("wbt_lat_usec", "2000\n")];
+    let buffered = Fixture { cache: Cache::Buffered, read_percent: 50, ..Fixture::honest() };
+    assert_eq!(SCHEDULER_EFFECTS.severity(&set_for(&buffered, &defaults, "4")), None);
+}

@@ -1,0 +1,865 @@
+//! CPU time of the workers (D06, D07, D08, D10, D11, D12, D21).
+//!
+//! Each compares one use or loss of CPU time with a limit: D06 the time that the busiest worker was on a CPU or
+//! ready for one, and the rate with fathom's own ceiling, measured with no storage. D07 the cost of fathom's
+//! loop with the median latency. D08 the time that workers were ready but waited for a CPU, without pauses by a
+//! quota (D11). D10 the ticks that the hypervisor took. D11 the time in which the kernel throttled fathom's
+//! cgroup. D12 the frequency governors, and the wake-up time from the deepest sleep that pays off between two
+//! operations. D21 the NUMA nodes of the workers with those of the target's devices.
+
+use crate::checks::prelude::*;
+use crate::figures::kernel_text::{entries, pauses, stolen_ticks};
+use crate::strategy::disturbed::STOLEN_ABOVE;
+use model::evidence::{CPU_STAT, GOVERNORS, LIMITS, NODES, SLEEPS};
+use model::job::{MemoryNodes, Placement};
+use model::record::PREPARES_AHEAD;
+
+/// Share of a worker's time on a CPU or waiting for one above which waiting for storage is negligible.
+pub(crate) const CPU_BOUND_ABOVE: Share = Share(0.9);
+/// Share of fathom's own ceiling, measured before the first run, above which the ceiling is what was measured.
+const CEILING_ABOVE: Share = Share(0.8);
+
+pub(in crate::checks) const CPU_BOUND: Check = Check {
+    id: CheckId::D06,
+    name: "CPU_BOUND",
+    belief: "the storage limits the number, not the CPU",
+    reads: "User and system time of each worker (`getrusage` of the thread) and the time that it was ready \
+            but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the clock. The \
+            self test before the first run: a job of the same shape without storage.",
+    formula: formula!(
+        "The busiest worker above {CPU_BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate above \
+         {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is negligible then. \
+         Jobs held back by a rate, pauses or drains are not checked."
+    ),
+    provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
+              second time all of it is cached",
+    fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
+    accept: "Accept it if you want to measure one busy thread.",
+    ask: Ask::Alone(check_cpu_bound),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { cpu_share: 0.99, ..crate::fixture::Fixture::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { no_cpu_times: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_cpu_bound(case: &Case) -> Known<Answer> {
+    // With a schedule or a pause, a worker spends its time reading the clock.
+    if !case.has_storage() || !case.stream.is_unheld() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let busiest_worker = cpu_shares(case).into_iter().max_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
+    let [on_cpu, ready] = busiest_worker.ok_or("the record does not contain the CPU time of the workers")?;
+    let busiest = (on_cpu + ready).min(1.0);
+    let share_of_ceiling = share_of_ceiling(case);
+    let mut numbers = evidence([("busiest_worker_cpu_share", on_cpu), ("busiest_worker_ready_share", ready)]);
+    numbers.extend(share_of_ceiling.map(|share| ("share_of_own_ceiling".to_owned(), share)));
+    let at_ceiling = share_of_ceiling.filter(|share| *share > CEILING_ABOVE);
+    if busiest <= CPU_BOUND_ABOVE && at_ceiling.is_none() {
+        return holds("The workers had CPU time to spare.", numbers);
+    }
+    let why = match at_ceiling {
+        Some(share) => format!(
+            "This is {} of the rate that fathom reaches through this interface without storage",
+            show_share(share)
+        ),
+        None if on_cpu > CPU_BOUND_ABOVE => {
+            format!("A worker used a CPU {} of its time", show_share(on_cpu))
+        }
+        None => format!(
+            "A worker used a CPU {} of its time and waited for one {}",
+            show_share(on_cpu),
+            show_share(ready)
+        ),
+    };
+    detail!(Severity::Rename, numbers, "{why}: the CPU limits the result, not the storage.")
+        .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
+        .relabelled(Rename::Condition("limited by CPU".into()))
+        .found()
+}
+
+/// Returns the rate as a share of what all workers can do with no storage, or `None` if that was not measured.
+fn share_of_ceiling(case: &Case) -> Option<f64> {
+    let ceiling = case.ceiling().ok()?;
+    let ns = [&ceiling.loop_ns, &ceiling.interface_ns].into_iter().filter_map(|n| n.as_ref().ok());
+    let slowest = ns.copied().max_by(f64::total_cmp).filter(|ns| *ns > 0.0)?;
+    let ops: u64 = case.stream.kinds().map(|k| case.in_windows(k).ops).sum();
+    let per_worker = ops as f64 / case.window_ns() / f64::from(case.stream.workers.max(1));
+    Some(per_worker * slowest).filter(|share| share.is_finite())
+}
+
+/// Returns the CPU share of the busiest worker over all runs.
+pub(crate) fn busiest_worker(case: &Case) -> Option<f64> {
+    cpu_shares(case).into_iter().map(|[cpu, _]| cpu).max_by(f64::total_cmp)
+}
+
+/// Returns, for each worker over all runs, its shares of time on a CPU, and ready but waiting for one. Neither is
+/// waiting for storage. Without a kernel count of the second (D08), it is 0.
+fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
+    let mut sums: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
+    for worker in stream_workers(case) {
+        let [cpu, ready, wall] = sums.entry(worker.worker).or_default();
+        *cpu += worker.user_ns as f64 + worker.system_ns as f64;
+        *ready += worker.ready_ns.as_ref().map_or(0.0, |ns| *ns as f64);
+        *wall += worker.wall_ns as f64;
+    }
+    let measured = sums.into_values().filter(|[cpu, _, wall]| *cpu > 0.0 && *wall > 0.0);
+    measured.map(|[cpu, ready, wall]| [cpu / wall, ready / wall]).collect()
+}
+
+/// Share of an operation's time above which fathom's own part matters.
+const OVERHEAD_FROM: Share = Share(0.1);
+
+pub(super) const TOOL_OVERHEAD: Check = Check {
+    id: CheckId::D07,
+    name: "TOOL_OVERHEAD",
+    belief: "fathom's own overhead is negligible",
+    reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; \
+            the medians of the measured latencies.",
+    formula: formula!(
+        "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's overhead \
+         is visible in the number. Data of large writes that are generated while the queue is full count \
+         only if that takes longer than the device."
+    ),
+    provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per operation",
+    fix: "Compare such numbers only with others from fathom, or use a larger --bs.",
+    accept: "Accept it if only the difference between two such numbers matters.",
+    ask: Ask::Alone(check_tool_overhead),
+    #[cfg(test)]
+    fires: Some(|| {
+        let quick = crate::fixture::Fixture { latency_ns: Some(150), ..crate::fixture::Fixture::honest() };
+        crate::fixture::Fixture { depth: 1, depth_seen: 1.0, ..quick }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { tool_ns: None, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+/// Whether every worker generates the data of its next write while it waits for the current ones.
+fn prepares_data_ahead(case: &Case) -> bool {
+    let mut workers = stream_workers(case).peekable();
+    workers.peek().is_some() && workers.all(|w| w.used.iter().any(|u| u == PREPARES_AHEAD))
+}
+
+fn check_tool_overhead(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let own_ns = case.ceiling()?.loop_ns.clone()?;
+    let median = least_median_ns(case)?;
+    // Data generated while the device works cost no time unless they take longer than the device.
+    let is_hidden = own_ns <= median && prepares_data_ahead(case);
+    let part = if is_hidden { 0.0 } else { own_ns / median.max(1.0) };
+    let numbers = evidence([("tool_ns", own_ns), ("median_ns", median), ("share", part)]);
+    if part <= OVERHEAD_FROM {
+        return holds("fathom's own overhead is negligible.", numbers);
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "fathom's own loop takes {} per operation, {} of the median of {}.",
+        show_ns(own_ns),
+        show_share(part),
+        show_ns(median)
+    )
+}
+
+/// Share of the workers' time above which waiting for a CPU is part of the latencies. Kernel threads also need
+/// CPU time: 5.4 % were seen in one of 80 honest runs on two quiet CPUs.
+pub(crate) const CPU_WAIT_ABOVE: Share = Share(0.10);
+/// Share above which the number mostly depends on the CPUs.
+const CPU_WAIT_VOID_ABOVE: Share = Share(0.30);
+
+pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
+    id: CheckId::D08,
+    name: "RUNQUEUE_WAIT",
+    belief: "the workers waited for storage, not for a CPU",
+    reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the time \
+            that it was ready but waited for a CPU.",
+    formula: formula!(
+        "That time, without pauses by a quota (D11), divided by the workers' time: above {CPU_WAIT_ABOVE} \
+         biased. Above {CPU_WAIT_VOID_ABOVE} void, since the number mostly depends on other users of the CPUs. If \
+         fathom has more workers than there are CPUs, it competes with itself, and the result is relabelled \
+         `limited by CPU` instead."
+    ),
+    provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
+    fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs (--cpus).",
+    accept: "Accept it if you want to measure a busy machine.",
+    ask: Ask::Alone(check_runqueue_wait),
+    #[cfg(test)]
+    fires: Some(|| waiting(0.2)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
+        workers.for_each(|w| w.ready_ns = Err("schedstat: no such file".into()));
+        record
+    },
+};
+
+fn check_runqueue_wait(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let [ready, wall] = ready_and_wall_ns(case)?;
+    let part = share((ready - paused_ns(case)).max(0.0), wall);
+    let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
+    if part <= CPU_WAIT_ABOVE {
+        return holds("The workers waited too little for a CPU to matter.", numbers);
+    }
+    let cpus = case.machine.map_or(0, |m| m.cpus);
+    let is_overcommitted = case.stream.workers > cpus && cpus > 0;
+    let (severity, renames) = match part {
+        p if p <= CPU_WAIT_VOID_ABOVE => (Severity::Biased, None),
+        _ if is_overcommitted => (Severity::Rename, Some(Rename::Condition("limited by CPU".into()))),
+        _ => (Severity::Void, None),
+    };
+    let why = if is_overcommitted {
+        format!(" {} workers share {cpus} CPUs.", case.stream.workers)
+    } else {
+        " Something else used the CPUs.".to_owned()
+    };
+    detail!(
+        severity,
+        numbers,
+        "The workers waited {} of their time for a CPU, not for storage, and the latencies include \
+         that.{why}",
+        show_share(part)
+    )
+    .relabelled(renames)
+    .found()
+}
+
+/// Returns the share of the workers' time in which they were ready and waited for a CPU, including pauses by a
+/// quota.
+///
+/// # Errors
+/// Fails if that was not counted.
+pub(crate) fn waited_for_cpu(case: &Case) -> Known<f64> {
+    ready_and_wall_ns(case).map(|[ready, wall]| share(ready, wall))
+}
+
+/// Returns the ns that the workers were ready and waited for a CPU, and the ns of all their time.
+fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
+    let (mut ready, mut wall) = (0.0, 0.0);
+    for worker in stream_workers(case) {
+        ready += *worker.ready_ns.as_ref().map_err(Clone::clone)? as f64;
+        wall += worker.wall_ns as f64;
+    }
+    if wall > 0.0 {
+        Ok([ready, wall])
+    } else {
+        Err("the record does not contain the time of the workers".into())
+    }
+}
+
+/// Share of all CPU time above which the number is biased. fathom repeats a run above the same share.
+const STEAL_ABOVE: Share = Share(STOLEN_ABOVE);
+/// Share above which the number mostly depends on the other guests of the host.
+const STEAL_VOID_ABOVE: Share = Share(0.10);
+/// Fewest ticks on all CPUs, so that one tick is less than the first threshold.
+const LEAST_TICKS: u64 = 100;
+
+pub(super) const STEAL: Check = Check {
+    id: CheckId::D10,
+    name: "STEAL",
+    belief: "the host gave this machine its CPUs when needed",
+    reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks of \
+            10 ms. The eighth number is the time that the hypervisor took.",
+    formula: formula!(
+        "Stolen time / all time over the runs: above {STEAL_ABOVE} biased, above {STEAL_VOID_ABOVE} void. One \
+         tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total it is not \
+         checked."
+    ),
+    provoke: "stress-ng --cpu 0   # on the host or in a neighbouring guest; then here: fathom run --rw \
+              randread .",
+    fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
+    accept: "Accept it if you want to measure the crowded host.",
+    ask: Ask::Alone(check_steal),
+    #[cfg(test)]
+    fires: Some(|| stolen(10, 200)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+        snapshots.for_each(|s| drop(s.files.remove(STAT)));
+        record
+    },
+};
+
+fn check_steal(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let (mut stolen, mut all) = (0_u64, 0_u64);
+    for ran in &case.runs {
+        let (before, after) = (stolen_ticks(ran.at(Moment::Start)?)?, stolen_ticks(ran.at(Moment::Stop)?)?);
+        // The kernel's idle time may decrease by a tick, so a difference may be slightly too small.
+        stolen = stolen.saturating_add(after[0].saturating_sub(before[0]));
+        all = all.saturating_add(after[1].saturating_sub(before[1]));
+    }
+    if all < LEAST_TICKS {
+        return Err(format!(
+            "the runs are too short: the kernel counts CPU time in ticks of 10 ms, and {all} passed"
+        ));
+    }
+    let part = stolen as f64 / all as f64;
+    let stolen_at_least = stolen.saturating_sub(case.runs.len() as u64) as f64 / all as f64;
+    let numbers = evidence([("stolen_share", part), ("stolen_ticks", stolen as f64)]);
+    let severity = match stolen_at_least {
+        s if s > STEAL_VOID_ABOVE => Severity::Void,
+        s if s > STEAL_ABOVE => Severity::Biased,
+        _ if stolen == 0 => return holds("The host took no CPU time away.", numbers),
+        _ => return holds("The host took too little CPU time away to matter.", numbers),
+    };
+    finding!(severity, numbers, "The hypervisor took away {} of the CPU time.", show_share(part))
+}
+
+/// Share of the runs' time above which pauses are part of the latencies: 50 ms in ten seconds.
+const PAUSED_ABOVE: Share = Share(0.005);
+/// Share above which the quota decides the number.
+const PAUSED_RENAMED_ABOVE: Share = Share(0.3);
+const NOT_PAUSED: &str = "No quota paused the workers.";
+const HARDLY_PAUSED: &str = "A quota paused the workers too briefly to matter.";
+
+pub(in crate::checks) const CPU_QUOTA: Check = Check {
+    id: CheckId::D11,
+    name: "CPU_QUOTA",
+    belief: "no quota paused the test",
+    reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's \
+            cgroup or the nearest one above that has them, at the start and stop of each run; `cpu.max` and \
+            `cpu.cfs_quota_us` of all cgroups above.",
+    formula: formula!(
+        "Paused time of all threads together above {PAUSED_ABOVE} of the runs' time: biased. Above \
+         {PAUSED_RENAMED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any cgroup \
+         above, there are no pauses. A quota that paused nothing is not reported."
+    ),
+    provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
+    fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
+    accept: "Accept it if the quota belongs to what you want to measure.",
+    ask: Ask::Alone(check_cpu_quota),
+    #[cfg(test)]
+    fires: Some(|| with_pauses(3, 300_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = with_pauses(0, 0);
+        record.header.hosts[0].facts.remove(LIMITS);
+        let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+        snapshots.for_each(|s| drop(s.files.remove(CPU_STAT)));
+        record
+    },
+};
+
+fn check_cpu_quota(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let Some(Pauses { times, paused_ns, passed_ns }) = pauses_in_runs(case)? else {
+        return holds(NOT_PAUSED, evidence([]));
+    };
+    let part = share(paused_ns, passed_ns);
+    let numbers = evidence([("pauses", times as f64), ("paused_ns", paused_ns), ("paused_share", part)]);
+    if part <= PAUSED_ABOVE {
+        let sentence = if times == 0 { NOT_PAUSED } else { HARDLY_PAUSED };
+        return holds(sentence, numbers);
+    }
+    let (severity, renames) = if part > PAUSED_RENAMED_ABOVE {
+        (Severity::Rename, Some(Rename::Condition("limited by a CPU quota".into())))
+    } else {
+        (Severity::Biased, None)
+    };
+    detail!(
+        severity,
+        numbers,
+        "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
+        show_count(times as f64),
+        show_ns(paused_ns),
+        show_share(part)
+    )
+    .relabelled(renames)
+    .found()
+}
+
+/// Pauses in all runs.
+struct Pauses {
+    times: u64,
+    paused_ns: f64,
+    passed_ns: f64,
+}
+
+/// Returns the pauses of all runs, or `None` if there is no quota.
+fn pauses_in_runs(case: &Case) -> Known<Option<Pauses>> {
+    let mut sum = Pauses { times: 0, paused_ns: 0.0, passed_ns: 0.0 };
+    for ran in &case.runs {
+        let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
+        let (before, after) = match (pauses(start), pauses(stop)) {
+            (Ok(before), Ok(after)) => (before, after),
+            // If pauses are not counted and no cgroup has a quota, there are none.
+            (Err(_), _) | (_, Err(_)) if has_no_quota(case) => return Ok(None),
+            (Err(why), _) | (_, Err(why)) => return Err(why),
+        };
+        let backwards = || format!("{CPU_STAT}: the counters went backwards");
+        sum.times = sum.times.saturating_add(after.0.checked_sub(before.0).ok_or_else(backwards)?);
+        sum.paused_ns += after.1.checked_sub(before.1).ok_or_else(backwards)? as f64;
+        sum.passed_ns += stop.at_ns.saturating_sub(start.at_ns) as f64;
+    }
+    if sum.passed_ns > 0.0 { Ok(Some(sum)) } else { Err("no time passed in the runs".into()) }
+}
+
+/// Returns the ns that a quota paused fathom, if known. The kernel counts a paused thread as waiting for a CPU.
+pub(super) fn paused_ns(case: &Case) -> f64 {
+    pauses_in_runs(case).ok().flatten().map_or(0.0, |p| p.paused_ns)
+}
+
+/// Whether the limits are known and have none for the CPU.
+fn has_no_quota(case: &Case) -> bool {
+    let limits = case.machine.ok_or_else(String::new).and_then(|m| m.fact(LIMITS));
+    limits.is_ok_and(|text| !text.contains("cpu.max") && !text.contains("cpu.cfs_quota"))
+}
+
+/// The governor that always requests the highest frequency.
+const AT_FULL_CLOCK: &str = "performance";
+/// A CPU enters a sleep state if it expects to stay there for about this many times the wake-up time. The
+/// kernel's tables have ratios of target residency to exit latency between two and four.
+const WORTH_SLEEPING: f64 = 3.0;
+/// Share of the median that a wake-up may take before it is reported.
+const WAKING_FROM: Share = Share(0.1);
+/// Operations in flight per worker up to which a CPU has time to sleep between completions.
+const LOW_DEPTH: f64 = 4.0;
+
+pub(super) const CLOCKING: Check = Check {
+    id: CheckId::D12,
+    name: "CLOCKING",
+    belief: "the CPUs are awake and at full clock",
+    reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the sleep states \
+            in `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
+    formula: formula!(
+        "A note if a governor is not `performance`, or if waking up takes at least {WAKING_FROM} of the \
+         median while at most {LOW_DEPTH} operations per worker are in flight. CPUs sleep only if it pays \
+         off, so the check assumes the deepest state whose exit latency is at most 1/{WORTH_SLEEPING} of the \
+         median. The real cost is not measured, hence never more than a note."
+    ),
+    provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare \
+              metal.",
+    fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` to avoid deep sleep, and \
+          measure again.",
+    accept: "A note needs no --accept. Keep the setting if the machine will work like this, and compare only \
+             with the same setting.",
+    ask: Ask::Alone(check_clocking),
+    #[cfg(test)]
+    fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),
+    #[cfg(test)]
+    blind: || with(GOVERNORS, Ok("")),
+};
+
+fn check_clocking(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    let governors = machine.fact(GOVERNORS)?;
+    if governors.is_empty() {
+        return not_checked(
+            "the kernel does not show the frequency of the CPUs; in a virtual machine the host chooses it",
+        );
+    }
+    let slower_governors: BTreeSet<&str> =
+        entries(governors).map(|(_, g)| g).filter(|g| *g != AT_FULL_CLOCK).collect();
+    let waking = machine.fact(SLEEPS).and_then(|sleeps| waking(case, sleeps));
+    let costly_waking =
+        waking.as_ref().ok().copied().flatten().filter(|(ns, median)| *ns >= WAKING_FROM.0 * median);
+    let mut causes = Vec::new();
+    if !slower_governors.is_empty() {
+        let names: Vec<&str> = slower_governors.into_iter().collect();
+        causes.push(format!("the governor {} chooses the frequency of the CPUs", names.join(" and ")));
+    }
+    if let Some((ns, median)) = costly_waking {
+        causes.push(format!(
+            "waking a CPU that sleeps between two operations takes about {} of the median of {}",
+            show_ns(ns),
+            show_ns(median)
+        ));
+    }
+    let numbers = match waking.as_ref().ok().copied().flatten() {
+        Some((ns, median)) => evidence([("waking_ns", ns), ("median_ns", median)]),
+        None => evidence([]),
+    };
+    if causes.is_empty() {
+        waking?;
+        return holds("The CPUs run at full clock and do not sleep deeply.", numbers);
+    }
+    finding!(Severity::Note, numbers, "Power saving is part of these latencies: {}.", causes.join(", and "))
+}
+
+/// Returns the wake-up time in ns from the deepest sleep state that pays off between two operations, and the
+/// median latency. `None` if operations leave no time to sleep or no state is cheap enough.
+fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
+    let median = least_median_ns(case)?;
+    if case.depth_mean()? / f64::from(case.stream.workers.max(1)) > LOW_DEPTH {
+        return Ok(None);
+    }
+    let mut deepest = None;
+    for (path, text) in entries(sleeps) {
+        let us: f64 = text.parse().map_err(|_| format!("{path} is not a number: '{text}'"))?;
+        let ns = us * 1e3;
+        if ns.is_finite() && ns * WORTH_SLEEPING <= median {
+            deepest = Some(ns.max(deepest.unwrap_or(0.0)));
+        }
+    }
+    Ok(deepest.map(|ns| (ns, median)))
+}
+
+/// File with the NUMA node of a device.
+const NODE_OF_DEVICE: &str = "device/numa_node";
+
+pub(super) const NUMA_REMOTE: Check = Check {
+    id: CheckId::D21,
+    name: "NUMA_REMOTE",
+    belief: "the workers run on the device's NUMA node",
+    reads: "`device/numa_node` of the lowest devices, `/sys/devices/system/node/node*/cpulist`, and the \
+            placement of the workers and their memory in the plan (--cpus, --node, --memory-nodes).",
+    formula: formula!(
+        "A note if the machine has several NUMA nodes and a worker or its memory may be on a node without a \
+         device of the target. It is only a note because the cost of the distance differs from machine to \
+         machine."
+    ),
+    provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the \
+              choice to the kernel.",
+    fix: "Place the workers on the device's node: `--node N`, with N from `cat \
+          /sys/block/nvme0n1/device/numa_node`.",
+    accept: "A note needs no --accept.",
+    ask: Ask::Alone(check_numa_remote),
+    #[cfg(test)]
+    fires: Some(|| on_two_nodes(&Placement::default(), "1\n")),
+    #[cfg(test)]
+    blind: || on_two_nodes(&Placement::default(), "-1\n"),
+};
+
+/// A node and ranges of its CPUs, ends included.
+type Node = (u32, Vec<(u32, u32)>);
+
+fn check_numa_remote(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    let nodes = nodes(machine.fact(NODES)?)?;
+    match nodes.len() {
+        0 => return Err("the kernel shows no NUMA nodes".into()),
+        1 => return holds("All CPUs are on the same NUMA node.", evidence([("nodes", 1.0)])),
+        _ => {}
+    }
+    let at_device = device_nodes(case)?;
+    let at_workers = worker_nodes(&case.stream.place, &nodes);
+    let numbers = evidence([("nodes", nodes.len() as f64), ("worker_nodes", at_workers.len() as f64)]);
+    if at_workers.is_subset(&at_device) {
+        return holds("The workers are on the NUMA node of the device.", numbers);
+    }
+    let list = |all: &BTreeSet<u32>| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    detail!(
+        Severity::Note,
+        numbers,
+        "The workers and their memory may be on NUMA node {}, but the device is on {}: some operations cross \
+         between nodes.",
+        list(&at_workers),
+        list(&at_device)
+    )
+    .with_cure(format!("Use --node {}.", at_device.first().copied().unwrap_or(0)))
+    .found()
+}
+
+/// Parses the nodes and their CPUs from lines `path: 0-3,8`.
+fn nodes(text: &str) -> Known<Vec<Node>> {
+    let node = |(path, list): (&str, &str)| {
+        let number = path.rsplit('/').find_map(|part| part.strip_prefix("node")?.parse().ok());
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+        };
+        // A node with only memory has no CPUs.
+        let cpus: Option<Vec<(u32, u32)>> =
+            list.split(',').filter(|p| !p.trim().is_empty()).map(range).collect();
+        Some((number?, cpus?))
+    };
+    let lines =
+        entries(text).map(|e| node(e).ok_or_else(|| format!("{} is not a list of CPUs: '{}'", e.0, e.1)));
+    lines.collect()
+}
+
+/// Returns the nodes of the target's devices.
+fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
+    let mut out = BTreeSet::new();
+    for layer in case.places().flat_map(model::machine::Place::leaves) {
+        // -1 means that the device belongs to no node or the firmware does not name it.
+        let node = layer.device.get(NODE_OF_DEVICE).and_then(|t| t.trim().parse::<u32>().ok());
+        out.insert(node.ok_or_else(|| format!("the NUMA node of {} is unknown", layer.name))?);
+    }
+    if out.is_empty() { Err("no block device is known below".into()) } else { Ok(out) }
+}
+
+/// Returns the nodes on which a worker or its memory may be.
+fn worker_nodes(place: &Placement, nodes: &[Node]) -> BTreeSet<u32> {
+    let mut out: BTreeSet<u32> = match &place.memory {
+        None => place.node.into_iter().collect(),
+        Some(MemoryNodes::Bind(nodes) | MemoryNodes::Interleave(nodes)) => nodes.iter().copied().collect(),
+        Some(MemoryNodes::Prefer(node)) => [*node].into(),
+        // The memory is on the nodes of the threads.
+        Some(MemoryNodes::Local) => BTreeSet::new(),
+    };
+    let any_cpu = place.cpus.is_empty();
+    if let (true, Some(node)) = (any_cpu, place.node) {
+        out.insert(node);
+        return out;
+    }
+    for (number, ranges) in nodes {
+        let is_on_node = |cpu: &u32| ranges.iter().any(|(first, last)| (first..=last).contains(&cpu));
+        if (any_cpu && !ranges.is_empty()) || place.cpus.iter().any(is_on_node) {
+            out.insert(*number);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn waiting_for_a_cpu_is_not_waiting_for_storage() {
+    let mut record = Fixture { cpu_share: 0.8, ..Fixture::honest() }.record();
+    assert_eq!(CPU_BOUND.severity(&record), None);
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok(worker.wall_ns / 8);
+    }
+    assert_eq!(CPU_BOUND.severity(&record), Some(Severity::Rename));
+}
+
+#[test]
+fn a_rate_near_fathoms_ceiling_relabels() {
+    // 10,000 operations per second take 0.1 ms each.
+    let near = Fixture { tool_ns: Some([20.0, 90_000.0]), ..Fixture::honest() };
+    assert_eq!(CPU_BOUND.severity(&near.record()), Some(Severity::Rename));
+    let far = Fixture { tool_ns: Some([20.0, 50_000.0]), ..Fixture::honest() };
+    assert_eq!(CPU_BOUND.severity(&far.record()), None);
+}
+
+#[test]
+fn the_null_engine_is_not_checked() {
+    let null = Fixture { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Fixture::honest() };
+    assert_eq!(CPU_BOUND.answer(&null.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn the_fix_does_not_name_io_uring_if_it_is_denied() {
+    let mut record = Fixture { cpu_share: 0.99, ..Fixture::honest() }.record();
+    let fact = "kernel 4.19.0 is too old (ENOSYS)".to_owned();
+    record.header.hosts[0].facts.insert(model::evidence::IO_URING.into(), Ok(fact));
+    let Ok(Answer::Finding(found)) = CPU_BOUND.answer(&record) else { panic!("silent") };
+    assert!(found.cure.is_some_and(|cure| !cure.contains("io_uring")));
+}
+
+#[test]
+fn data_generated_while_the_device_works_do_not_count() {
+    let slow_loop = || crate::fixture::Fixture {
+        tool_ns: Some([40_000.0, 250.0]),
+        latency_ns: Some(180_000),
+        ..crate::fixture::Fixture::honest_write()
+    };
+    let severity = |record: &model::record::Record| TOOL_OVERHEAD.severity(record);
+    assert_eq!(severity(&slow_loop().record()), Some(Severity::Biased));
+    let prepared_ahead = |fixture: crate::fixture::Fixture| {
+        let mut record = fixture.record();
+        let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
+        workers.for_each(|w| w.used.push(PREPARES_AHEAD.into()));
+        record
+    };
+    assert_eq!(severity(&prepared_ahead(slow_loop())), None);
+    let slower_loop = crate::fixture::Fixture { tool_ns: Some([190_000.0, 250.0]), ..slow_loop() };
+    assert_eq!(severity(&prepared_ahead(slower_loop)), Some(Severity::Biased));
+}
+
+/// The honest record with workers that waited `part` of their time.
+#[cfg(test)]
+fn waiting(part: f64) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok((worker.wall_ns as f64 * part) as u64);
+    }
+    record
+}
+
+#[test]
+fn waiting_biases_and_a_lot_is_void() {
+    let at = |part| RUNQUEUE_WAIT.severity(&waiting(part));
+    assert_eq!((at(0.09), at(0.11), at(0.29)), (None, Some(Severity::Biased), Some(Severity::Biased)));
+    assert_eq!(at(0.31), Some(Severity::Void));
+}
+
+#[test]
+fn more_workers_than_cpus_relabel() {
+    let mut record = waiting(0.5);
+    record.header.plan.jobs[0].phases[0].streams[0].workers = 8;
+    let Ok(Answer::Finding(f)) = RUNQUEUE_WAIT.answer(&record) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Rename);
+    assert!(f.sentence.contains("8 workers share 2 CPUs"), "{}", f.sentence);
+}
+
+#[test]
+fn pauses_by_a_quota_do_not_count() {
+    let mut record = with_pauses(5, 400_000);
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok(420_000_000);
+    }
+    assert_eq!(RUNQUEUE_WAIT.severity(&record), None);
+}
+
+#[cfg(test)]
+const STAT: &str = "/proc/stat";
+
+/// A record whose runs each have `steal` stolen ticks out of `all`.
+#[cfg(test)]
+fn stolen(steal: u64, all: u64) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    for (i, run) in record.runs.iter_mut().enumerate() {
+        for snapshot in &mut run.evidence {
+            let times = i as u64 + u64::from(snapshot.moment == Moment::Stop);
+            let text =
+                format!("cpu  5 0 5 {} 0 0 0 {} 0 0\ncpu0 1 1\n", times * (all - steal), times * steal);
+            snapshot.files.insert(STAT.into(), Ok(text));
+        }
+    }
+    record
+}
+
+#[test]
+fn one_tick_per_run_is_silent_more_bias_and_many_are_void() {
+    let at = |steal, all| STEAL.severity(&stolen(steal, all));
+    assert_eq!((at(1, 60), at(2, 200), at(4, 200)), (None, None, Some(Severity::Biased)));
+    assert_eq!((at(20, 200), at(22, 200)), (Some(Severity::Biased), Some(Severity::Void)));
+}
+
+#[test]
+fn short_runs_are_not_checked() {
+    assert!(STEAL.answer(&stolen(1, 15)).is_err());
+}
+
+/// A record whose runs each have `pauses` pauses of `us` us in total.
+#[cfg(test)]
+pub(super) fn with_pauses(pauses: u64, us: u64) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    for (i, run) in record.runs.iter_mut().enumerate() {
+        for snapshot in &mut run.evidence {
+            let times = i as u64 + u64::from(snapshot.moment == Moment::Stop);
+            let text = format!(
+                "usage_usec 1\nnr_periods {times}\nnr_throttled {}\nthrottled_usec {}\n",
+                times * pauses,
+                times * us
+            );
+            snapshot.files.insert(CPU_STAT.into(), Ok(text));
+        }
+    }
+    record
+}
+
+#[test]
+fn more_than_half_a_percent_biases_and_cgroup_v1_counts_in_ns() {
+    // A run lasts 1.1 s.
+    let at = |us| CPU_QUOTA.severity(&with_pauses(1, us));
+    assert_eq!((at(5_000), at(6_000), at(400_000)), (None, Some(Severity::Biased), Some(Severity::Rename)));
+    let mut record = with_pauses(1, 6_000);
+    for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).filter_map(|s| s.files.get_mut(CPU_STAT))
+    {
+        *text = text.clone().map(|t| t.replace("throttled_usec ", "throttled_time "));
+    }
+    assert_eq!(CPU_QUOTA.severity(&record), None, "6 us");
+}
+
+#[test]
+fn a_counter_is_only_needed_with_a_quota() {
+    let mut record = with_pauses(0, 0);
+    let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+    snapshots.for_each(|s| drop(s.files.insert(CPU_STAT.into(), Ok("usage_usec 5\n".into()))));
+    assert!(matches!(CPU_QUOTA.answer(&record), Ok(Answer::Holds(..))));
+    record.header.hosts[0].facts.insert(LIMITS.into(), Ok("/c/cpu.max: 20000 100000\n".into()));
+    assert!(CPU_QUOTA.answer(&record).is_err());
+}
+
+/// One operation at a time, 100 us each, on a machine with this fact.
+#[cfg(test)]
+fn with(fact: &str, text: Result<&str, &str>) -> model::record::Record {
+    let fixture = Fixture { depth: 1, depth_seen: 1.0, latency_ns: Some(100_000), ..Fixture::honest() };
+    let mut record = fixture.record();
+    let text = text.map(str::to_owned).map_err(str::to_owned);
+    record.header.hosts[0].facts.insert(fact.into(), text);
+    record
+}
+
+/// Sleep states as a server with `intel_idle` shows them.
+#[cfg(test)]
+fn sleeps(second_us: u32) -> String {
+    let dir = "/sys/devices/system/cpu/cpu0/cpuidle";
+    format!("{dir}/state0/latency: 0\n{dir}/state1/latency: {second_us}\n{dir}/state2/latency: 133\n")
+}
+
+#[test]
+fn wake_ups_above_a_tenth_of_the_median_are_a_note() {
+    assert_eq!(CLOCKING.severity(&with(SLEEPS, Ok(&sleeps(10)))), Some(Severity::Note));
+    assert!(matches!(CLOCKING.answer(&with(SLEEPS, Ok(&sleeps(2)))), Ok(Answer::Holds(..))));
+    let mut deep = Fixture::honest().record();
+    deep.header.hosts[0].facts.insert(SLEEPS.into(), Ok(sleeps(900)));
+    assert!(matches!(CLOCKING.answer(&deep), Ok(Answer::Holds(..))), "a busy CPU does not sleep");
+}
+
+#[test]
+fn a_governor_is_reported_even_if_sleep_states_are_unknown() {
+    let two = "/a/cpu0: powersave\n/a/cpu1: powersave\n/a/cpu2: schedutil\n";
+    let mut record = with(GOVERNORS, Ok(two));
+    record.header.hosts[0].facts.insert(SLEEPS.into(), Err("Permission denied".into()));
+    let Ok(Answer::Finding(f)) = CLOCKING.answer(&record) else { panic!("silent") };
+    assert!(f.sentence.contains("powersave and schedutil"), "{}", f.sentence);
+    assert!(CLOCKING.answer(&with(SLEEPS, Err("Permission denied"))).is_err());
+    assert!(CLOCKING.answer(&with(SLEEPS, Ok("/a/state1/latency: soon\n"))).is_err());
+}
+
+/// A record of a machine with two sockets, with workers at `place` and a device on node `device`.
+#[cfg(test)]
+fn on_two_nodes(place: &Placement, device: &str) -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    let dir = "/sys/devices/system/node";
+    let text = format!("{dir}/node0/cpulist: 0-15,32-47\n{dir}/node1/cpulist: 16-31,48-63\n");
+    let machine = &mut record.header.hosts[0];
+    machine.facts.insert(NODES.into(), Ok(text));
+    machine.places[0].layers[0].device.insert(NODE_OF_DEVICE.into(), device.into());
+    record.header.plan.jobs[0].phases[0].streams[0].place = place.clone();
+    record
+}
+
+#[test]
+fn only_workers_bound_to_the_devices_node_are_local() {
+    let near = [
+        Placement { node: Some(1), ..Placement::default() },
+        Placement { cpus: vec![16, 31, 63], ..Placement::default() },
+    ];
+    for place in near {
+        assert!(
+            matches!(NUMA_REMOTE.answer(&on_two_nodes(&place, "1\n")), Ok(Answer::Holds(..))),
+            "{place:?}"
+        );
+        assert_eq!(NUMA_REMOTE.severity(&on_two_nodes(&place, "0\n")), Some(Severity::Note), "{place:?}");
+    }
+    let both = Placement { cpus: vec![16, 47], ..Placement::default() };
+    assert_eq!(NUMA_REMOTE.severity(&on_two_nodes(&both, "1\n")), Some(Severity::Note));
+    let bound_to = |memory| Placement { node: Some(1), memory: Some(memory), ..Placement::default() };
+    assert_eq!(NUMA_REMOTE.severity(&on_two_nodes(&bound_to(MemoryNodes::Local), "1\n")), None);
+    assert_eq!(NUMA_REMOTE.severity(&on_two_nodes(&bound_to(MemoryNodes::Bind(vec![1])), "1\n")), None);
+    for memory in [MemoryNodes::Prefer(0), MemoryNodes::Interleave(vec![0, 1])] {
+        assert_eq!(NUMA_REMOTE.severity(&on_two_nodes(&bound_to(memory), "1\n")), Some(Severity::Note));
+    }
+}
+
+#[test]
+fn nodes_without_cpus_are_parsed_and_bad_lists_are_errors() {
+    assert_eq!(nodes("/n/node2/cpulist: \n"), Ok(vec![(2, Vec::new())]));
+    assert_eq!(nodes("/n/node0/cpulist: 0,4-7\n"), Ok(vec![(0, vec![(0, 0), (4, 7)])]));
+    assert!(nodes("/n/node0/cpulist: 0-x\n").is_err() && nodes("/n/cpulist: 0\n").is_err());
+    let mut none = Fixture::honest().record();
+    none.header.hosts[0].facts.insert(NODES.into(), Ok(String::new()));
+    assert!(NUMA_REMOTE.answer(&none).is_err());
+}

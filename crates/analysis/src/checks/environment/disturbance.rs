@@ -1,0 +1,662 @@
+//! Load and stops by others during the runs (D01, D26, D27).
+//!
+//! D01 divides the traffic of other processes on the disk by theirs and fathom's together;
+//! [`crate::figures::traffic`] decides which requests and bytes are theirs. Bytes and requests each have a
+//! share, and the larger one counts. fathom's traffic is the rest of what the disk did, or what fathom issued
+//! if that is more. D18 covers neighbours below a virtual disk.
+//!
+//! D26 finds stops and tracers. A stop signal, a freezer or a paused machine stops all threads; a debugger,
+//! `strace` or a freezer may stop single workers. D26 adds up how late a thread woke that only sleeps, and
+//! counts the samples that found a worker stopped or traced. Waiting for a CPU is D08, a quota D11, and a sleep
+//! of the machine D13.
+//!
+//! D27 reports the decisions made while measuring: a disturbed run was repeated (note), or counts because no
+//! attempt was undisturbed (biased).
+
+use super::block_layer::reached;
+use crate::checks::prelude::*;
+use crate::figures::traffic;
+use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, FLOOR_IOS, Traffic};
+use crate::strategy::disturbed::{
+    BYTES_PER_S, FLOOR_BYTES as REPEAT_FLOOR_BYTES, FLOOR_IOS as REPEAT_FLOOR_IOS, IOS_PER_S, Outside,
+    STOLEN_ABOVE,
+};
+use model::record::WorkerStates;
+use stats::intervals;
+
+/// Share of the traffic above which the number is biased.
+pub(crate) const FOREIGN_ABOVE: Share = Share(0.05);
+/// Share above which the number mostly depends on the other processes.
+const FOREIGN_VOID_ABOVE: Share = Share(0.30);
+/// Share of the time with a request in flight below which the disk certainly had headroom.
+const HEADROOM_BELOW: Share = Share(0.9);
+pub(super) const FOREIGN_IO: Check = Check {
+    id: CheckId::D01,
+    name: "FOREIGN_IO",
+    belief: "no other process used the disk",
+    reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk below \
+            it (those of a loop device, a volume or an array). The charges to fathom's own cgroup on each \
+            disk (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`). The bytes and \
+            operations that fathom issued.",
+    formula: formula!(
+        "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
+         charged) belong to other processes. Their share is others / (others + fathom), where fathom's part \
+         is the rest of the disk's traffic, or what fathom issued if that is more. The larger of both shares \
+         counts, on the worst disk: above {FOREIGN_ABOVE} biased, above {FOREIGN_VOID_ABOVE} void. If fathom's rate \
+         is the limit of a cgroup (D04), other processes did not reduce it: biased at most, and a note if \
+         the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} requests and {floor} per \
+         run are allowed: a commit, a log line. Journal and inodes may multiply writes by {AMPLIFICATION}. \
+         Synchronous writes and copy-on-write file systems may multiply them without bound, so there only \
+         reads are judged. Below a loop device only charges count, and writes are judged only if the session \
+         writes nothing, not even a test file, since later writeback is charged to no process. Not checked \
+         if more than {FOREIGN_ABOVE} are extra writes that may be the file system's own, if nothing is \
+         charged below a loop device, and below layers that read and write for themselves (parity, thin and \
+         cached volumes, bcache).",
+        floor = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
+    fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
+    accept: "Accept it if the neighbour belongs to what you want to measure.",
+    ask: Ask::Alone(check_foreign_io),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { foreign_ios: 9_000, ..crate::fixture::Fixture::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_foreign_io(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    // Other streams of this job are not other processes.
+    let case = &case.with_sharers();
+    let mut disks = Vec::new();
+    let mut not_counted = None;
+    for (at, traffic) in traffic::of_others(case).into_iter().enumerate() {
+        match traffic {
+            Ok(traffic) => disks.push(ForeignIo::new(case, traffic, at > 0)),
+            Err(why) => not_counted = not_counted.or(Some(why)),
+        }
+    }
+    // The first of the worst is the topmost disk.
+    let worst = disks.iter().filter(|disk| disk.severity().is_some()).min_by_key(|disk| disk.severity());
+    if let Some(worst) = worst {
+        return Ok(Answer::Finding(worst.finding()));
+    }
+    if let Some(why) = not_counted {
+        return Err(why);
+    }
+    if let Some(why) = disks.iter().find_map(ForeignIo::unattributed) {
+        return Err(why);
+    }
+    let top = disks.into_iter().next().ok_or_else(crate::case::no_run)?;
+    let sentence = match (top.traffic.all() == Amount::default(), top.traffic.inferred) {
+        (true, false) => "No other process used the disk.",
+        (true, true) => "The disk did no more than fathom issued, so no other process used it (inferred).",
+        (false, false) => "Other processes used the disk too little to matter.",
+        (false, true) => {
+            "The disk did little more than fathom issued, so other processes used it too little to matter \
+             (inferred)."
+        }
+    };
+    holds(sentence, top.numbers())
+}
+
+/// Traffic of other processes and of fathom on a disk.
+struct ForeignIo {
+    traffic: Traffic,
+    below: bool,
+    /// fathom's requests and bytes.
+    own: Amount,
+    /// Share of the others. `None` if requests cannot be compared, because large operations are split.
+    ios_share: Option<f64>,
+    bytes_share: f64,
+    unattributed_share: f64,
+    /// The share that decides, 0 if the traffic is too small to count.
+    deciding_share: f64,
+    limited: Option<Limited>,
+}
+
+/// Set if fathom's rate is the limit of a cgroup.
+#[derive(Clone, Copy)]
+struct Limited {
+    /// Whether the disk certainly had headroom.
+    headroom: bool,
+}
+
+impl ForeignIo {
+    fn new(case: &Case, traffic: Traffic, below: bool) -> Self {
+        let runs = case.runs.len() as u64;
+        let (foreign, total, issued) = (traffic.all(), traffic.total, case.issued_total());
+        // If the page cache answered, the device did almost nothing, and any neighbour would be most of it.
+        let own = Amount {
+            ops: total.ios.saturating_sub(foreign.ops).max(issued.ops),
+            bytes: total.bytes.saturating_sub(foreign.bytes).max(issued.bytes),
+        };
+        let share_of = |others: u64, own: u64| share(others as f64, others as f64 + own as f64);
+        let ios_share = traffic::comparable(case).then(|| share_of(foreign.ops, own.ops));
+        let bytes_share = share_of(foreign.bytes, own.bytes);
+        let ios_count = foreign.ops > FLOOR_IOS.saturating_mul(runs);
+        let floor = FLOOR_BYTES.saturating_mul(runs);
+        let unattributed = traffic.unattributed_bytes;
+        Self {
+            below,
+            own,
+            ios_share,
+            bytes_share,
+            unattributed_share: if unattributed > floor { share_of(unattributed, own.bytes) } else { 0.0 },
+            deciding_share: ios_share.filter(|_| ios_count).unwrap_or(0.0).max(if foreign.bytes > floor {
+                bytes_share
+            } else {
+                0.0
+            }),
+            limited: reached(case).map(|_| Limited { headroom: traffic.busy_share < HEADROOM_BELOW.0 }),
+            traffic,
+        }
+    }
+
+    /// Returns the larger share, and whether it is that of requests.
+    fn share(&self) -> (f64, bool) {
+        let ios_share = self.ios_share.unwrap_or(0.0);
+        if ios_share > self.bytes_share { (ios_share, true) } else { (self.bytes_share, false) }
+    }
+
+    fn severity(&self) -> Option<Severity> {
+        let severity = match self.deciding_share {
+            s if s > FOREIGN_VOID_ABOVE => Severity::Void,
+            s if s > FOREIGN_ABOVE => Severity::Biased,
+            _ => return None,
+        };
+        Some(match self.limited {
+            Some(Limited { headroom: true }) => Severity::Note,
+            Some(Limited { headroom: false }) => Severity::Biased,
+            None => severity,
+        })
+    }
+
+    /// Returns why the writes of other processes cannot be distinguished from the file system's own.
+    fn unattributed(&self) -> Option<String> {
+        (self.unattributed_share > FOREIGN_ABOVE.0).then(|| {
+            format!(
+                "{} wrote {} more than fathom requested: for other processes, or for the file system and its \
+                 journal, which the kernel does not distinguish",
+                self.traffic.disks,
+                show_bytes(self.traffic.unattributed_bytes)
+            )
+        })
+    }
+
+    fn numbers(&self) -> Evidence {
+        let foreign = self.traffic.all();
+        let mut numbers = evidence([
+            ("device_bytes", self.traffic.total.bytes as f64),
+            ("device_ios", self.traffic.total.ios as f64),
+            ("foreign_bytes", foreign.bytes as f64),
+            ("own_bytes", self.own.bytes as f64),
+            ("foreign_bytes_share", self.bytes_share),
+            ("foreign_share", self.share().0),
+        ]);
+        if let Some(ios_share) = self.ios_share {
+            numbers.insert("foreign_ios".into(), foreign.ops as f64);
+            numbers.insert("own_ios".into(), self.own.ops as f64);
+            numbers.insert("foreign_ios_share".into(), ios_share);
+        }
+        numbers
+    }
+
+    fn finding(&self) -> Detail {
+        let disk = if self.below { &self.traffic.disks } else { "the device" };
+        let how = if self.traffic.inferred { " (inferred from what fathom issued)" } else { "" };
+        let (part, is_requests) = self.share();
+        let foreign = self.traffic.all();
+        let (others, own) = if is_requests {
+            (format!("{} requests", show_count(foreign.ops as f64)), show_count(self.own.ops as f64))
+        } else {
+            (show_bytes(foreign.bytes), show_bytes(self.own.bytes))
+        };
+        let limited = match self.limited {
+            Some(Limited { headroom: true }) => {
+                " A cgroup's limit explains fathom's rate (D04), and the device had headroom: other \
+                 processes did not reduce the rate."
+            }
+            Some(Limited { headroom: false }) => " A cgroup's limit explains fathom's rate (D04).",
+            None => "",
+        };
+        detail!(
+            self.severity().unwrap_or(Severity::Note),
+            self.numbers(),
+            "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so their \
+             share was {}.{limited}",
+            show_share(part)
+        )
+    }
+}
+
+/// Share of the runs' time above which the stop is larger than the variation between runs.
+const STOPPED_ABOVE: Share = Share(0.01);
+/// Share above which the stop decides the number.
+const STOPPED_VOID_ABOVE: Share = Share(0.3);
+
+/// One-sided confidence of the bound on the share of stopped samples.
+const CONFIDENCE: Share = Share(0.95);
+
+pub(super) const STOOD_STILL: Check = Check {
+    id: CheckId::D26,
+    name: "STOOD_STILL",
+    belief: "neither fathom nor a worker was stopped or traced",
+    reads: "The thread that watches the workers sleeps for 10 ms at a time. It records how much longer each \
+            sleep took, how long it waited for a CPU in that time (`/proc/thread-self/schedstat`), and after \
+            each sleep the state, the tracer and the wait channel of up to four workers in turn \
+            (`/proc/self/task/TID/status` and `wchan`).",
+    formula: formula!(
+        "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {STOPPED_ABOVE} of \
+         the runs' time, void above {STOPPED_VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The workers \
+         themselves cannot detect it: a stop halts all of them and their clocks, so it looks like a device \
+         that does not answer. Any sample that finds a worker stopped (state T or t, or in a freezer) or \
+         traced biases; void if certainly more than {STOPPED_VOID_ABOVE} of the samples found a worker stopped \
+         (exact bound at {CONFIDENCE})."
+    ),
+    provoke: "`fathom run --rw randread --time 3s DIR`, and at the same time in another terminal `kill -STOP \
+              PID; sleep 1; kill -CONT PID`. Or a freezer: `echo FROZEN > freezer.state`. Or a tracer: \
+              `strace -f fathom run --rw randread DIR`.",
+    fix: "Measure again without anything that stops fathom: job control (Ctrl-Z), a debugger, a freezer, a \
+          snapshot of the virtual machine.",
+    accept: "Do not accept it: no correction exists for the lost time.",
+    ask: Ask::Alone(check_stood_still),
+    #[cfg(test)]
+    fires: Some(|| still(500_000_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        record
+            .runs
+            .iter_mut()
+            .filter_map(|r| r.end.as_mut())
+            .for_each(|e| e.still = Some(Err("no schedstat".into())));
+        record
+    },
+};
+
+fn check_stood_still(case: &Case) -> Known<Answer> {
+    case.need_run()?;
+    let (mut total, mut longest, mut times, mut time) = (0.0_f64, 0_u64, 0_u64, 0.0);
+    let mut workers = Ok(WorkerStates::default());
+    for ran in &case.runs {
+        let stall =
+            ran.end.still.clone().unwrap_or_else(|| Err("stops of fathom were not recorded".into()))?;
+        total += stall.total_ns as f64;
+        longest = longest.max(stall.longest_ns);
+        times += u64::from(stall.times);
+        time += ran.active_ns()? as f64;
+        workers = match (workers, stall.workers) {
+            (Ok(sum), Some(states)) => states.map(|states| add_states(sum, states)),
+            (sum, _) => sum,
+        };
+    }
+    let part = share(total, time);
+    let mut numbers = evidence([
+        ("still_ns", total),
+        ("longest_ns", longest as f64),
+        ("times", times as f64),
+        ("share", part),
+    ]);
+    if let Ok(states) = &workers {
+        numbers.insert("worker_samples".into(), states.samples as f64);
+        numbers.insert("worker_samples_stopped".into(), states.stopped as f64);
+        numbers.insert("worker_samples_traced".into(), states.traced as f64);
+    }
+    let whole_process = (part > STOPPED_ABOVE).then(|| {
+        let repetitions = if times == 1 {
+            String::new()
+        } else {
+            format!(" ({times} times, at most {})", show_ns(longest as f64))
+        };
+        let sentence = format!(
+            "fathom itself stood still for {}{repetitions}, {} of the runs' time: a signal, a freezer or a \
+             debugger stopped it, or the whole machine stopped. Stalls and gaps over time come from that, \
+             not from the storage.",
+            show_ns(total),
+            show_share(part)
+        );
+        (if part > STOPPED_VOID_ABOVE { Severity::Void } else { Severity::Biased }, sentence)
+    });
+    let single_workers = workers.as_ref().ok().and_then(stopped_workers);
+    let worst = [whole_process, single_workers].into_iter().flatten().min_by_key(|(severity, _)| *severity);
+    if let Some((severity, sentence)) = worst {
+        return Detail::new(severity, sentence, numbers).found();
+    }
+    workers?;
+    holds("fathom and its workers were not traced, and not stopped for long enough to matter.", numbers)
+}
+
+/// Adds the samples of one run to those of the runs before.
+fn add_states(sum: WorkerStates, states: WorkerStates) -> WorkerStates {
+    WorkerStates {
+        samples: sum.samples.saturating_add(states.samples),
+        stopped: sum.stopped.saturating_add(states.stopped),
+        traced: sum.traced.saturating_add(states.traced),
+        tracer: sum.tracer.or(states.tracer),
+    }
+}
+
+/// Returns the severity and a sentence if workers were stopped or traced, or `None` if no sample found that.
+fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
+    if states.stopped == 0 && states.traced == 0 {
+        return None;
+    }
+    let (stopped_at_least, _) = intervals::exact(states.stopped, states.samples, CONFIDENCE.0);
+    let severity = if stopped_at_least > STOPPED_VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
+    let stopped = format!(
+        "{} of {} samples found a worker stopped ({})",
+        show_count(states.stopped as f64),
+        show_count(states.samples as f64),
+        show_share(share(states.stopped as f64, states.samples as f64))
+    );
+    let sentence = match &states.tracer {
+        Some(tracer) => {
+            format!(
+                "{tracer} traced fathom's workers, and {stopped}: the rate and the latencies include the \
+                 time of each stop."
+            )
+        }
+        None => format!(
+            "A signal, a debugger or a freezer stopped fathom's workers: {stopped}. The rate and the \
+             latencies include the time of each stop."
+        ),
+    };
+    Some((severity, sentence))
+}
+
+/// Largest number of disturbed runs in the sentence.
+const NAMED: usize = 3;
+
+pub(super) const RUNS_DISTURBED: Check = Check {
+    id: CheckId::D27,
+    name: "RUNS_DISTURBED",
+    belief: "no other load disturbed a counted run",
+    reads: "fathom's decision after each run, from its start and stop: `/sys/block/*/stat` of the whole disk \
+            and of the disks below it, compared with the charges to fathom's cgroup (see D01), stolen time \
+            in `/proc/stat`, and the limits of the cgroups above fathom.",
+    formula: formula!(
+        "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on its \
+         disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} of all CPU time is \
+         stolen, or if a limit changed since before the first run. fathom repeats it, at most twice, at the \
+         end of its round, and the last attempt counts. If all attempts were disturbed, or if fathom \
+         repeated nothing because a third of all attempts were disturbed or the disk was as busy before the \
+         first run, the first attempt counts: biased. The thresholds are rates, since the same traffic is a \
+         smaller share of a faster run. Runs until steady and cells in order are never repeated.",
+        rate = BYTES_PER_S / 1e6,
+        floor = show_bytes(REPEAT_FLOOR_BYTES),
+        stolen = Share(STOLEN_ABOVE)
+    ),
+    provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
+    fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`) or changes of limits, and measure again.",
+    accept: "Accept it if the neighbour belongs to what you want to measure.",
+    ask: Ask::Alone(check_runs_disturbed),
+    #[cfg(test)]
+    fires: Some(|| disturbed(&[1])),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_runs_disturbed(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let counting: Vec<&CaseRun> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
+    let repeated = case.aside.iter().filter(|r| r.run.disturbed.is_some()).count();
+    let numbers = evidence([
+        ("disturbed_runs", counting.len() as f64),
+        ("runs", case.runs.len() as f64),
+        ("disturbed_attempts_left_out", repeated as f64),
+    ]);
+    if !counting.is_empty() {
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "Other load disturbed {} of {} counted runs: {}.",
+            counting.len(),
+            case.runs.len(),
+            describe_disturbed_runs(&counting)
+        );
+    }
+    if repeated > 0 {
+        let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
+        let sentence =
+            format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&aside));
+        let found = Detail::new(Severity::Note, sentence, numbers).with_cure(String::new());
+        return Ok(Answer::Finding(found));
+    }
+    case.need_run()?;
+    let outside = Outside::from_runs(case);
+    match outside.unseen().as_slice() {
+        [] => holds("No other load disturbed the runs.", numbers),
+        reasons => Err(reasons.join("; ")),
+    }
+}
+
+/// Describes disturbed runs, such as `run 2 (240 MB/s of others on vda)`.
+fn describe_disturbed_runs(runs: &[&CaseRun]) -> String {
+    let describe_run = |ran: &&CaseRun| {
+        let by = ran.run.disturbed.as_ref()?;
+        Some(format!("run {} ({})", ran.run.start.repeat.saturating_add(1), by.describe()))
+    };
+    let mut all: Vec<String> = runs.iter().take(NAMED).filter_map(describe_run).collect();
+    if runs.len() > NAMED {
+        all.push(format!("and {} more", runs.len() - NAMED));
+    }
+    all.join("; ")
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[cfg(test)]
+fn with_foreign_at(foreign_ios: u64) -> Option<Severity> {
+    FOREIGN_IO.severity(&Fixture { foreign_ios, ..Fixture::honest() }.record())
+}
+
+#[test]
+fn a_few_requests_are_silent_more_bias_and_many_are_void() {
+    assert_eq!(with_foreign_at(40), None);
+    assert_eq!(with_foreign_at(400), None, "3.5 %");
+    assert_eq!(with_foreign_at(1_500), Some(Severity::Biased));
+    assert_eq!(with_foreign_at(9_000), Some(Severity::Void));
+}
+
+#[test]
+fn without_a_cgroup_direct_io_is_inferred_and_buffered_io_is_not_checked() {
+    let without = || Fixture { cgroup: false, ..Fixture::honest() };
+    let Ok(Answer::Finding(f)) = FOREIGN_IO.answer(&Fixture { foreign_ios: 9_000, ..without() }.record())
+    else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("inferred"));
+    assert!(matches!(FOREIGN_IO.answer(&without().record()), Ok(Answer::Holds(..))));
+    let buffered = Fixture { cache: model::job::Cache::Buffered, ..without() };
+    assert!(FOREIGN_IO.answer(&buffered.record()).is_err());
+}
+
+#[test]
+fn a_cgroup_that_does_not_count_is_ignored() {
+    let idle = Fixture { cgroup_counts_nothing: true, ..Fixture::honest() };
+    let Ok(Answer::Holds(sentence, _)) = FOREIGN_IO.answer(&idle.record()) else { panic!("fires") };
+    assert!(sentence.contains("inferred"));
+}
+
+#[test]
+fn the_journal_of_own_writes_is_not_foreign() {
+    let journal = Fixture { foreign_ios: 4_000, ..Fixture::honest_write() };
+    assert_eq!(FOREIGN_IO.severity(&journal.record()), None);
+    let others = Fixture { foreign_ios: 30_000, ..Fixture::honest_write() };
+    assert_eq!(FOREIGN_IO.severity(&others.record()), Some(Severity::Void));
+}
+
+#[test]
+fn traffic_on_a_lower_disk_counts_and_the_topmost_disk_is_named() {
+    let sentence = |record| match FOREIGN_IO.answer(&record) {
+        Ok(Answer::Finding(f)) => (f.severity, f.sentence),
+        other => panic!("{other:?}"),
+    };
+    let (severity, both) = sentence(Fixture { foreign_ios: 9_000, ..Fixture::honest_loop() }.record());
+    assert!(severity == Severity::Void && both.contains("used the device during"), "{both}");
+    let (severity, below) = sentence(traffic::with_foreign_requests(&Fixture::honest_loop(), 0, 9_000));
+    assert!(severity == Severity::Void && below.contains("used vda during"), "{below}");
+}
+
+#[test]
+fn writes_that_may_belong_to_the_file_system_are_not_checked() {
+    let answer_for = |fixture: Fixture| FOREIGN_IO.answer(&fixture.record());
+    let journal = answer_for(Fixture { foreign_ios: 4_000, ..Fixture::honest_write() });
+    assert!(journal.is_err_and(|why| why.contains("more than fathom requested")));
+    assert!(matches!(
+        answer_for(Fixture { foreign_ios: 400, ..Fixture::honest_write() }),
+        Ok(Answer::Holds(..))
+    ));
+    let stable = Fixture { cache: model::job::Cache::DirectDsync, ..Fixture::honest_write() };
+    assert!(answer_for(Fixture { foreign_ios: 30_000, ..stable }).is_err());
+    let below = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
+    assert!(
+        FOREIGN_IO
+            .answer(&traffic::with_foreign_requests(&below, 4, 9_000))
+            .is_err_and(|why| why.starts_with("vda wrote"))
+    );
+    assert!(matches!(answer_for(below), Ok(Answer::Holds(..))));
+}
+
+/// Returns the figures of a finding or of a belief that holds.
+#[cfg(test)]
+fn figures(record: &model::record::Record) -> (String, Evidence) {
+    match FOREIGN_IO.answer(record) {
+        Ok(Answer::Finding(f)) => (f.sentence, f.evidence),
+        Ok(Answer::Holds(sentence, evidence)) => (sentence.to_owned(), evidence),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_shares_follow_from_the_figures() {
+    let large = || Fixture { block_bytes: 1 << 20, ..Fixture::honest() };
+    let cached = Fixture { delivered: 0.2, foreign_ios: 9_000, ..Fixture::honest() };
+    for record in [
+        Fixture { foreign_ios: 9_000, ..Fixture::honest() }.record(),
+        Fixture { foreign_ios: 40, ..Fixture::honest() }.record(),
+        Fixture { foreign_ios: 9_000, cgroup: false, ..Fixture::honest() }.record(),
+        Fixture { foreign_ios: 30_000, ..Fixture::honest_write() }.record(),
+        Fixture { foreign_ios: 900, ..large() }.record(),
+        traffic::with_foreign_requests(&Fixture::honest_loop(), 0, 9_000),
+        cached.record(),
+    ] {
+        let (sentence, e) = figures(&record);
+        for unit in ["bytes", "ios"] {
+            let Some(part) = e.get(&format!("foreign_{unit}_share")) else { continue };
+            let (others, own) = (e[&format!("foreign_{unit}")], e[&format!("own_{unit}")]);
+            assert!((part - others / (others + own)).abs() < 1e-9, "{sentence} {e:?}");
+            assert!(*part <= e["foreign_share"], "{e:?}");
+        }
+    }
+    let (sentence, e) = figures(&Fixture { foreign_ios: 9_000, ..large() }.record());
+    assert!(!e.contains_key("foreign_ios_share") && !sentence.contains("requests"), "{sentence} {e:?}");
+}
+
+#[test]
+fn others_are_a_note_below_a_reached_limit_with_headroom() {
+    let limited = |riops: &str, busy: &str| {
+        let mut record = Fixture { foreign_ios: 9_000, ..Fixture::honest() }.record();
+        let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
+        record.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+            let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
+            fields[9] = if snapshot.moment == model::evidence::Moment::Stop { busy } else { "0" };
+            *text = fields.join(" ");
+        }
+        FOREIGN_IO.severity(&record)
+    };
+    assert_eq!(limited("10000", "300"), Some(Severity::Note));
+    assert_eq!(
+        limited("10000", "1100"),
+        Some(Severity::Biased),
+        "the device may have been busy all the time"
+    );
+    assert_eq!(limited("50000", "300"), Some(Severity::Void), "the limit was not reached");
+}
+
+/// The honest record of a program that stood still for `ns` in one run.
+#[cfg(test)]
+fn still(ns: u64) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    let stall = model::record::Still { times: 1, longest_ns: ns, total_ns: ns, workers: None };
+    record.runs[0].end.as_mut().unwrap().still = Some(Ok(stall));
+    record
+}
+
+#[test]
+fn a_short_stop_is_silent_a_longer_one_biases_and_most_of_the_time_is_void() {
+    let at = |ns| STOOD_STILL.severity(&still(ns));
+    // Five runs of a second.
+    assert_eq!(at(40_000_000), None);
+    assert_eq!(at(500_000_000), Some(Severity::Biased));
+    assert_eq!(at(3_000_000_000), Some(Severity::Void));
+}
+
+#[test]
+fn a_tracer_or_a_stopped_worker_biases_and_many_stopped_samples_are_void() {
+    let record = |states: Known<WorkerStates>| {
+        let mut record = crate::fixture::Fixture::honest().record();
+        let still = model::record::Still { workers: Some(states), ..Default::default() };
+        record.runs[2].end.as_mut().unwrap().still = Some(Ok(still));
+        record
+    };
+    let states = |stopped, traced| WorkerStates { samples: 100, stopped, traced, tracer: None };
+    let at = |states| STOOD_STILL.severity(&record(Ok(states)));
+    assert_eq!(at(states(0, 0)), None);
+    assert_eq!(at(states(1, 0)), Some(Severity::Biased));
+    assert_eq!(at(states(33, 0)), Some(Severity::Biased), "a third is not surely more than 30 %");
+    assert_eq!(at(states(60, 0)), Some(Severity::Void));
+    let gdb = WorkerStates { tracer: Some("gdb (pid 7)".into()), ..states(0, 3) };
+    let Ok(Answer::Finding(f)) = STOOD_STILL.answer(&record(Ok(gdb))) else { panic!("silent") };
+    assert!(f.severity == Severity::Biased && f.sentence.starts_with("gdb (pid 7) traced"), "{}", f.sentence);
+    assert!(STOOD_STILL.answer(&record(Err("no /proc".into()))).is_err_and(|why| why == "no /proc"));
+}
+
+/// The honest record with these runs disturbed.
+#[cfg(test)]
+fn disturbed(runs: &[usize]) -> model::record::Record {
+    use model::record::{Disturbance, Disturbed};
+    let mut record = crate::fixture::Fixture::honest().record();
+    for run in runs {
+        let by = vec![Disturbance::StolenCpu { share: 0.2 }];
+        record.runs[*run].disturbed = Some(Disturbed { attempt: 0, by });
+    }
+    record
+}
+
+#[test]
+fn a_disturbed_run_biases_and_a_repeated_one_is_a_note() {
+    let mut record = disturbed(&[1, 2, 3, 4]);
+    let Ok(Answer::Finding(f)) = RUNS_DISTURBED.answer(&record) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(
+        f.sentence.contains("4 of 5 counted runs") && f.sentence.contains("; and 1 more"),
+        "{}",
+        f.sentence
+    );
+    for run in &mut record.runs[1..] {
+        let repeated = model::record::Run { disturbed: None, ..run.clone() };
+        record.aside.push(std::mem::replace(run, repeated));
+    }
+    let Ok(Answer::Finding(f)) = RUNS_DISTURBED.answer(&record) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Note);
+    assert!(f.sentence.contains("repeated: run 2 (the hypervisor took 20 %"), "{}", f.sentence);
+}
+
+#[test]
+fn files_without_the_limits_are_not_checked() {
+    let mut record = crate::fixture::Fixture::honest().record();
+    let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);
+    snapshots.for_each(|s| drop(s.files.remove(model::evidence::LIMITS)));
+    assert!(RUNS_DISTURBED.answer(&record).is_err_and(|why| why.contains("limits")));
+}

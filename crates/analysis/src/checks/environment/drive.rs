@@ -1,0 +1,625 @@
+//! The state of drives and arrays (D15, D16, D17, D23).
+//!
+//! D15 compares the sensors of the drives with the limits that the drives report. D16 finds PCI Express and
+//! SATA links that run slower or narrower than both ends support: biased if the rate uses a large share of the
+//! link, otherwise a note. D17 finds a drive that had to wake up: in every run, the longest operation of the
+//! first interval is much longer than the median and than all later operations. D23 reads the state of software
+//! RAID and bcache before the runs, and `/proc/mdstat` before and after each run.
+
+use super::virtualization::is_virtual;
+use crate::checks::prelude::*;
+use crate::figures::kernel_text::{link, sensors};
+use model::evidence::{RAID, TEMPERATURES};
+use model::record::Interval;
+
+/// Distance from the limit at which a drive is hot, in thousandths of a degree. Sensors show whole degrees with a
+/// delay, and drives begin to slow down just below their maximum.
+const NEAR_MILLIDEGREES: i64 = 2_000;
+
+pub(super) const THERMAL: Check = Check {
+    id: CheckId::D15,
+    name: "THERMAL",
+    belief: "the drive was cool enough to sustain this rate",
+    reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` and \
+            `drivetemp`), at start and stop of each run.",
+    formula: formula!(
+        "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
+         reports. A virtual disk has no temperature and is not checked.",
+        near = NEAR_MILLIDEGREES / 1000
+    ),
+    provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
+              DIR`, and `watch sensors` in another terminal. Drives without a sensor driver need `modprobe \
+              drivetemp` (SATA).",
+    fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
+    accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
+    ask: Ask::Alone(check_thermal),
+    #[cfg(test)]
+    fires: Some(|| heated(NVME, 83_850)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture::honest().record(),
+};
+
+fn check_thermal(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let hottest = match hottest(case) {
+        // A passed-through drive has a sensor. A simulated drive has none.
+        Ok(None) | Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
+        hottest => hottest?,
+    };
+    let Sensor { name, reading, limit, run, at_s } =
+        hottest.ok_or("no drive reports both its temperature and its limit")?;
+    let numbers = evidence([
+        ("degrees", reading as f64 / 1e3),
+        ("degrees_max", limit as f64 / 1e3),
+        ("run", f64::from(run)),
+        ("at_s", at_s),
+    ]);
+    if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
+        return holds("The drives stayed below the temperature at which they throttle.", numbers);
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "The drive's sensor {name} reached {:.0} degrees of its limit of {:.0}: near this limit the drive \
+         throttles.",
+        reading as f64 / 1e3,
+        limit as f64 / 1e3
+    )
+}
+
+/// The sensor closest to its limit.
+struct Sensor {
+    /// Directory and driver.
+    name: String,
+    /// Reading and limit, in thousandths of a degree.
+    reading: i64,
+    limit: i64,
+    /// Index of the run and second of its window at which the sensor was read. Drives are only read at the start
+    /// and stop.
+    run: u32,
+    at_s: f64,
+}
+
+/// Returns the sensor closest to its limit, or `None` if no sensor has a limit.
+fn hottest(case: &Case) -> Known<Option<Sensor>> {
+    case.need_run()?;
+    let mut hottest: Option<Sensor> = None;
+    let samples = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
+    for (ran, moment) in samples {
+        for (place, sensor) in sensors(ran.at(moment)?.text(TEMPERATURES)?) {
+            let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
+            let headroom = |h: &Sensor| h.limit.saturating_sub(h.reading);
+            if hottest.as_ref().is_none_or(|h| limit.saturating_sub(reading) < headroom(h)) {
+                let kind = sensor.name.map_or_else(String::new, |n| format!(" ({n})"));
+                let window_s = ran.stream.window_ns as f64 / 1e9;
+                let at_s = if moment == Moment::Start { 0.0 } else { window_s };
+                let name = format!("{place}{kind}");
+                hottest = Some(Sensor { name, reading, limit, run: ran.run.start.repeat, at_s });
+            }
+        }
+    }
+    Ok(hottest)
+}
+
+/// Least share of the link's bandwidth at which the link limits the rate. Protocol and queueing take the rest.
+const HOLDS_BACK_FROM: Share = Share(0.5);
+pub(super) const LINK_DEGRADED: Check = Check {
+    id: CheckId::D16,
+    name: "LINK_DEGRADED",
+    belief: "the link to the drive runs at full speed",
+    reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the drive's \
+            PCI function, or `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA link.",
+    formula: formula!(
+        "Fires if the current speed or width is below the largest one. Biased if the measured rate is at \
+         least {HOLDS_BACK_FROM} of what the link carries now (speed times lanes, less 2 of 10 bits up to 5 \
+         GT/s and on SATA, 2 of 130 above), since then the link limits the number; otherwise a note. A \
+         virtual disk has no link."
+    ),
+    provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and run \
+              `fathom run --rw read --bs 1m --depth 8 DIR`.",
+    fix: "Reseat the drive, use another slot, cable or riser, and check for a limit in the firmware (`lspci \
+          -vv`, LnkCap and LnkSta).",
+    accept: "Accept it if the drive will stay in that slot, or is too old for the port.",
+    ask: Ask::Alone(check_link_degraded),
+    #[cfg(test)]
+    fires: Some(|| linked(NVME_X2)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture::honest().record(),
+};
+
+fn check_link_degraded(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let leaves: Vec<&Layer> = case.places().flat_map(model::machine::Place::leaves).collect();
+    if leaves.is_empty() {
+        return Err("no block device is known below".into());
+    }
+    let link_state = |layer: &Layer| -> Known<(f64, Option<String>)> {
+        let link = link(layer)?;
+        Ok((link.bytes_per_s, link.below?))
+    };
+    let links: Known<Vec<_>> = leaves.iter().map(|leaf| Ok((*leaf, link_state(leaf)?))).collect();
+    let links = match links {
+        // A passed-through drive has a link. A simulated drive has none.
+        Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
+        links => links?,
+    };
+    let degraded =
+        links.iter().find_map(|(layer, (carries, below))| Some((layer, *carries, below.as_ref()?)));
+    let Some((layer, carries, degradation)) = degraded else {
+        let slowest = links.iter().map(|(_, (carries, _))| *carries).min_by(f64::total_cmp);
+        let numbers = evidence([("link_bytes_per_s", slowest.unwrap_or(f64::NAN))]);
+        return holds("The links to the drives run at full speed and width.", numbers);
+    };
+    let moved: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).bytes as f64).sum();
+    // The bytes are divided evenly among several drives, since nothing shows the real division.
+    let rate = moved / (case.window_ns() / 1e9) / leaves.len() as f64;
+    let part = rate / carries;
+    let limits_rate = part >= HOLDS_BACK_FROM;
+    let effect = if limits_rate {
+        format!("; this rate is {} of what the link carries", show_share(part))
+    } else if moved > 0.0 {
+        "; this did not limit the rate".to_owned()
+    } else {
+        String::new()
+    };
+    finding!(
+        if limits_rate { Severity::Biased } else { Severity::Note },
+        evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
+        "The link to {} runs {degradation}{effect}.",
+        layer.name
+    )
+}
+
+/// Factor by which the first operations must exceed the median and the longest operation of the rest of the run.
+const FACTOR: u64 = 3;
+/// Shortest wake-up. Faster ones look like the start of fathom's threads.
+const SPIN_UP_LEAST_NS: u64 = 1_000_000;
+/// Fewest runs that must all start like this. A single one is chance: some interval has to hold the longest
+/// operation.
+const FEWEST_RUNS: usize = 3;
+/// A wake-up this long needs only a single run: a disk that spins up. Nothing else delays only the first
+/// operation by so much.
+const SPIN_UP_NS: u64 = 1_000_000_000;
+/// Fewest later intervals to compare the first one with.
+const FEWEST_INTERVALS: usize = 5;
+/// Share of the windows above which the wake-up biases the mean.
+const SPIN_UP_BIASES_FROM: Share = Share(0.05);
+/// File with the time that the drive may take to wake up.
+const TOLERANCE: &str = "pm_qos_latency_tolerance_us";
+
+pub(super) const POWER_STATE: Check = Check {
+    id: CheckId::D17,
+    name: "POWER_STATE",
+    belief: "the drive was awake",
+    reads: "The longest latency of the first interval of each run's window and of all later intervals, the \
+            medians of the intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive, if \
+            available.",
+    formula: formula!(
+        "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
+         {FACTOR} times the median, and {FACTOR} times the longest operation of all later intervals. Fires \
+         if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
+         like a disk that spins up. Biased if waking up took at least {SPIN_UP_BIASES_FROM} of the windows, \
+         otherwise a note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not checked.",
+        least = Ns(SPIN_UP_LEAST_NS as f64),
+        spin_up = Ns(SPIN_UP_NS as f64)
+    ),
+    provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a hard disk, \
+              which then must spin up.",
+    fix: "Use a warm-up (`--warmup 1s`), or disable power saving (`nvme_core.default_ps_max_latency_us=0`, \
+          `hdparm -B 255`, link power `max_performance`).",
+    accept: "Accept it if the drive will also sleep in use.",
+    ask: Ask::Alone(check_power_state),
+    #[cfg(test)]
+    fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        record.runs.iter_mut().for_each(|r| r.intervals.clear());
+        record
+    },
+};
+
+/// The start of a run: longest operation of the first interval, longest operation of the rest, and median.
+struct RunStart {
+    first: u64,
+    rest: u64,
+    median: u64,
+}
+
+impl RunStart {
+    fn has_woken(&self) -> bool {
+        let scaled = |ns: u64| ns.saturating_mul(FACTOR);
+        self.first >= SPIN_UP_LEAST_NS && self.first >= scaled(self.median) && self.first >= scaled(self.rest)
+    }
+}
+
+fn check_power_state(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let run_starts: Vec<RunStart> = case.runs.iter().map(|r| run_start(case, r)).collect::<Known<_>>()?;
+    let longest = run_starts.iter().map(|b| b.first).max().ok_or_else(no_run)?;
+    let woke = run_starts.iter().filter(|b| b.has_woken()).count();
+    let share_of_windows = share(run_starts.iter().map(|b| b.first as f64).sum(), case.window_ns());
+    let mut numbers = evidence([("runs_that_woke", woke as f64), ("longest_ns", longest as f64)]);
+    let layers = || case.places().flat_map(|p| &p.layers);
+    numbers
+        .extend(layers().find_map(|l| Some((TOLERANCE.to_owned(), l.device_number(TOLERANCE).ok()? as f64))));
+    let has_enough_runs = run_starts.len() >= FEWEST_RUNS || longest >= SPIN_UP_NS;
+    if woke < run_starts.len() || !has_enough_runs {
+        return holds("The first operations were no slower than later ones.", numbers);
+    }
+    numbers.insert("share_of_windows".into(), share_of_windows);
+    let median = run_starts.iter().map(|b| b.median).max().unwrap_or(0);
+    finding!(
+        if share_of_windows >= SPIN_UP_BIASES_FROM { Severity::Biased } else { Severity::Note },
+        numbers,
+        "Each of {} began with an operation that took up to {}, with a median of {}: the drive had to wake \
+         up. This took {} of the measured time.",
+        if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
+        show_ns(longest as f64),
+        show_ns(median as f64),
+        show_share(share_of_windows)
+    )
+}
+
+fn run_start(case: &Case, ran: &CaseRun) -> Known<RunStart> {
+    let mut rows: Vec<&Interval> = ran.run.intervals.iter().filter(|i| i.stream == case.index).collect();
+    rows.sort_by_key(|i| i.start_ns);
+    let moving = |i: &&Interval| {
+        Kind::MOVING.iter().filter_map(|k| i.cells.get(k)).map(|c| (c.2, c.4)).max_by_key(|c| c.1)
+    };
+    let cells: Vec<(u64, u64)> = rows.iter().filter_map(moving).collect();
+    let Some((first, rest)) = cells.split_first().filter(|(_, rest)| rest.len() >= FEWEST_INTERVALS) else {
+        return Err("the runs are too short to compare their first operations with later ones".into());
+    };
+    let mut medians: Vec<u64> = rest.iter().map(|c| c.0).collect();
+    medians.sort_unstable();
+    let median = medians.get(medians.len() / 2).copied().unwrap_or(0);
+    Ok(RunStart { first: first.1, rest: rest.iter().map(|c| c.1).max().unwrap_or(0), median })
+}
+
+/// Work that an array can be busy with (`mdstat`, `md/sync_action`).
+const BUSY: &[&str] = &["resync", "recovery", "recover", "check", "reshape", "repair"];
+/// bcache states in which reads and writes bypass the configured cache.
+const BROKEN_CACHE: &[&str] = &["no cache", "inconsistent"];
+
+pub(super) const RAID_STATE: Check = Check {
+    id: CheckId::D23,
+    name: "RAID_STATE",
+    belief: "the array below is complete and idle",
+    reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the arrays \
+            in the stack, and `bcache/state`.",
+    formula: formula!(
+        "Biased if an array of the stack lacks members, or resyncs, recovers, checks, repairs or reshapes \
+         itself, or if a bcache has lost its cache. There is no threshold: a missing member changes the cost \
+         of each operation, and a resync is foreign I/O by the kernel itself."
+    ),
+    provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > /sys/block/md0/md/sync_action`, \
+              and a run.",
+    fix: "Wait until the array is complete and idle (`watch cat /proc/mdstat`), or replace the member, and \
+          measure again.",
+    accept: "Accept it if you want to measure the degraded array.",
+    ask: Ask::Alone(check_raid_state),
+    #[cfg(test)]
+    fires: Some(|| on_array(DEGRADED)),
+    #[cfg(test)]
+    blind: || on_array_with(Err("Permission denied (os error 13)"), &[]),
+};
+
+fn check_raid_state(case: &Case) -> Known<Answer> {
+    let layers: Vec<&Layer> = case.places().flat_map(|p| &p.layers).collect();
+    let arrays: Vec<&Layer> = layers.iter().copied().filter(|l| l.kind == LayerKind::Raid).collect();
+    let caches: Vec<(&Layer, &str)> =
+        layers.iter().filter_map(|l| Some((*l, l.device.get("bcache/state")?.trim()))).collect();
+    if !case.on_device() || (arrays.is_empty() && caches.is_empty()) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut all_problems: Vec<String> = Vec::new();
+    let mut why_not_read = None;
+    for array in &arrays {
+        match problems_of_array(case, array) {
+            Ok(problems) => all_problems.extend(problems),
+            Err(why) => why_not_read = Some(why),
+        }
+    }
+    let broken = caches.iter().filter(|(_, state)| BROKEN_CACHE.contains(state));
+    all_problems.extend(broken.map(|(layer, state)| format!("{} reports '{state}'", layer.name)));
+    all_problems.sort();
+    all_problems.dedup();
+    let numbers = evidence([("arrays", arrays.len() as f64), ("caches", caches.len() as f64)]);
+    if all_problems.is_empty() {
+        return why_not_read.map_or(holds("The arrays below were complete and idle.", numbers), Err);
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "An array or cache below is degraded or busy: {}.",
+        all_problems.join("; ")
+    )
+}
+
+/// Describes what is wrong with an array, from its own files before the runs and from the summary around each
+/// run.
+fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
+    let mut out = Vec::new();
+    let degraded = array.device_number("md/degraded");
+    if let Ok(missing) = degraded.as_ref().map(|n| *n)
+        && missing > 0
+    {
+        out.push(format!("{} lacks {missing} of its members", array.name));
+    }
+    if let Some(action) = array.device.get("md/sync_action").map(|a| a.trim()).filter(|a| BUSY.contains(a)) {
+        out.push(format!("{} is busy with {action}", array.name));
+    }
+    let mut was_read = false;
+    let mut why_not_read = format!("{RAID} was not read");
+    for snapshot in case.runs.iter().flat_map(|r| [r.at(Moment::Start), r.at(Moment::Stop)]) {
+        match snapshot.and_then(|s| s.text(RAID)).and_then(|text| problems_in_mdstat(text, &array.name)) {
+            Ok(problems) => {
+                was_read = true;
+                out.extend(problems);
+            }
+            Err(why) => why_not_read = why,
+        }
+    }
+    if out.is_empty() && !was_read { Err(why_not_read) } else { Ok(out) }
+}
+
+/// Describes what is wrong with an array according to the summary: a line with its name, then indented lines.
+fn problems_in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
+    let mut lines = text.lines().skip_while(|l| l.split(" : ").next().map(str::trim) != Some(name));
+    lines.next().ok_or_else(|| format!("{RAID} does not list {name}"))?;
+    let mut out = Vec::new();
+    for line in lines.take_while(|l| l.starts_with(char::is_whitespace)) {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        for field in &fields {
+            let members =
+                field.strip_prefix('[').and_then(|w| w.strip_suffix(']')).and_then(|w| w.split_once('/'));
+            let Some((all, present)) = members else { continue };
+            if let (Ok(all), Ok(present)) = (all.parse::<u32>(), present.parse::<u32>())
+                && present < all
+            {
+                out.push(format!("{name} lacks {} of its members", all - present));
+            }
+        }
+        // `resync=DELAYED` and `resync=PENDING` are one field, and the array is not busy yet.
+        let busy = fields.windows(2).find(|w| w[1] == "=" && BUSY.contains(&w[0]));
+        out.extend(busy.map(|w| format!("{name} is busy with {}", w[0])));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// A Samsung 970 EVO Plus, as the driver `nvme` shows it, and a CPU that is no drive.
+#[cfg(test)]
+const NVME: &str = "/sys/class/hwmon/hwmon1/name: coretemp
+/sys/class/hwmon/hwmon1/temp1_crit: 100000
+/sys/class/hwmon/hwmon1/temp1_input: 99000
+/sys/class/hwmon/hwmon1/temp1_max: 100000
+/sys/class/hwmon/hwmon3/name: nvme
+/sys/class/hwmon/hwmon3/temp1_alarm: 0
+/sys/class/hwmon/hwmon3/temp1_crit: 84850
+/sys/class/hwmon/hwmon3/temp1_input: NOW
+/sys/class/hwmon/hwmon3/temp1_max: 84850
+/sys/class/hwmon/hwmon3/temp1_min: -273150
+";
+/// A SATA drive as `drivetemp` shows it, without names.
+#[cfg(test)]
+const SATA: &str = "/sys/class/hwmon/hwmon0/temp1_crit: 70000
+/sys/class/hwmon/hwmon0/temp1_input: NOW
+/sys/class/hwmon/hwmon0/temp1_lcrit: 0
+/sys/class/hwmon/hwmon0/temp1_max: 60000
+";
+
+/// A record whose last stop has this temperature.
+#[cfg(test)]
+fn heated(text: &str, millidegrees: i64) -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(TEMPERATURES.into(), Ok(text.replace("NOW", "41850")));
+    }
+    let last = record.runs.last_mut().and_then(|r| r.evidence.last_mut()).unwrap();
+    last.files.insert(TEMPERATURES.into(), Ok(text.replace("NOW", &millidegrees.to_string())));
+    record
+}
+
+#[test]
+fn a_drive_near_its_limit_biases() {
+    assert_eq!(THERMAL.severity(&heated(NVME, 82_850)), Some(Severity::Biased));
+    let Ok(Answer::Finding(found)) = THERMAL.answer(&heated(NVME, 82_850)) else {
+        panic!("nothing was found")
+    };
+    assert_eq!((found.evidence["run"], found.evidence["at_s"]), (4.0, 1.0), "the end of the last run");
+    assert!(matches!(THERMAL.answer(&heated(NVME, 81_850)), Ok(Answer::Holds(..))));
+    assert_eq!(THERMAL.severity(&heated(SATA, 61_000)), Some(Severity::Biased));
+    assert!(matches!(THERMAL.answer(&heated(SATA, 55_000)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn missing_sensors_are_not_checked_and_virtual_disks_do_not_apply() {
+    assert!(THERMAL.answer(&Fixture::honest().record()).is_err());
+    assert!(THERMAL.answer(&heated("/sys/class/hwmon/hwmon0/temp1_input: NOW\n", 99_000)).is_err());
+    let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
+    assert_eq!(THERMAL.answer(&guest.record()), Ok(Answer::DoesNotApply));
+    let mut through = heated(NVME, 84_000);
+    through.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!(THERMAL.severity(&through), Some(Severity::Biased), "a passed-through drive");
+}
+
+/// A drive for four lanes of PCI Express 3.0 in a slot with two, as `/sys/block/nvme0n1/device/device/` shows it.
+#[cfg(test)]
+const NVME_X2: &[(&str, &str)] = &[
+    ("current_link_speed", "8.0 GT/s PCIe\n"),
+    ("current_link_width", "2\n"),
+    ("max_link_speed", "8.0 GT/s PCIe\n"),
+    ("max_link_width", "4\n"),
+];
+#[cfg(test)]
+const NVME_X4: &[(&str, &str)] = &[
+    ("current_link_speed", "16.0 GT/s PCIe\n"),
+    ("current_link_width", "4\n"),
+    ("max_link_speed", "16.0 GT/s PCIe\n"),
+    ("max_link_width", "4\n"),
+];
+
+/// Reads of 64 KiB at 10,000 per second, 655 MB/s, over a link described by `files`.
+#[cfg(test)]
+fn linked(files: &[(&str, &str)]) -> model::record::Record {
+    let mut record = Fixture { block_bytes: 65_536, ..Fixture::honest() }.record();
+    let device = &mut record.header.hosts[0].places[0].layers[0].device;
+    device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    record
+}
+
+#[test]
+fn a_narrow_link_biases_only_if_it_limits_the_rate() {
+    // Two lanes carry 1.97 GB/s, and 655 MB/s are a third of that. One lane of PCI Express 2.0 carries 500 MB/s.
+    assert_eq!(LINK_DEGRADED.severity(&linked(NVME_X2)), Some(Severity::Note));
+    let narrow =
+        [NVME_X2[2], NVME_X2[3], ("current_link_speed", "5.0 GT/s PCIe"), ("current_link_width", "1")];
+    let Ok(Answer::Finding(f)) = LINK_DEGRADED.answer(&linked(&narrow)) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(f.sentence.contains("at 5 GT/s of 8 and on 1 of 4 lanes"), "{}", f.sentence);
+    assert!(matches!(LINK_DEGRADED.answer(&linked(NVME_X4)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn a_slow_sata_link_biases() {
+    let slow = [("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")];
+    assert_eq!(LINK_DEGRADED.severity(&linked(&slow)), Some(Severity::Biased));
+    for limit in ["3.0 Gbps\n", "<unknown>\n"] {
+        let full = linked(&[("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", limit)]);
+        assert!(matches!(LINK_DEGRADED.answer(&full), Ok(Answer::Holds(..))), "{limit}");
+    }
+}
+
+#[test]
+fn an_unknown_link_is_not_checked_and_virtual_disks_do_not_apply() {
+    let unknown = [NVME_X2[0], NVME_X2[1], NVME_X2[2], ("max_link_width", "Unknown")];
+    assert!(LINK_DEGRADED.answer(&linked(&unknown)).is_err());
+    let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
+    assert_eq!(LINK_DEGRADED.answer(&guest.record()), Ok(Answer::DoesNotApply));
+}
+
+/// A record whose first `runs` runs start with an operation of `ns`.
+#[cfg(test)]
+fn woken(fixture: &Fixture, ns: u64, runs: usize) -> model::record::Record {
+    let mut record = fixture.record();
+    for run in record.runs.iter_mut().take(runs) {
+        run.intervals[0].cells.values_mut().for_each(|c| c.4 = ns);
+    }
+    record
+}
+
+#[test]
+fn a_wake_up_in_every_run_is_found_and_a_long_one_biases() {
+    let honest = Fixture::honest();
+    assert_eq!(
+        POWER_STATE.severity(&woken(&honest, 80_000_000, 5)),
+        Some(Severity::Biased),
+        "8 % of each second"
+    );
+    assert_eq!(POWER_STATE.severity(&woken(&honest, 20_000_000, 5)), Some(Severity::Note), "2 %");
+    assert!(matches!(POWER_STATE.answer(&woken(&honest, 80_000_000, 4)), Ok(Answer::Holds(..))));
+    // The median of the fixture and the longest later operation are 3.15 ms.
+    assert!(matches!(POWER_STATE.answer(&woken(&honest, 9_000_000, 5)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn a_single_run_suffices_only_for_a_disk_that_spins_up() {
+    let one = Fixture { runs: 1, ..Fixture::honest() };
+    assert_eq!(POWER_STATE.severity(&woken(&one, 900_000_000, 1)), None);
+    assert_eq!(POWER_STATE.severity(&woken(&one, 1_000_000_000, 1)), Some(Severity::Biased));
+}
+
+#[test]
+fn few_intervals_are_not_checked() {
+    let mut record = woken(&Fixture::honest(), 80_000_000, 5);
+    record.runs.iter_mut().for_each(|r| r.intervals.truncate(5));
+    assert!(POWER_STATE.answer(&record).is_err());
+}
+
+#[cfg(test)]
+const COMPLETE: &str = "Personalities : [raid1] [raid6] [raid5] [raid4]
+md0 : active raid1 sdb1[1] sda1[0]
+      976630336 blocks super 1.2 [2/2] [UU]
+      \tresync=DELAYED
+      bitmap: 0/8 pages [0KB], 65536KB chunk
+
+md1 : active raid5 sdc1[0] sdd1[1]
+      3906764800 blocks super 1.2 level 5, 512k chunk, algorithm 2 [3/2] [UU_]
+
+unused devices: <none>
+";
+#[cfg(test)]
+const DEGRADED: &str = "Personalities : [raid1]
+md0 : active raid1 sda1[0]
+      976630336 blocks super 1.2 [2/1] [U_]
+      bitmap: 3/8 pages [12KB], 65536KB chunk
+
+unused devices: <none>
+";
+#[cfg(test)]
+const CHECKING: &str = "Personalities : [raid6] [raid5] [raid4]
+md0 : active raid5 sdd1[3] sdc1[1] sdb1[0]
+      1953260544 blocks super 1.2 level 5, 512k chunk, algorithm 2 [3/3] [UUU]
+      [==>..................]  check = 12.6% (37043392/976630272) finish=127.5min speed=33440K/sec
+
+unused devices: <none>
+";
+
+#[cfg(test)]
+fn on_array_with(mdstat: Result<&str, &str>, files: &[(&str, &str)]) -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    let layer = &mut record.header.hosts[0].places[0].layers[0];
+    (layer.name, layer.kind) = ("md0".into(), LayerKind::Raid);
+    layer.device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(RAID.into(), mdstat.map(str::to_owned).map_err(str::to_owned));
+    }
+    record
+}
+
+/// A record of the array md0 with this summary.
+#[cfg(test)]
+fn on_array(mdstat: &str) -> model::record::Record {
+    on_array_with(Ok(mdstat), &[("md/degraded", "0\n"), ("md/sync_action", "idle\n")])
+}
+
+#[test]
+fn only_the_state_of_the_targets_array_counts() {
+    let Ok(Answer::Finding(f)) = RAID_STATE.answer(&on_array(DEGRADED)) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(f.sentence.contains("md0 lacks 1 of its members"), "{}", f.sentence);
+    let Ok(Answer::Finding(f)) = RAID_STATE.answer(&on_array(CHECKING)) else { panic!("silent") };
+    assert!(f.sentence.ends_with(": md0 is busy with check."), "{}", f.sentence);
+    assert!(matches!(RAID_STATE.answer(&on_array(COMPLETE)), Ok(Answer::Holds(..))), "md1 is not below");
+    assert_eq!(RAID_STATE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn the_state_before_the_runs_suffices_without_a_summary() {
+    let busy = on_array_with(Err("gone"), &[("md/degraded", "1\n"), ("md/sync_action", "recover\n")]);
+    let Ok(Answer::Finding(f)) = RAID_STATE.answer(&busy) else { panic!("silent") };
+    assert!(f.sentence.contains("busy with recover; md0 lacks 1"), "{}", f.sentence);
+    assert!(RAID_STATE.answer(&on_array_with(Err("gone"), &[("md/degraded", "0\n")])).is_err());
+    assert!(RAID_STATE.answer(&on_array("Personalities :\nunused devices: <none>\n")).is_err());
+}
+
+#[test]
+fn a_lost_cache_biases() {
+    let with = |state: &str| {
+        let mut record = Fixture::honest().record();
+        record.header.hosts[0].places[0].layers[0].device.insert("bcache/state".into(), state.into());
+        record
+    };
+    assert_eq!(RAID_STATE.severity(&with("no cache\n")), Some(Severity::Biased));
+    assert!(matches!(RAID_STATE.answer(&with("dirty\n")), Ok(Answer::Holds(..))));
+}

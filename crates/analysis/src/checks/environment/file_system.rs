@@ -1,0 +1,559 @@
+//! The file system below the target (D03, D20, D24).
+//!
+//! D03 looks for kernel threads that initialise, move or scrub data, for writes to the disk while fathom was
+//! idle, and for discards in runs that trim nothing. D20 checks the free share of the file system at the start
+//! of the runs; how full a drive is inside is unknown. D24 finds data on another machine, on the host of a
+//! virtual machine, or served by a program (FUSE), by the kind of the file system. On NFS, it also computes the
+//! share of the reads that the client's cache answered.
+
+use crate::checks::prelude::*;
+use crate::checks::storage_reached::page_cache::{
+    CACHED_ABOVE, CACHED_RENAMED_FROM, severity_of_cached_share,
+};
+use crate::figures::kernel_text::{discarded_bytes, grown};
+use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
+use model::machine::FileSystem;
+
+/// Threads that exist only during such work: start of their name, file system, and what they do. Other threads,
+/// such as `btrfs-cleaner`, exist as long as the mount.
+const WORKERS: &[(&str, &str, &str)] = &[
+    ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
+    ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
+    ("btrfs-scrub", "btrfs", "is reading all of btrfs"),
+    ("xfs_scrub", "xfs", "is reading all of xfs"),
+    ("bch-gc", "bcachefs", "is collecting garbage of bcachefs"),
+];
+/// Bytes per second written to the disk while fathom is idle that are harmless. A journal commit and a log line
+/// are some KiB; a fresh ext4 writes tens of MiB.
+const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
+/// A shorter idle watch does not give a rate.
+const IDLE_FROM_NS: u64 = 500_000_000;
+/// Bytes discarded per run that never count: a deleted log file.
+const DISCARDED_FROM: u64 = 1 << 20;
+
+pub(super) const FS_HOUSEKEEPING: Check = Check {
+    id: CheckId::D03,
+    name: "FS_HOUSEKEEPING",
+    belief: "the file system did only fathom's operations",
+    reads: "Names of kernel threads in `/proc/*/comm` at the start and stop of each run; writes of the disk \
+            in `/sys/block/*/stat` during the idle watch before the first run; discarded blocks (field 14) \
+            during the runs.",
+    formula: formula!(
+        "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, \
+         `xfs_scrub`, `bch-gc`), with a target on such a file system: biased, or a note if the disk had no \
+         writes in the idle watch, since the thread serves all mounts. More than {idle}/s written to the \
+         disk while fathom was idle (for {watched} or longer), if D01 found no other process during the \
+         runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More than {discarded} discarded per \
+         run without trims: a note.",
+        idle = show_bytes(IDLE_BYTES_PER_S as u64),
+        discarded = show_bytes(DISCARDED_FROM),
+        watched = Ns(IDLE_FROM_NS as f64)
+    ),
+    provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run \
+              /mnt",
+    fix: "Wait until the thread has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure \
+          again.",
+    accept: "Accept it if your machine always does that. To avoid it, make the file system with `-E \
+             lazy_itable_init=0,lazy_journal_init=0`, mount without `discard`, and use fstrim between \
+             measurements.",
+    ask: Ask::After(&[CheckId::D01], check_fs_housekeeping),
+    #[cfg(test)]
+    fires: Some(|| with_thread("4711: ext4lazyinit")),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+        snapshots.for_each(|s| drop(s.files.remove(HOUSEKEEPERS)));
+        record
+    },
+};
+
+fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    case.need_run()?;
+    let active_thread = active_thread(case)?;
+    let idle = idle_bytes_per_s(case)?;
+    let mut numbers = evidence([]);
+    numbers.extend(idle.map(|rate| ("idle_write_bytes_per_s".to_owned(), rate)));
+    if let Some((thread, action)) = active_thread {
+        let mut sentence = format!("The kernel thread {thread} {action}.");
+        let disk_was_quiet = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
+        if disk_was_quiet {
+            sentence += " This disk was quiet while fathom was idle, so the thread may work on another disk.";
+        }
+        let severity = if disk_was_quiet { Severity::Note } else { Severity::Biased };
+        return Detail::new(severity, sentence, numbers).found();
+    }
+    if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !earlier.finds(CheckId::D01)) {
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "While fathom was idle, {} per second were written to the disk: a file system may still be \
+             initialising.",
+            show_bytes(rate as u64)
+        );
+    }
+    let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { discarded(case)? };
+    if discarded > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
+        numbers.insert("discarded_bytes".into(), discarded as f64);
+        return finding!(
+            Severity::Note,
+            numbers,
+            "{} of deleted files were discarded on the disk during the runs (mount option discard).",
+            show_bytes(discarded)
+        );
+    }
+    holds("The file system did no work of its own.", numbers)
+}
+
+/// Returns a thread that works for one of the target's file systems.
+fn active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
+    for ran in &case.runs {
+        for moment in [Moment::Start, Moment::Stop] {
+            let text = ran.at(moment)?.text(HOUSEKEEPERS)?;
+            let names = || text.lines().filter_map(|l| l.split_once(": ").map(|(_, name)| name.trim()));
+            let is_in_use = |fs: &str| case.places().any(|p| p.kind() == fs);
+            let worker =
+                WORKERS.iter().find(|(begin, fs, _)| is_in_use(fs) && names().any(|n| n.starts_with(begin)));
+            if let Some((name, _, action)) = worker {
+                return Ok(Some((name, action)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the bytes per second written to the shared disks during the idle watch, or `None` without one.
+fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
+    let at = |moment| case.record.evidence.iter().rev().find(|s: &&Snapshot| s.moment == moment);
+    let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return Ok(None) };
+    let ns = end.at_ns.saturating_sub(start.at_ns);
+    if ns < IDLE_FROM_NS {
+        return Ok(None);
+    }
+    let mut bytes = 0.0;
+    for disk in case.shared()? {
+        bytes += BlockStat::between(start, end, &disk.stat_file)?.write.bytes as f64;
+    }
+    Ok(Some(bytes * 1e9 / ns as f64))
+}
+
+/// Returns the bytes discarded on the shared disks in all runs, or 0 if the kernel does not count them.
+fn discarded(case: &Case) -> Known<u64> {
+    let disks = case.shared()?;
+    let count = |text: &str| Ok(discarded_bytes(text)?.unwrap_or(0));
+    sum_over_runs(case, |ran| {
+        disks.iter().try_fold(0_u64, |sum, disk| Ok(sum.saturating_add(grown(ran, &disk.stat_file, count)?)))
+    })
+}
+
+/// Free share below which allocators search long and scatter new blocks. Space reserved for root (up to 5 %) does
+/// not count as free.
+const FREE_BELOW: Share = Share(0.1);
+
+pub(super) const NEARLY_FULL: Check = Check {
+    id: CheckId::D20,
+    name: "NEARLY_FULL",
+    belief: "the file system had enough free space",
+    reads: "`statvfs` of the targets' file systems at the start of each run: their size, and the space that \
+            users other than root may still use.",
+    formula: formula!(
+        "If less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a note \
+         for reads, which depend only on the layout of the file. The fill level inside a drive is invisible."
+    ),
+    provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom run \
+              --rw randwrite --size 64m DIR; rm DIR/fill`.",
+    fix: "Free some space, run `fstrim` on flash, and measure again.",
+    accept: "Accept it if the disk will be as full in use.",
+    ask: Ask::Alone(check_nearly_full),
+    #[cfg(test)]
+    fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest_write().record();
+        let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
+        states.for_each(|t| t.room = Some(Err("Permission denied (os error 13)".into())));
+        record
+    },
+};
+
+fn check_nearly_full(case: &Case) -> Known<Answer> {
+    if !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let states = case.states(Moment::Start)?;
+    let rooms = states.iter().flatten().filter_map(|s| s.room.clone());
+    let rooms: Vec<Room> = rooms.collect::<Known<_>>()?;
+    let free = |room: &Room| share(room.free_bytes as f64, room.total_bytes as f64);
+    // Some network file systems report a size of 0.
+    let known = rooms.iter().filter(|r| r.total_bytes > 0);
+    let fullest = known.min_by(|a, b| free(a).total_cmp(&free(b)));
+    let fullest = fullest.ok_or("the free space of the file system was not recorded")?;
+    let part = free(fullest);
+    let numbers = evidence([("free_share", part), ("free_bytes", fullest.free_bytes as f64)]);
+    if part >= FREE_BELOW {
+        return holds("The file system had enough free space.", numbers);
+    }
+    let writes = case.does(Kind::Write);
+    let effect =
+        if writes { "the allocator scatters writes over the rest" } else { "the file is probably scattered" };
+    finding!(
+        if writes { Severity::Biased } else { Severity::Note },
+        numbers,
+        "Only {} of the file system is free ({} of {}): {effect}.",
+        show_share(part),
+        show_bytes(fullest.free_bytes),
+        show_bytes(fullest.total_bytes)
+    )
+}
+
+/// Kinds of network file systems.
+const NETWORK: &[&str] = &[
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "afs", "gfs2", "ocfs2", "gpfs", "beegfs",
+    "orangefs",
+];
+/// Kinds whose data are on the host of a virtual machine.
+const OF_HOST: &[&str] = &["9p", "virtiofs"];
+/// FUSE programs that fetch the data from another machine, by the part of the kind after `fuse.`.
+const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "ceph-fuse", "curlftpfs"];
+/// FUSE programs that encrypt the data.
+const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
+/// Kinds whose client counts its cache hits.
+const COUNTED: &[&str] = &["nfs", "nfs4"];
+pub(super) const REMOTE_FS: Check = Check {
+    id: CheckId::D24,
+    name: "REMOTE_FS",
+    belief: "the file is on a disk of this machine",
+    reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the line `bytes:` of \
+            `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct reads, \
+            and reads from the server.",
+    formula: formula!(
+        "The number is relabelled if the file system belongs to a network, to a virtual machine's host, or \
+         to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
+         rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
+         reads) is the share that this machine's cache answered: it is reported from {CACHED_ABOVE}, and from \
+         {CACHED_RENAMED_FROM} the number is named after that cache. Caches of the server are invisible."
+    ),
+    provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
+    fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
+    accept: "Accept it if you want to measure the whole path.",
+    ask: Ask::Alone(check_remote_fs),
+    #[cfg(test)]
+    fires: Some(|| on_nfs(&Fixture::honest(), Ok(0))),
+    #[cfg(test)]
+    blind: || {
+        let mut record = Fixture::honest().record();
+        record.header.hosts[0].places.clear();
+        record
+    },
+};
+
+fn check_remote_fs(case: &Case) -> Known<Answer> {
+    if !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut places = 0;
+    let mut remote: Option<(&FileSystem, &str)> = None;
+    for place in case.places() {
+        let why_unknown =
+            || place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path));
+        let Some(fs) = &place.file_system else { return Err(why_unknown()) };
+        places += 1;
+        remote = remote.or_else(|| location(&fs.kind).map(|w| (fs, w)));
+    }
+    if places == 0 {
+        return Err("the record does not contain the file system of the target".into());
+    }
+    let Some((fs, location)) = remote else {
+        return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
+    };
+    let mut sentence = format!("This is {} ({}): {location}.", fs.kind, fs.source);
+    let mut numbers = evidence([]);
+    let mut rename = Rename::Condition(condition(&fs.kind));
+    if COUNTED.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
+        match client_hit_share(case, fs) {
+            Ok(share) => {
+                numbers = evidence([("client_hit_share", share)]);
+                let severity = severity_of_cached_share(share);
+                if severity.is_some() {
+                    sentence += &format!(" {} of the reads never left this machine.", show_share(share));
+                }
+                if severity == Some(Severity::Rename) {
+                    rename = Rename::Medium(format!("page cache above {}", fs.kind));
+                }
+            }
+            Err(why) => {
+                sentence += &format!(" The share that this machine's own cache answered is unknown: {why}.");
+            }
+        }
+    }
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(rename).found()
+}
+
+/// Describes what is between this machine and the data, or returns `None` for a local file system.
+fn location(kind: &str) -> Option<&'static str> {
+    match kind {
+        k if NETWORK.contains(&k) => {
+            Some("the data are on another machine, whose caches are invisible from here")
+        }
+        k if OF_HOST.contains(&k) => {
+            Some("the data are on the host of this virtual machine, whose cache is invisible from here")
+        }
+        k if is_program(k, FETCHING) => Some(
+            "a user-space program fetches the data from another machine; its cache and the network are \
+             invisible",
+        ),
+        k if is_program(k, ENCRYPTING) => {
+            Some("a user-space program encrypts the data, which takes CPU time; its own I/O is invisible")
+        }
+        k if k == "fuse" || k == "fuseblk" || k.starts_with("fuse.") => {
+            Some("a user-space program answers; its own I/O is invisible")
+        }
+        _ => None,
+    }
+}
+
+/// Returns the condition for the name of the result.
+fn condition(kind: &str) -> String {
+    let prefix = match kind {
+        k if is_program(k, FETCHING) => "over the network ",
+        k if is_program(k, ENCRYPTING) => "encrypted ",
+        _ => "",
+    };
+    format!("{prefix}through {kind}")
+}
+
+fn is_program(kind: &str, names: &[&str]) -> bool {
+    kind.strip_prefix("fuse.").is_some_and(|name| names.contains(&name))
+}
+
+/// Returns the share of the bytes read that the client's cache answered, over all runs.
+fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
+    if case.others_read_from(&fs.mount_point) {
+        return Err("other streams read from the same mount, and the client counts them together".into());
+    }
+    let (mut requested, mut served) = (0_u64, 0_u64);
+    for ran in &case.runs {
+        let [a, s] = bytes_in_run(ran, fs)?;
+        requested = requested.saturating_add(a);
+        served = served.saturating_add(s);
+    }
+    if requested == 0 {
+        return Err("the client counted no reads".into());
+    }
+    // With read-ahead, the server sends more than was requested.
+    Ok((1.0 - served as f64 / requested as f64).max(0.0))
+}
+
+/// Returns the bytes read from the client, and the bytes that it read from the server, in a run.
+fn bytes_in_run(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
+    let before = bytes_since_mount(ran.at(Moment::Start)?, fs)?;
+    let after = bytes_since_mount(ran.at(Moment::Stop)?, fs)?;
+    let growth =
+        |i: usize| after[i].checked_sub(before[i]).ok_or_else(|| format!("{MOUNT_STATS} went backwards"));
+    Ok([growth(0)?, growth(1)?])
+}
+
+/// Returns the bytes read from the client, and the bytes that it read from the server, since the mount: the line
+/// `bytes:` after the line that names the mount.
+fn bytes_since_mount(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
+    let name = format!(" mounted on {} with fstype ", fs.mount_point);
+    let mut lines = snapshot.text(MOUNT_STATS)?.lines().skip_while(|l| !l.contains(&name));
+    lines.next().ok_or_else(|| format!("{MOUNT_STATS} does not list {}", fs.mount_point))?;
+    let mut own = lines.take_while(|l| !l.starts_with("device "));
+    let bytes = own.find_map(|l| l.trim().strip_prefix("bytes:"));
+    let numbers: Option<Vec<u64>> =
+        bytes.and_then(|b| b.split_ascii_whitespace().map(|w| w.parse().ok()).collect());
+    match numbers.as_deref() {
+        Some([normal, _, direct, _, server, ..]) => Ok([normal.saturating_add(*direct), *server]),
+        _ => Err(format!("{MOUNT_STATS} has no count of bytes for {}", fs.mount_point)),
+    }
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::record::Record;
+
+#[cfg(test)]
+fn with_thread(line: &str) -> Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(HOUSEKEEPERS.into(), Ok(format!("12: kswapd0\n{line}\n")));
+    }
+    record
+}
+
+/// An idle watch of two seconds with `bytes` bytes written.
+#[cfg(test)]
+fn idle(bytes: u64) -> Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    for (moment, at_ns, sectors) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 2_000_000_000, bytes / 512)]
+    {
+        let mut snapshot = record.runs[0].evidence[0].clone();
+        (snapshot.moment, snapshot.at_ns) = (moment, at_ns);
+        let text = format!("0 0 0 0 9 0 {sectors} 9 0 0 9 0 0 0 0 0 0\n");
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(text));
+        record.evidence.push(snapshot);
+    }
+    record
+}
+
+#[test]
+fn a_thread_counts_only_for_its_own_file_system() {
+    assert_eq!(FS_HOUSEKEEPING.severity(&with_thread("9: ext4lazyinit")), Some(Severity::Biased));
+    assert_eq!(FS_HOUSEKEEPING.severity(&with_thread("9: btrfs-balance")), None);
+    assert_eq!(FS_HOUSEKEEPING.severity(&with_thread("9: btrfs-cleaner")), None);
+}
+
+#[test]
+fn writes_during_the_idle_watch_bias() {
+    assert_eq!(FS_HOUSEKEEPING.severity(&idle(1 << 20)), None);
+    assert_eq!(FS_HOUSEKEEPING.severity(&idle(20 << 20)), Some(Severity::Biased));
+}
+
+#[test]
+fn a_thread_that_does_not_write_to_this_disk_is_a_note() {
+    let with = |bytes| {
+        let mut record = idle(bytes);
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            snapshot.files.insert(HOUSEKEEPERS.into(), Ok("9: ext4lazyinit\n".into()));
+        }
+        FS_HOUSEKEEPING.severity(&record)
+    };
+    assert_eq!((with(1 << 20), with(20 << 20)), (Some(Severity::Note), Some(Severity::Biased)));
+}
+
+#[test]
+fn discarded_blocks_are_a_note() {
+    let after = |sectors: &str| {
+        let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
+        let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
+        let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
+        let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
+        fields[13] = sectors;
+        stop.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
+        FS_HOUSEKEEPING.answer(&record)
+    };
+    assert!(matches!(after("2048"), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = after("4096") else { panic!("silent") };
+    assert!(f.severity == Severity::Note && f.sentence.starts_with("2 MiB"), "{}", f.sentence);
+    assert!(after("x").is_err());
+}
+
+/// A record whose file system has `percent` percent of free space.
+#[cfg(test)]
+fn with_free(fixture: &Fixture, percent: u64) -> model::record::Record {
+    let mut record = fixture.record();
+    let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
+    states.for_each(|t| t.room = Some(Ok(Room { total_bytes: 100 << 30, free_bytes: percent << 30 })));
+    record
+}
+
+#[test]
+fn below_ten_percent_writes_bias_and_reads_are_a_note() {
+    assert_eq!(NEARLY_FULL.severity(&with_free(&Fixture::honest_write(), 9)), Some(Severity::Biased));
+    assert_eq!(NEARLY_FULL.severity(&with_free(&Fixture::honest(), 9)), Some(Severity::Note));
+    assert!(matches!(NEARLY_FULL.answer(&with_free(&Fixture::honest_write(), 10)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn devices_do_not_apply_and_a_size_of_zero_is_not_checked() {
+    let device = Fixture { role: model::plan::Role::Device, ..Fixture::honest_write() };
+    assert_eq!(NEARLY_FULL.answer(&with_free(&device, 1)), Ok(Answer::DoesNotApply));
+    let mut network = with_free(&Fixture::honest(), 0);
+    let states = network.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
+    states.for_each(|t| t.room = Some(Ok(Room::default())));
+    assert!(NEARLY_FULL.answer(&network).is_err());
+    let mut old = Fixture::honest().record();
+    old.runs
+        .iter_mut()
+        .flat_map(|r| &mut r.evidence)
+        .flat_map(|s| &mut s.targets)
+        .for_each(|t| t.room = None);
+    assert!(NEARLY_FULL.answer(&old).is_err());
+}
+
+/// The start of the counters of an NFS 4.2 client, after another mount.
+#[cfg(test)]
+fn mountstats(normal: u64, direct: u64, server: u64) -> String {
+    format!(
+        "device tmpfs mounted on /run with fstype tmpfs\n\
+         device server:/export mounted on / with fstype nfs4 statvers=1.1\n\
+         \topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,acregmin=3,hard,proto=tcp,timeo=600,retrans=2\n\
+         \tage:\t1234\n\
+         \tcaps:\tcaps=0xfffbc0bf,wtmult=512,dtsize=1048576,bsize=0,namlen=255\n\
+         \tevents:\t42 180 0 0 12 9 191 0 0 0 0 2 0 0 3 0 0 0 0 0 0 0 0 0 0 0 0\n\
+         \tbytes:\t{normal} 0 {direct} 0 {server} 0 100 0\n\
+         \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\
+         device server:/other mounted on /other with fstype nfs4 statvers=1.1\n\tbytes:\t9 9 9 9 9 9 9 9\n"
+    )
+}
+
+/// A record on NFS whose client answered `hit_percent` percent.
+#[cfg(test)]
+fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> model::record::Record {
+    let mut record = Fixture { kind: "nfs4", ..fixture.clone() }.record();
+    record.header.hosts[0].places[0].file_system.as_mut().unwrap().source = "server:/export".into();
+    let mut requested = 0;
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = hit_percent
+            .map(|percent| mountstats(requested / 2, requested / 2, requested / 100 * (100 - percent)));
+        snapshot.files.insert(MOUNT_STATS.into(), text.map_err(str::to_owned));
+        requested += 100_000_000;
+    }
+    record
+}
+
+#[cfg(test)]
+fn remote_finding(record: &model::record::Record) -> Detail {
+    let Ok(Answer::Finding(finding)) = REMOTE_FS.answer(record) else { panic!("silent") };
+    finding
+}
+
+#[test]
+fn client_cache_hits_are_reported_and_many_relabel() {
+    let few_hits = remote_finding(&on_nfs(&Fixture::honest(), Ok(4)));
+    assert!(!few_hits.sentence.contains("never left"), "{}", few_hits.sentence);
+    assert_eq!(few_hits.renames, Some(Rename::Condition("through nfs4".into())));
+    let some_hits = remote_finding(&on_nfs(&Fixture::honest(), Ok(6)));
+    assert!(some_hits.sentence.contains("6.0 % of the reads never left"), "{}", some_hits.sentence);
+    let most_hits = remote_finding(&on_nfs(&Fixture::honest(), Ok(90)));
+    assert_eq!(most_hits.renames, Some(Rename::Medium("page cache above nfs4".into())));
+}
+
+#[test]
+fn without_nfs_counters_the_sentence_names_what_is_unknown() {
+    let record = on_nfs(&Fixture::honest(), Err("Permission denied"));
+    assert!(
+        remote_finding(&record).sentence.contains("is unknown: /proc/self/mountstats: Permission denied")
+    );
+    let writes = remote_finding(&on_nfs(&Fixture::honest_write(), Err("Permission denied")));
+    assert!(!writes.sentence.contains("is unknown:"), "{}", writes.sentence);
+}
+
+#[test]
+fn known_fuse_programs_are_described() {
+    let renames_of = |kind| remote_finding(&Fixture { kind, ..Fixture::honest() }.record()).renames;
+    for (kind, name) in [
+        ("fuse.sshfs", "over the network through fuse.sshfs"),
+        ("fuse.gocryptfs", "encrypted through fuse.gocryptfs"),
+        ("fuse.bindfs", "through fuse.bindfs"),
+    ] {
+        assert_eq!(renames_of(kind), Some(Rename::Condition(name.into())));
+    }
+}
+
+#[test]
+fn remote_file_systems_relabel_and_local_ones_hold() {
+    for kind in ["fuse.sshfs", "fuseblk", "fuse", "9p", "virtiofs", "cifs"] {
+        let record = Fixture { kind, ..Fixture::honest() }.record();
+        assert_eq!(REMOTE_FS.severity(&record), Some(Severity::Rename), "{kind}");
+    }
+    for kind in ["ext4", "xfs", "btrfs", "fusectl"] {
+        let record = Fixture { kind, ..Fixture::honest() }.record();
+        assert!(matches!(REMOTE_FS.answer(&record), Ok(Answer::Holds(..))), "{kind}");
+    }
+}

@@ -1,0 +1,395 @@
+//! Memory of the machine during the runs (D02, D14, D28).
+//!
+//! D02 adds the dirty and writeback pages of the whole machine at the start of each run. D14 checks the time
+//! that tasks stalled on memory, the pages swapped, and, for buffered writes, whether dirty pages reached the
+//! level at which the kernel makes writers wait. D28 finds guests that return free memory to the host, so that
+//! the page cache must get it back: it compares the growth of the page cache with the bytes moved, and the
+//! workers' system time per byte with a limit.
+
+use crate::checks::prelude::*;
+use crate::figures::kernel_text::{entries, grown, keyed, pressure_us};
+use model::evidence::{BACKLOG_BYTES, PAGE_REPORTING, meminfo_bytes};
+
+pub(super) const DIRTY_BACKLOG: Check = Check {
+    id: CheckId::D02,
+    name: "DIRTY_BACKLOG",
+    belief: "no older data were waiting to be written",
+    reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
+            writeback.",
+    formula: formula!(
+        "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An idle \
+         machine always has less. (A share of the memory would mean less: what counts is the disk's time.)",
+        backlog = show_bytes(BACKLOG_BYTES)
+    ),
+    provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file system \
+              than /var/tmp",
+    fix: "Wait until the data are written (`sync`), stop background writers, and measure again.",
+    accept: "Accept it if these data belong to another disk. `grep -e Dirty -e Writeback /proc/meminfo` \
+             shows how much is left.",
+    ask: Ask::Alone(check_dirty_backlog),
+    #[cfg(test)]
+    fires: Some(|| with_dirt(200 << 10, 0)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+        snapshots.for_each(|s| drop(s.files.remove(MEMINFO)));
+        record
+    },
+};
+
+const MEMINFO: &str = "/proc/meminfo";
+
+fn check_dirty_backlog(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut worst = None;
+    for ran in &case.runs {
+        let text = ran.at(Moment::Start)?.text(MEMINFO)?;
+        let bytes = meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?);
+        worst = worst.max(Some(bytes));
+    }
+    let bytes = worst.ok_or_else(no_run)?;
+    let numbers = evidence([("backlog_bytes", bytes as f64)]);
+    if bytes <= BACKLOG_BYTES {
+        return holds("Too little older data was waiting to be written to matter.", numbers);
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "{} of older data were waiting to be written to disk.",
+        show_bytes(bytes)
+    )
+}
+
+const PRESSURE: &str = "/proc/pressure/memory";
+/// Share of the time in which some task waited for memory. A machine with enough memory shows 0, and 1 % can
+/// already decide a percentile.
+const STALLED_FROM: Share = Share(0.01);
+/// Pages swapped per second above which it is not an old page that a process touched: 1 MiB/s.
+const SWAPPED_PAGES_PER_S: f64 = 256.0;
+/// Share of the dirty page limit above which the kernel makes writers wait: half way between the background limit
+/// and this limit (mm/page-writeback.c, `dirty_freerun_ceiling`).
+const DIRTY_FROM: Share = Share(0.75);
+
+pub(super) const MEMORY_PRESSURE: Check = Check {
+    id: CheckId::D14,
+    name: "MEMORY_PRESSURE",
+    belief: "there was enough memory",
+    reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, `nr_dirty`, \
+            `nr_writeback` and `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of each run.",
+    formula: formula!(
+        "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
+         {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own writes \
+         through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there the kernel \
+         makes writers wait."
+    ),
+    provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run \
+              --rw randread --cache mmap --engine mmap --size 1g DIR`.",
+    fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
+          measure again.",
+    accept: "Accept it if the machine that you want to measure is as short of memory.",
+    ask: Ask::Alone(check_memory_pressure),
+    #[cfg(test)]
+    fires: Some(|| pressed(50_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
+        files.for_each(|f| drop(f.insert(PRESSURE.into(), Err("not built into this kernel".into()))));
+        record
+    },
+};
+
+fn check_memory_pressure(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let active = sum_over_runs(case, CaseRun::active_ns)? as f64;
+    let sum =
+        |file: &str, read: &dyn Fn(&str) -> Known<u64>| sum_over_runs(case, |ran| grown(ran, file, read));
+    let stalled_us = sum(PRESSURE, &|text| pressure_us(text, "some"));
+    let swapped = sum(VMSTAT, &|text| Ok(keyed(text, "pswpin")?.saturating_add(keyed(text, "pswpout")?)));
+    let faults = sum(VMSTAT, &|text| keyed(text, "pgmajfault"));
+    let stalled = stalled_us.map(|us| share(us as f64 * 1e3, active));
+    let pages_per_s = swapped.clone().map(|pages| share(pages as f64, active / 1e9));
+    let mut numbers = evidence([("active_ns", active)]);
+    numbers.extend(stalled.as_ref().ok().map(|s| ("stalled_share".to_owned(), *s)));
+    numbers.extend(swapped.as_ref().ok().map(|p| ("swapped_pages".to_owned(), *p as f64)));
+    numbers.extend(faults.ok().map(|f| ("major_faults".to_owned(), f as f64)));
+    let mut causes = Vec::new();
+    if let Ok(s) = stalled.as_ref().map(|s| *s)
+        && s >= STALLED_FROM
+    {
+        causes.push(format!("tasks waited for memory in {} of the time", show_share(s)));
+    }
+    if let (Ok(rate), Ok(pages)) = (&pages_per_s, &swapped)
+        && *rate >= SWAPPED_PAGES_PER_S
+    {
+        causes.push(format!("{} were swapped", show_bytes(pages.saturating_mul(VMSTAT_PAGE_BYTES))));
+    }
+    if !causes.is_empty() {
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "The machine was short of memory: {}.",
+            causes.join(", and ")
+        );
+    }
+    let dirty = dirty_share_of_limit(case)?;
+    if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
+        numbers.insert("dirty_share_of_limit".into(), part);
+        let sentence = format!(
+            "Dirty pages reached {} of their limit, where the kernel makes writers wait: the rate mixes \
+             memory and the disk.",
+            show_share(part)
+        );
+        let cure = "Use --cache direct, or write for so long that the first part does not matter.";
+        let found = Detail::new(Severity::Note, sentence, numbers).with_cure(cure.to_owned());
+        return Ok(Answer::Finding(found));
+    }
+    stalled?;
+    pages_per_s?;
+    holds("There was enough memory.", numbers)
+}
+
+/// Returns the highest share of the dirty page limit at the stop of a run, or `None` if the stream's writes leave
+/// no dirty pages.
+fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
+    if case.stream.cache.is_direct() || case.stream.cache.is_sync() || !case.does(Kind::Write) {
+        return Ok(None);
+    }
+    let dirty_share_at_stop = |ran: &CaseRun| {
+        let text = ran.at(Moment::Stop)?.text(VMSTAT)?;
+        let pages = keyed(text, "nr_dirty")?.saturating_add(keyed(text, "nr_writeback")?);
+        Ok(share(pages as f64, keyed(text, "nr_dirty_threshold")? as f64))
+    };
+    let all: Vec<f64> = case.runs.iter().map(dirty_share_at_stop).collect::<Known<_>>()?;
+    Ok(all.into_iter().max_by(f64::total_cmp))
+}
+
+/// Values of `page_reporting_order` without page reporting: -1, and the largest orders, the initial value in
+/// older kernels (mm/page_reporting.c).
+const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
+/// Share of the moved bytes that went into formerly free memory, above which its price affects the number.
+const TAKEN_FROM: Share = Share(0.10);
+/// System time per byte above which the host had to provide the memory. Finding a page and copying costs 0.1 to
+/// 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).
+const NS_PER_BYTE_FROM: f64 = 0.5;
+/// System time of an operation of any size, which is subtracted first.
+const PER_OPERATION: Ns = Ns(5_000.0);
+
+pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
+    id: CheckId::D28,
+    name: "FREED_MEMORY_GIVEN_UP",
+    belief: "using free memory costs nothing",
+    reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of `/proc/vmstat` \
+            at start and stop of each run, system time of the workers (`getrusage`).",
+    formula: formula!(
+        "For jobs through the page cache in a guest that reports its free memory to the host (free page \
+         reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and using it \
+         again costs a fault in the host. The growth of the page cache in the runs is compared with the \
+         bytes moved. A note from {TAKEN_FROM}. Biased if the workers also spent at least {NS_PER_BYTE_FROM} \
+         ns of system time per byte, without {PER_OPERATION} for each operation: then the host's memory was \
+         part of the rate. It is an upper bound: the guest does not know which of its free pages the host \
+         took."
+    ),
+    provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run \
+              --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the same \
+              without the sleep.",
+    fix: "Use --cache direct, which takes no memory. Or measure with memory that the guest has just used. Or \
+          disable free page reporting on the host (QEMU: `free-page-reporting=off` of the balloon).",
+    accept: "Accept it if your load also starts on such a machine after a pause.",
+    ask: Ask::Alone(check_freed_memory_given_up),
+    #[cfg(test)]
+    fires: Some(|| reading(9, 0.5, 0.9)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture {
+            cache: model::job::Cache::Buffered,
+            ..crate::fixture::Fixture::honest()
+        }
+        .record();
+        record.header.hosts[0].facts.remove(PAGE_REPORTING);
+        record
+    },
+};
+
+fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
+    if !case.has_storage() || case.stream.cache.is_direct() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
+    let is_reporting = match order {
+        None => false,
+        Some(order) => {
+            !NOT_REPORTING.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is not a number"))?)
+        }
+    };
+    if !is_reporting {
+        let sentence = "As far as fathom can see, this machine keeps the memory that it frees.";
+        return holds(sentence, evidence([]));
+    }
+    let taken_bytes = sum_over_runs(case, taken_bytes)?;
+    let moved = case.issued_total();
+    if moved.bytes == 0 {
+        return Err("no byte was read or written".into());
+    }
+    // The kernel counts the pages of all streams together.
+    let part = share(taken_bytes as f64, case.of_phase().issued_total().bytes as f64).min(1.0);
+    let mut numbers = evidence([("taken_bytes", taken_bytes as f64), ("moved_bytes", moved.bytes as f64)]);
+    if part < TAKEN_FROM {
+        return holds("The page cache took almost no memory that had been free.", numbers);
+    }
+    let spent = system_ns_per_byte(case, &moved);
+    numbers.extend(spent.map(|ns| ("system_ns_per_byte".to_owned(), ns)));
+    let start_of_sentence = format!(
+        "The host takes the memory that this guest frees, and gives it back on the next use: {} of the bytes \
+         moved ({}) went into memory that had been free",
+        show_share(part),
+        show_bytes(moved.bytes)
+    );
+    Ok(Answer::Finding(match spent.filter(|ns| *ns >= NS_PER_BYTE_FROM) {
+        Some(ns) => detail!(
+            Severity::Biased,
+            numbers,
+            "{start_of_sentence}, at {ns:.1} ns of system time per byte: with memory that the guest still \
+             has, the job is faster."
+        ),
+        None => detail!(Severity::Note, numbers, "{start_of_sentence}."),
+    }))
+}
+
+/// Returns the growth of the page cache during a run. These pages were free.
+fn taken_bytes(run: &CaseRun) -> Known<u64> {
+    let pages = |moment| keyed(run.at(moment)?.text(VMSTAT)?, "nr_file_pages");
+    Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(VMSTAT_PAGE_BYTES))
+}
+
+/// Returns the system time of the stream's workers per byte, without the fixed cost of operations, or `None` if
+/// unknown.
+fn system_ns_per_byte(case: &Case, moved: &Amount) -> Option<f64> {
+    let workers = || stream_workers(case);
+    let system: f64 = workers().map(|w| w.system_ns as f64).sum();
+    let is_known = workers().any(|w| w.wall_ns > 0);
+    is_known.then(|| (system - moved.ops as f64 * PER_OPERATION.0).max(0.0) / moved.bytes as f64)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::record::Record;
+
+/// A record with this many KiB of dirty and writeback pages at the start of every run.
+#[cfg(test)]
+fn with_dirt(dirty: u64, writeback: u64) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = format!("MemTotal: 8388608 kB\nDirty: {dirty} kB\nWriteback: {writeback} kB\n");
+        snapshot.files.insert(MEMINFO.into(), Ok(text));
+    }
+    record
+}
+
+#[test]
+fn dirty_and_writeback_pages_add_up() {
+    let at = |dirty, writeback| DIRTY_BACKLOG.severity(&with_dirt(dirty, writeback));
+    assert_eq!((at(60 << 10, 0), at(0, 60 << 10)), (None, None));
+    assert_eq!(at(40 << 10, 40 << 10), Some(Severity::Biased));
+    assert_eq!(at(u64::MAX / 1024, u64::MAX / 1024), Some(Severity::Biased));
+}
+
+/// A record in which `file` has the text `text(run)` at the stop of each run.
+#[cfg(test)]
+fn at_stop(fixture: &Fixture, file: &str, text: impl Fn(u64) -> String) -> Record {
+    let mut record = fixture.record();
+    for run in &mut record.runs {
+        for snapshot in run.evidence.iter_mut().filter(|s| s.moment == Moment::Stop) {
+            snapshot.files.insert(file.into(), Ok(text(u64::from(run.start.repeat))));
+        }
+    }
+    record
+}
+
+/// A record in which tasks waited `us` us for memory in each second.
+#[cfg(test)]
+fn pressed(us: u64) -> Record {
+    at_stop(&Fixture::honest(), PRESSURE, |_| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n"))
+}
+
+#[cfg(test)]
+fn vmstat(swapped: u64, dirty: u64) -> String {
+    format!(
+        "nr_dirty {dirty}\nnr_writeback 0\nnr_dirty_threshold 100000\npgmajfault 3\npswpin 0\npswpout {swapped}\n"
+    )
+}
+
+#[test]
+fn waiting_for_memory_for_one_percent_biases() {
+    assert_eq!(MEMORY_PRESSURE.severity(&pressed(12_000)), Some(Severity::Biased));
+    assert!(matches!(MEMORY_PRESSURE.answer(&pressed(8_000)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn swapping_biases_without_pressure_counters() {
+    let with = |pages| at_stop(&Fixture::honest(), VMSTAT, |_| vmstat(pages, 0));
+    let mut much = with(300);
+    assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
+    assert!(matches!(MEMORY_PRESSURE.answer(&with(200)), Ok(Answer::Holds(..))));
+    let files = much.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
+    files.for_each(|f| drop(f.remove(PRESSURE)));
+    assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
+}
+
+#[test]
+fn buffered_writes_near_the_dirty_limit_are_a_note() {
+    let buffered = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest_write() };
+    let with = |fixture: &Fixture, dirty| at_stop(fixture, VMSTAT, |_| vmstat(0, dirty));
+    assert_eq!(MEMORY_PRESSURE.severity(&with(&buffered, 80_000)), Some(Severity::Note));
+    assert_eq!(MEMORY_PRESSURE.severity(&with(&buffered, 70_000)), None);
+    assert_eq!(MEMORY_PRESSURE.severity(&with(&Fixture::honest_write(), 99_000)), None);
+}
+
+/// Buffered reads of 1 MiB with pages reported at `order`. A share of them went into free memory, and the workers
+/// were busy for `cpu_share` of the time.
+#[cfg(test)]
+fn reading(order: i64, share: f64, cpu_share: f64) -> Record {
+    let fixture = Fixture {
+        cache: model::job::Cache::Buffered,
+        block_bytes: 1 << 20,
+        ops: 300,
+        cpu_share,
+        ..Fixture::honest()
+    };
+    let mut record = fixture.record();
+    let path = PAGE_REPORTING.replace('*', "page_reporting");
+    record.header.hosts[0].facts.insert(PAGE_REPORTING.into(), Ok(format!("{path}: {order}\n")));
+    let pages = (share * 330.0 * 256.0) as u64;
+    for snapshot in record.runs.iter_mut().flat_map(|run| &mut run.evidence) {
+        let cached = if snapshot.moment == Moment::Start { 100_000 } else { 100_000 + pages };
+        snapshot.files.insert(VMSTAT.into(), Ok(format!("nr_file_pages {cached}\n")));
+    }
+    record
+}
+
+#[test]
+fn memory_from_the_host_biases_if_its_price_shows() {
+    assert_eq!(FREED_MEMORY_GIVEN_UP.severity(&reading(9, 0.5, 0.9)), Some(Severity::Biased));
+    assert_eq!(
+        FREED_MEMORY_GIVEN_UP.severity(&reading(9, 0.5, 0.1)),
+        Some(Severity::Note),
+        "it was still there"
+    );
+    assert!(
+        matches!(FREED_MEMORY_GIVEN_UP.answer(&reading(9, 0.05, 0.9)), Ok(Answer::Holds(..))),
+        "pages that were in use"
+    );
+    for order in NOT_REPORTING {
+        assert!(
+            matches!(FREED_MEMORY_GIVEN_UP.answer(&reading(order, 0.5, 0.9)), Ok(Answer::Holds(..))),
+            "{order}"
+        );
+    }
+}

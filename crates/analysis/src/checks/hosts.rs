@@ -1,0 +1,704 @@
+//! Group F: whether several hosts measured as one. No check of the group applies to a single host.
+//!
+//! - F01 compares the time between the first and the last start, and the error of the clocks, with the time in which all hosts ran.
+//! - F02 compares the sizes of the hosts' targets, and the time in which all hosts ran with the longest run.
+//! - F03 finds hosts that share storage, and computes the expected share of repeated blocks from the order of offsets: a cache may have
+//!   answered reads because another host, or the host that wrote the file, brought the blocks in.
+//! - F04 compares the kernels (boot_id) and the identities of the devices: the sum over hosts may be the rate of one machine or one device.
+//!   Shared file systems are accepted.
+//! - F05 lists differences in kernel, CPUs, memory, file system, mount options and devices.
+
+use crate::checks::prelude::*;
+use crate::checks::storage_reached::cacheable::REPEATS_ABOVE;
+use model::fleet::{Fleet, HostSeen, RunSeen};
+use model::plan::Role;
+
+/// The checks of the group, in the order of the catalogue.
+pub(super) const CHECKS: &[Check] = &[HOSTS_APART, UNEQUAL_WORK, ANOTHERS_CACHE, COUNTED_TWICE, HOSTS_DIFFER];
+
+/// Returns the observations of the hosts, or `None` if a single host measured.
+fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
+    case.record.fleet.as_deref()
+}
+
+/// Returns the hosts that ran this job, by rank, or none if a single host measured.
+fn hosts<'c>(case: &Case<'c>) -> &'c [HostSeen] {
+    let all = fleet(case).map_or(&[][..], |f| &f.hosts);
+    let participants = &all[..case.record.header.plan.hosts_in_job(case.at, all.len())];
+    if participants.len() > 1 { participants } else { &[] }
+}
+
+/// Returns the runs of this result that have a time in which all hosts ran.
+fn runs<'c>(case: &Case<'c>) -> Vec<&'c RunSeen> {
+    let is_its = |run: &&RunSeen| run.which[..2] == [case.at as u32, case.phase as u32] && run.longest_ns > 0;
+    fleet(case).into_iter().flat_map(|f| &f.runs).filter(is_its).collect()
+}
+
+/// Identifies storage, so that two hosts with the same storage are found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Storage {
+    /// A device: model and serial number, or device number within one kernel.
+    Device(String),
+    /// A file system without a device: the mounted source.
+    Mounted(String),
+}
+
+impl Storage {
+    fn name(&self) -> &str {
+        let (Self::Device(name) | Self::Mounted(name)) = self;
+        name
+    }
+}
+
+/// Returns the identities of a host's storage.
+///
+/// # Errors
+/// Fails if none is known.
+fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
+    let seen = hosts(case).get(rank).ok_or("the record does not name its hosts")?;
+    let unknown = || format!("the record does not contain the storage of the targets of {}", seen.name);
+    let machine = case.record.header.hosts.get(rank).ok_or_else(unknown)?;
+    let places: Vec<&Place> =
+        case.stream.targets.iter().filter_map(|target| machine.places.get(*target)).collect();
+    let mut known = BTreeSet::new();
+    for leaf in places.iter().flat_map(|place| place.leaves()) {
+        if let Some(serial) = leaf.serial.as_deref().map(str::trim).filter(|serial| !serial.is_empty()) {
+            known.insert(Storage::Device(format!(
+                "{} {serial}",
+                leaf.model.as_deref().unwrap_or("device").trim()
+            )));
+        }
+        if let Some(kernel) = seen.kernel {
+            known.insert(Storage::Device(format!("{} ({}) of kernel {kernel}", leaf.name, leaf.number)));
+        }
+    }
+    let without = places.iter().filter(|place| place.layers.is_empty());
+    for fs in without.filter_map(|place| place.file_system.as_ref()) {
+        // A source such as `tmpfs` is only unique within its machine.
+        let kernel = seen.kernel.filter(|_| !fs.source.contains(':'));
+        let within = kernel.map_or(String::new(), |kernel| format!(" of kernel {kernel}"));
+        known.insert(Storage::Mounted(format!("{}{within}", fs.source)));
+    }
+    if known.is_empty() { Err(unknown()) } else { Ok(known) }
+}
+
+/// Returns the storage that several hosts share, with the ranks of these hosts.
+///
+/// # Errors
+/// Fails if the storage of a host is unknown.
+fn shared_storage(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
+    let count = hosts(case).len();
+    let storage_by_rank = (0..count).map(|rank| storage_of_host(case, rank)).collect::<Known<Vec<_>>>()?;
+    let all: BTreeSet<&Storage> = storage_by_rank.iter().flatten().collect();
+    let with =
+        |what: &Storage| (0..count).filter(|rank| storage_by_rank[*rank].contains(what)).collect::<Vec<_>>();
+    let shared = all.into_iter().map(|what| (what.clone(), with(what)));
+    Ok(shared.filter(|(_, ranks)| ranks.len() > 1).collect())
+}
+
+/// Returns the names of hosts by rank.
+fn host_names(case: &Case, ranks: &[usize]) -> String {
+    let name = |rank: &usize| Some(hosts(case).get(*rank)?.name.as_str());
+    let names: Vec<&str> = ranks.iter().filter_map(name).collect();
+    list_hosts(&names, names.len())
+}
+
+/// The most host names in a sentence.
+const MOST_NAMES: usize = 3;
+
+/// `a`, `a and b`, `a, b, c and 4 more` for `count` names, of which `first` has the first ones.
+pub(crate) fn list_hosts(first: &[&str], count: usize) -> String {
+    match first {
+        [] => String::new(),
+        [one] if count == 1 => (*one).to_owned(),
+        [rest @ .., last] if count <= MOST_NAMES && count == first.len() => {
+            format!("{} and {last}", rest.join(", "))
+        }
+        _ => {
+            let shown = &first[..first.len().min(MOST_NAMES)];
+            format!("{} and {} more", shown.join(", "), count.saturating_sub(shown.len()))
+        }
+    }
+}
+
+/// Share of the time in which all hosts ran by which starts may differ. Runs differ by more than that effect on
+/// the rate.
+const APART_ABOVE: Share = Share(0.01);
+
+const HOSTS_APART: Check = Check {
+    id: CheckId::F01,
+    name: "HOSTS_APART",
+    belief: "all hosts began at the same time",
+    reads: "For each run, the first operation of every host by its own clock (CLOCK_MONOTONIC), and the \
+            offset of that clock from rank 0's before and after the run. Offsets come from round trips over \
+            the network, of which the shortest counts.",
+    formula: formula!(
+        "Compares the time between the first operations of the first and of the last host with the time in \
+         which all hosts ran. A clock may be off by half of the shortest round trip, or by its drift between \
+         the two readings, whichever is more. If the difference or the error is more than {APART_ABOVE} of \
+         the time in which all hosts ran, in most runs, the number is biased: part of it is the load of only \
+         some hosts. Not checked if the clocks were not read."
+    ),
+    provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms \
+              --ranks-per-host 2 DIR`: ranks that wait for one CPU begin one after the other.",
+    fix: "Use a longer --time, leave a CPU free for fathom on each host, and use a network with less load \
+          for MPI (`--mca btl_tcp_if_include`).",
+    accept: "Accept it if your hosts also start one after the other.",
+    ask: Ask::Alone(check_hosts_apart),
+    #[cfg(test)]
+    fires: Some(|| with(|f| f.runs.iter_mut().for_each(|r| r.spread_ns = Some(30_000_000)))),
+    #[cfg(test)]
+    blind: || with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = None)),
+};
+
+fn check_hosts_apart(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    if hosts.is_empty() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let known: Vec<(u64, u64, u64, usize)> = runs(case)
+        .into_iter()
+        .filter_map(|run| Some((run.spread_ns?, run.clock_error_ns?, run.common_ns, run.last? as usize)))
+        .collect();
+    if known.is_empty() {
+        return Err(format!("no run began on all {} hosts with their clocks read", hosts.len()));
+    }
+    let share_apart = |(spread, error, common, _): &(u64, u64, u64, usize)| {
+        (*spread).max(*error) as f64 / (*common).max(1) as f64
+    };
+    let apart = known.iter().filter(|run| share_apart(run) > APART_ABOVE).count();
+    // There is at least one.
+    let Some(worst) = known.iter().max_by(|a, b| share_apart(a).total_cmp(&share_apart(b))) else {
+        return Ok(Answer::DoesNotApply);
+    };
+    let (spread, error, _, last) = *worst;
+    let numbers = evidence([
+        ("apart_ns", spread as f64),
+        ("clock_error_ns", error as f64),
+        ("worst_share", share_apart(worst)),
+        ("runs", known.len() as f64),
+        ("runs_apart", apart as f64),
+    ]);
+    if 2 * apart <= known.len() {
+        return holds("All hosts began at the same time, by accurate clocks.", numbers);
+    }
+    let share = show_share(share_apart(worst));
+    let in_runs = format!("In {apart} of {} runs", known.len());
+    let sentence = if error > spread {
+        format!(
+            "{in_runs}, fathom cannot tell whether hosts began together: at worst their clocks are accurate \
+             to {}, which is {share} of the time in which all ran.",
+            show_ns(error as f64)
+        )
+    } else {
+        format!(
+            "{in_runs}, hosts did not begin together: at worst the last one ({}) began {} after the first, \
+             which is {share} of the time in which all ran.",
+            host_names(case, &[last]),
+            show_ns(spread as f64)
+        )
+    };
+    Detail::new(Severity::Biased, sentence, numbers).found()
+}
+
+/// Share of a run in which all hosts must run, so that its percentiles describe the load of all.
+const TOGETHER_FROM: Share = Share(0.9);
+
+const UNEQUAL_WORK: Check = Check {
+    id: CheckId::F02,
+    name: "UNEQUAL_WORK",
+    belief: "all hosts did the same work for the same time",
+    reads: "The sizes of the targets on each host, and for each run the time in which all hosts ran and the \
+            time in which any host ran.",
+    formula: formula!(
+        "Biased if a target has another size on one host than on another: fewer blocks are easier to cache. \
+         Also biased if, in most runs, all hosts ran in less than {TOGETHER_FROM} of the time: the rate \
+         covers only the time in which all ran, but the percentiles include operations of hosts that had the \
+         storage to themselves."
+    ),
+    provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: the \
+              others end earlier.",
+    fix: "Give all hosts the same --size and the same free space. Use --time instead of --ops or --bytes, so \
+          that all hosts run for the same time.",
+    accept: "Accept it if you want the time that a fixed amount of work takes.",
+    ask: Ask::Alone(check_unequal_work),
+    #[cfg(test)]
+    fires: Some(|| with(|f| f.hosts[1].target_bytes = vec![1 << 29])),
+    #[cfg(test)]
+    blind: || with(|f| f.runs.clear()),
+};
+
+fn check_unequal_work(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    if hosts.is_empty() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let runs = runs(case);
+    if runs.is_empty() {
+        return Err("no run ended on all hosts".into());
+    }
+    let sizes = |rank: usize| -> Vec<Option<u64>> {
+        let on_host = hosts.get(rank).map(|h| h.target_bytes.as_slice()).unwrap_or_default();
+        case.stream.targets.iter().map(|target| on_host.get(*target).copied()).collect()
+    };
+    // A lost host reports no targets.
+    let has_targets = |rank: &usize| !hosts[*rank].target_bytes.is_empty();
+    let first = (0..hosts.len()).find(has_targets).unwrap_or(0);
+    let shares: Vec<f64> = runs.iter().map(|r| r.common_ns as f64 / r.longest_ns as f64).collect();
+    let apart = shares.iter().filter(|share| **share < TOGETHER_FROM).count();
+    let least_together = shares.iter().copied().fold(1.0, f64::min);
+    let numbers = evidence([
+        ("least_share_together", least_together),
+        ("runs", runs.len() as f64),
+        ("runs_apart", apart as f64),
+    ]);
+    if let Some(rank) = (0..hosts.len()).filter(has_targets).find(|rank| sizes(*rank) != sizes(first)) {
+        let describe = |rank: usize| -> String {
+            let sum = sizes(rank).into_iter().flatten().fold(0, u64::saturating_add);
+            format!("{} on {}", show_bytes(sum), hosts[rank].name)
+        };
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "The work was unequal: the targets have {} and {}.",
+            describe(first),
+            describe(rank)
+        );
+    }
+    if 2 * apart > runs.len() {
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran in {} of \
+             the time. The rate covers that time, the percentiles cover everything.",
+            runs.len(),
+            show_share(least_together)
+        );
+    }
+    holds("All hosts did the same work for the same time.", numbers)
+}
+
+const ANOTHERS_CACHE: Check = Check {
+    id: CheckId::F03,
+    name: "ANOTHERS_CACHE",
+    belief: "no other host brought the blocks into a cache",
+    reads: "The storage of each host's targets (devices by model and serial number, file systems by their \
+            source), the host that made each file, and the bytes that all hosts read in the longest run, \
+            compared with the span. No kernel file.",
+    formula: formula!(
+        "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
+         e^-c) / c of the reads are of a block that was already read, and n hosts that read it in order read \
+         each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it is a note for direct I/O, where a \
+         server or an array may keep blocks that it has sent, and biased through the page cache of hosts \
+         that are one machine. Also a note for a file on shared storage that the reading host itself wrote: \
+         the server had it in memory, and a client of a cache-coherent file system may have it. With \
+         --shift-hosts, no host reads its own file. Parts of one file (--shared) that hosts of one machine \
+         read through its page cache are biased, since the kernel reads ahead for all of them."
+    ),
+    provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
+    fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \
+          memory of the storage servers.",
+    accept: "Accept it if you want to measure many hosts that read the same data.",
+    ask: Ask::Alone(check_anothers_cache),
+    #[cfg(test)]
+    fires: Some(|| shared(1)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = honest();
+        record.header.hosts.truncate(1);
+        record
+    },
+};
+
+fn check_anothers_cache(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    if hosts.is_empty() || !case.does(Kind::Read) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let shared = shared_storage(case)?;
+    let Some((what, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
+        return holds("No host reads from storage that another host also uses.", evidence([]));
+    };
+    let targets = &case.record.header.plan.targets;
+    let all_made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
+    let numbers = evidence([("hosts", hosts.len() as f64), ("hosts_sharing", ranks.len() as f64)]);
+    if all_made && !is_its_own(case) {
+        return match case.stream.shared {
+            Some(_) if through_one_cache(case, ranks) => parts_through_one_cache(case, ranks, numbers),
+            _ => holds("Each host reads what another host wrote.", numbers),
+        };
+    }
+    if all_made {
+        // If the device is visible, other checks compare the bytes read with its counters.
+        if case.grounded().is_ok() {
+            return holds("Each host reads its own file.", numbers);
+        }
+        return finding!(
+            Severity::Note,
+            numbers,
+            "Each host reads the {} that it wrote itself, on storage that {} share ({}): recent writes may \
+             still be in the memory of the server.",
+            if case.stream.shared.is_some() { "part of the file" } else { "file" },
+            host_names(case, ranks),
+            what.name()
+        );
+    }
+    same_target(case, ranks, numbers)
+}
+
+/// Whether hosts read what they wrote themselves before the first run.
+fn is_its_own(case: &Case) -> bool {
+    let all = case.record.fleet.as_ref().map_or(1, |fleet| fleet.hosts.len());
+    let among = if case.stream.shared.is_some() { hosts(case).len() } else { all };
+    (case.stream.shift_hosts as usize).is_multiple_of(among.max(1))
+}
+
+/// Whether reads go through the page cache of a machine that runs several of these hosts.
+fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
+    let one_machine = case.record.fleet.as_ref().is_some_and(|fleet| {
+        let kernel = |rank: &usize| fleet.hosts.get(*rank).and_then(|h| h.kernel);
+        ranks.iter().any(|a| kernel(a).is_some() && ranks.iter().any(|b| a != b && kernel(a) == kernel(b)))
+    });
+    one_machine && !case.stream.cache.is_direct()
+}
+
+/// Returns the finding for parts of one file that hosts of one machine read through its page cache.
+fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: Evidence) -> Known<Answer> {
+    finding!(
+        Severity::Biased,
+        numbers,
+        "{} read parts of one file through the page cache of one machine: read-ahead for one host serves the \
+         others.",
+        host_names(case, ranks)
+    )
+}
+
+/// Returns the answer for targets that several hosts read.
+fn same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Answer> {
+    let (read, span) = (case.largest_run_bytes(Kind::Read) as f64, case.span_bytes() as f64);
+    if read == 0.0 || span <= 0.0 {
+        return Err("no read completed".into());
+    }
+    let [line] = case.stream.access.lines.as_slice() else {
+        return not_checked(
+            "fathom does not compute how often several hosts read one block for a workload with several \
+             lines",
+        );
+    };
+    // In a shared file, each host has its own blocks.
+    let (passes, hosts) = (read / span, if case.stream.shared.is_some() { 1.0 } else { ranks.len() as f64 });
+    let part = match &line.order {
+        // All hosts start at the first block.
+        Order::Sequential(_) => 1.0 - 1.0 / hosts.max(passes),
+        Order::Random | Order::Once | Order::Mixed(_) | Order::MixedEach(_) => {
+            1.0 + (-passes).exp_m1() / passes
+        }
+        other => return Err(format!("{} repeats blocks by design", other.describe())),
+    };
+    numbers.insert("expected_repeat_share".into(), part);
+    if part <= REPEATS_ABOVE {
+        return holds("Almost every read was of a block that no host had read before.", numbers);
+    }
+    let is_one_cache = through_one_cache(case, ranks);
+    let cache_name =
+        if is_one_cache { "the page cache of their machine" } else { "a cache of the shared storage" };
+    finding!(
+        if is_one_cache { Severity::Biased } else { Severity::Note },
+        numbers,
+        "About {} of the reads were of blocks that some host had already read: {} read the same data, and \
+         {cache_name} may have answered.",
+        show_share(part),
+        host_names(case, ranks)
+    )
+}
+
+const COUNTED_TWICE: Check = Check {
+    id: CheckId::F04,
+    name: "COUNTED_TWICE",
+    belief: "every host has its own CPUs and device",
+    reads: "`/proc/sys/kernel/random/boot_id` of each host, which is the same for all that run on one \
+            kernel, and model and serial number of the devices below its targets.",
+    formula: formula!(
+        "Hosts with the same `boot_id` are one machine: ranks of a host, or containers. They share its CPUs, \
+         memory and clock. Devices with the same model and serial number, or with the same number within one \
+         kernel, are one device: the hosts share its rate, and the sum is not that of one device per host. \
+         Both are notes, since the sum is what was measured."
+    ),
+    provoke: "`mpirun -np 2 --bind-to none fathom run --rw randread --ranks-per-host 2 DIR`.",
+    fix: "Start one rank per host (`mpirun --map-by ppr:1:node`), on hosts that are not containers of one \
+          machine.",
+    accept: "Accept it if you want to measure one array or machine that all hosts share. Some hypervisors \
+             give the disks of all guests the same serial number: those only look like one device.",
+    ask: Ask::Alone(check_counted_twice),
+    #[cfg(test)]
+    fires: Some(|| with(|f| f.hosts[1].kernel = Some(0))),
+    #[cfg(test)]
+    blind: || with(|f| f.hosts.iter_mut().for_each(|h| h.kernel = None)),
+};
+
+fn check_counted_twice(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    if hosts.is_empty() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut kernels: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (rank, host) in hosts.iter().enumerate() {
+        let kernel = host.kernel.ok_or_else(|| format!("the kernel of {} is unknown", host.name))?;
+        kernels.entry(kernel).or_default().push(rank);
+    }
+    let largest_group = kernels.values().map(Vec::len).max().unwrap_or(0);
+    let one_kernel = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == largest_group);
+    let devices = if case.has_storage() { shared_storage(case)? } else { Vec::new() };
+    // A file system mounted by several hosts is not a device counted twice.
+    let device = devices.iter().filter(|(what, _)| matches!(what, Storage::Device(_)));
+    let device = device.max_by_key(|(_, ranks)| ranks.len());
+    let numbers = evidence([("hosts", hosts.len() as f64), ("kernels", kernels.len() as f64)]);
+    let sentence = match (one_kernel, device) {
+        (Some(ranks), Some(_)) => {
+            format!("{} run on one kernel and use one device: they share both.", host_names(case, ranks))
+        }
+        (Some(ranks), None) => {
+            format!("{} run on one kernel: they share its CPUs, memory and clock.", host_names(case, ranks))
+        }
+        (None, Some((what, ranks))) => {
+            format!(
+                "{} use one device ({}): the sum is the rate of this device, divided among them.",
+                host_names(case, ranks),
+                what.name()
+            )
+        }
+        (None, None) => {
+            return holds("Every host has its own kernel, and no two hosts share a device.", numbers);
+        }
+    };
+    Detail::new(Severity::Note, sentence, numbers).found()
+}
+
+const HOSTS_DIFFER: Check = Check {
+    id: CheckId::F05,
+    name: "HOSTS_DIFFER",
+    belief: "all hosts are alike, so one represents the others",
+    reads: "The findings of each host when it planned: kernel, CPUs, memory; file system, mount options, \
+            device model and size of the targets; the engine and span that it would have chosen.",
+    formula: formula!(
+        "A note that lists each property that differs between hosts, with the value of each host. The number \
+         remains the result of these hosts."
+    ),
+    provoke: "`mpirun ...` on hosts with different kernels.",
+    fix: "Use hosts that are alike, or measure each kind separately.",
+    accept: "Accept it if the mixture is your cluster.",
+    ask: Ask::Alone(check_hosts_differ),
+    #[cfg(test)]
+    fires: Some(|| with(|f| f.differences.push("the kernel differs between hosts: 6.1 (a); 5.4 (b)".into()))),
+    #[cfg(test)]
+    blind: || {
+        let mut record = honest();
+        record.header.hosts.clear();
+        record
+    },
+};
+
+fn check_hosts_differ(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    let Some(fleet) = fleet(case).filter(|_| !hosts.is_empty()) else { return Ok(Answer::DoesNotApply) };
+    if case.record.header.hosts.len() < hosts.len() {
+        return Err("the record does not contain the properties of each host".into());
+    }
+    let numbers = evidence([("hosts", hosts.len() as f64), ("differences", fleet.differences.len() as f64)]);
+    if fleet.differences.is_empty() {
+        return holds(
+            "Kernel, CPUs, memory, file system, mount options and device are alike on all hosts.",
+            numbers,
+        );
+    }
+    finding!(Severity::Note, numbers, "Hosts are not alike: {}.", fleet.differences.join(". "))
+}
+
+/// An honest record of two hosts, each with its own disk.
+#[cfg(test)]
+pub(super) fn honest() -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    let mut other = record.header.hosts[0].clone();
+    other.host = "b".into();
+    record.header.hosts[0].places[0].layers[0].serial = Some("S1".into());
+    other.places[0].layers[0].serial = Some("S2".into());
+    record.header.hosts.push(other);
+    let host = |(name, kernel): (&str, u32)| HostSeen {
+        name: name.into(),
+        kernel: Some(kernel),
+        target_bytes: vec![1 << 30],
+        ..HostSeen::default()
+    };
+    let run = |repeat| RunSeen {
+        which: [0, 0, repeat, 0],
+        offered_iops: None,
+        spread_ns: Some(20_000),
+        clock_error_ns: Some(5_000),
+        last: Some(1),
+        common_ns: 999_000_000,
+        longest_ns: 1_000_000_000,
+    };
+    let hosts = [("a", 0), ("b", 1)].map(host).into();
+    record.fleet = Some(Box::new(Fleet { hosts, runs: (0..5).map(run).collect(), ..Fleet::default() }));
+    record
+}
+
+/// An honest record of two hosts, after `change` to their observations.
+#[cfg(test)]
+fn with(change: impl FnOnce(&mut Fleet)) -> model::record::Record {
+    let mut record = honest();
+    change(record.fleet.as_mut().unwrap());
+    record
+}
+
+#[test]
+fn the_group_does_not_apply_to_a_single_host() {
+    let record = crate::fixture::Fixture::honest().record();
+    assert!(CHECKS.iter().all(|c| matches!(c.answer(&record), Ok(super::Answer::DoesNotApply))));
+}
+
+#[test]
+fn all_checks_hold_on_honest_hosts() {
+    for check in CHECKS {
+        let answer = check.answer(&honest());
+        assert!(matches!(answer, Ok(super::Answer::Holds(..))), "{}: {answer:?}", check.id);
+    }
+}
+
+#[test]
+fn starts_that_differ_in_most_runs_bias() {
+    let severity = |spread, error, common| {
+        HOSTS_APART.severity(&with(|f| {
+            for run in &mut f.runs {
+                (run.spread_ns, run.clock_error_ns, run.common_ns) = (Some(spread), Some(error), common);
+            }
+        }))
+    };
+    assert_eq!(severity(9_000_000, 1_000, 1_000_000_000), None);
+    assert_eq!(severity(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biased));
+    assert_eq!(severity(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biased));
+    assert_eq!(severity(11_000_000, 1_000, 10_000_000_000), None, "a longer run tolerates more");
+    let unknown = with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = Some(90_000_000)));
+    let Ok(Answer::Finding(found)) = HOSTS_APART.answer(&unknown) else { panic!("silent") };
+    assert!(found.sentence.contains("cannot tell"), "{}", found.sentence);
+    assert_eq!(
+        HOSTS_APART.severity(&with(|f| f.runs[0].spread_ns = Some(90_000_000))),
+        None,
+        "one run of five"
+    );
+}
+
+#[test]
+fn a_long_tail_in_most_runs_biases() {
+    let severity = |common, runs| {
+        UNEQUAL_WORK.severity(&with(|f| f.runs.iter_mut().take(runs).for_each(|r| r.common_ns = common)))
+    };
+    assert_eq!(severity(910_000_000, 5), None);
+    assert_eq!(severity(890_000_000, 5), Some(Severity::Biased));
+    assert_eq!(severity(890_000_000, 2), None, "two runs of five");
+    let lost = with(|f| f.hosts[1].target_bytes.clear());
+    assert_eq!(UNEQUAL_WORK.severity(&lost), None, "a host that was lost has no sizes");
+}
+
+/// Two hosts that read a file on a server and together cover its blocks `passes` times.
+#[cfg(test)]
+fn shared(passes: u64) -> model::record::Record {
+    let mut record = honest();
+    for host in &mut record.header.hosts {
+        let place = &mut host.places[0];
+        place.layers.clear();
+        place.blind = Some("its devices are on another machine".into());
+        place.file_system.as_mut().unwrap().source = "server:/export".into();
+    }
+    record.header.plan.targets[0].role = Role::File;
+    // 45 MB are read in a run.
+    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = (45 << 20) / passes;
+    record
+}
+
+#[test]
+fn targets_read_by_several_hosts_are_a_note() {
+    assert_eq!(ANOTHERS_CACHE.severity(&shared(1)), Some(Severity::Note));
+    let mut large_span = shared(1);
+    large_span.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 30;
+    assert_eq!(ANOTHERS_CACHE.severity(&large_span), None);
+    large_span.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
+        Order::Sequential(model::job::Steps::default());
+    assert_eq!(
+        ANOTHERS_CACHE.severity(&large_span),
+        Some(Severity::Note),
+        "sequential reads cover the same blocks"
+    );
+    let mut own = shared(1);
+    own.header.plan.targets[0].role = Role::Made;
+    let Ok(Answer::Finding(found)) = ANOTHERS_CACHE.answer(&own) else { panic!("silent") };
+    assert!(
+        found.sentence.contains("wrote itself") && found.sentence.contains("server:/export"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn reading_what_another_host_wrote_holds_unless_they_share_a_page_cache() {
+    use model::job::{Cache, Layout, Shared, Stream};
+    let with = |change: fn(&mut Stream)| {
+        let mut record = shared(1);
+        record.header.plan.targets[0].role = Role::Made;
+        change(&mut record.header.plan.jobs[0].phases[0].streams[0]);
+        record
+    };
+    let layout = |stream: &mut Stream| stream.shared = Some(Shared { layout: Layout::Strided, passes: None });
+    let severity = |change: fn(&mut Stream)| ANOTHERS_CACHE.severity(&with(change));
+    assert_eq!(severity(|s| s.shift_hosts = 1), None);
+    assert_eq!(severity(|s| s.shift_hosts = 2), Some(Severity::Note), "two hosts on is the host itself");
+    let mut parts = with(|s| (s.shift_hosts, s.cache) = (1, Cache::Buffered));
+    layout(&mut parts.header.plan.jobs[0].phases[0].streams[0]);
+    assert_eq!(ANOTHERS_CACHE.severity(&parts), None);
+    parts.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
+    assert_eq!(ANOTHERS_CACHE.severity(&parts), Some(Severity::Biased));
+    let mut own = with(|_| {});
+    layout(&mut own.header.plan.jobs[0].phases[0].streams[0]);
+    let Ok(Answer::Finding(found)) = ANOTHERS_CACHE.answer(&own) else { panic!("silent") };
+    assert!(found.sentence.starts_with("Each host reads the part of the file"), "{}", found.sentence);
+}
+
+#[test]
+fn a_page_cache_shared_by_all_hosts_biases() {
+    let mut record = shared(1);
+    record.header.plan.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered;
+    record.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
+    assert_eq!(ANOTHERS_CACHE.severity(&record), Some(Severity::Biased));
+}
+
+#[test]
+fn one_serial_number_is_one_device_and_a_server_is_accepted() {
+    let mut record = honest();
+    record.header.hosts[1].places[0].layers[0].serial = Some("S1".into());
+    let Ok(Answer::Finding(found)) = COUNTED_TWICE.answer(&record) else { panic!("silent") };
+    assert!(
+        found.sentence.starts_with("a and b use one device (") && found.sentence.contains("S1"),
+        "{}",
+        found.sentence
+    );
+    for host in &mut record.header.hosts {
+        host.places[0].layers.clear();
+        host.places[0].file_system.as_mut().unwrap().source = "server:/export".into();
+    }
+    assert_eq!(COUNTED_TWICE.severity(&record), None);
+}
+
+#[test]
+fn every_difference_is_named() {
+    let two = with(|f| f.differences = vec!["the kernel differs".into(), "memory differs".into()]);
+    let Ok(Answer::Finding(found)) = HOSTS_DIFFER.answer(&two) else { panic!("silent") };
+    assert_eq!(found.sentence, "Hosts are not alike: the kernel differs. memory differs.");
+}
+
+#[test]
+fn long_lists_of_hosts_are_shortened() {
+    let list = |names: &[&str]| list_hosts(names, names.len());
+    assert_eq!((list(&["a"]), list(&["a", "b", "c"])), ("a".into(), "a, b and c".into()));
+    assert_eq!(list(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
+    assert_eq!(list_hosts(&["a", "b", "c", "d"], 4_000), "a, b, c and 3997 more");
+}

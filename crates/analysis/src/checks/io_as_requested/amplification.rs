@@ -1,0 +1,539 @@
+//! Whether the device moved more bytes than fathom requested (B03, B04, B20).
+//!
+//! B03 compares the bytes read that were charged to fathom's cgroup with the bytes issued; if other streams
+//! share the disk, it uses the reads that the stream's own workers submitted. B04 compares the device's writes
+//! until the end of the final sync, less its idle traffic, and the bytes charged to fathom with the bytes
+//! issued: journal, metadata, copies, whole pages. B20 finds buffered writes that made the kernel read first,
+//! and names partial page writes as the cause if the plan has them.
+
+use super::page_bytes;
+use crate::checks::prelude::*;
+use crate::figures::traffic;
+use crate::figures::traffic::FLOOR_BYTES;
+
+/// Incidental bytes of all runs.
+fn incidental_bytes(case: &Case) -> u64 {
+    FLOOR_BYTES.saturating_mul(case.runs.len() as u64)
+}
+
+/// Whether operations start or end inside a page.
+fn has_partial_pages(case: &Case, page: u64) -> bool {
+    let access = &case.stream.access;
+    let is_partial = |bytes: u64| !bytes.is_multiple_of(page);
+    let smallest = u64::from(access.smallest_bytes());
+    is_partial(access.offset_bytes) || is_partial(smallest) || is_partial(u64::from(access.largest_bytes()))
+}
+
+/// Bytes read per requested byte above which the rate is biased.
+const READ_AMPLIFIED_ABOVE: f64 = 1.1;
+
+pub(super) const READ_AMPLIFIED: Check = Check {
+    id: CheckId::B03,
+    name: "READ_AMPLIFIED",
+    belief: "the device read only the requested bytes",
+    reads: "Bytes that the kernel charged to fathom's own cgroup on the disk, and fathom's own count of \
+            bytes read. Also `queue/read_ahead_kb`. Without a cgroup, the reads of the whole device are \
+            counted; if they exceed the request, the check does not answer, since other processes may have \
+            caused them.",
+    formula: formula!(
+        "Bytes charged / bytes read: biased above {READ_AMPLIFIED_ABOVE}. Not counted: {odd} per run, which the file \
+         system reads for itself, and for sequential buffered reads {windows} windows of read-ahead per \
+         worker and run (twice as large with --advice sequential), which were not used when the clock \
+         stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
+         must be split: once as a whole, refused, and once in parts. If the disk did more requests than \
+         there were direct operations, up to the issued bytes are subtracted once. If other streams use the \
+         disk at the same time, the reads that the stream's own workers submitted count instead \
+         (`read_bytes` in /proc/thread-self/io).",
+        odd = show_bytes(FLOOR_BYTES),
+        windows = traffic::WINDOWS
+    ),
+    provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each \
+              fault reads a window around it. `cat /sys/block/DISK/queue/read_ahead_kb` shows how large that \
+              is. With more operations the file is in memory, and A01 fires instead.",
+    fix: "Use --cache direct, or --engine mmap:random for mappings, or lower \
+          /sys/block/DISK/queue/read_ahead_kb.",
+    accept: "Accept it if the application reads through the page cache in the same way.",
+    ask: Ask::Alone(check_read_amplified),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { delivered: 4.0, ..buffered() }.record()),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_read_amplified(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let requested = issued_bytes(case, Kind::Read)?;
+    let shared = !case.sharers(&case.shared()?).is_empty();
+    if shared {
+        return decide_by_workers(case, requested);
+    }
+    let read = match case.own() {
+        Ok(own) => own.bytes[0],
+        Err(why) => {
+            let device = case.device()?.read.bytes;
+            if device as f64 > READ_AMPLIFIED_ABOVE * requested as f64 {
+                return Err(format!(
+                    "the device read more than requested, and no cgroup shows for which process: {why}"
+                ));
+            }
+            device
+        }
+    };
+    let ratio = share(read as f64, requested as f64);
+    let numbers = evidence([
+        ("read_bytes", requested as f64),
+        ("device_read_bytes", read as f64),
+        ("bytes_per_byte_read", ratio),
+    ]);
+    if ratio <= READ_AMPLIFIED_ABOVE {
+        return holds("The device read only the requested bytes.", numbers);
+    }
+    if read.saturating_sub(requested) <= allowed_extra_bytes(case) {
+        return not_checked(
+            "the run is too short to distinguish read-ahead at its end from read amplification",
+        );
+    }
+    read_ahead_finding(case, "The device read", read, requested, numbers)
+}
+
+/// Returns the answer for a stream that shares its disks, from the reads that its own workers submitted.
+fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
+    let read = case.counted_by_workers(case.index, |io| io.read_bytes);
+    let is_within_limit = |bytes: u64| share(bytes as f64, requested as f64) <= READ_AMPLIFIED_ABOVE;
+    let numbers = evidence([
+        ("read_bytes", requested as f64),
+        ("submitted_read_bytes", read.least as f64),
+        ("bytes_per_byte_read", share(read.least as f64, requested as f64)),
+    ]);
+    if is_within_limit(read.most) {
+        return holds("The device read only the requested bytes.", numbers);
+    }
+    // A direct read that is submitted twice counts twice.
+    if is_within_limit(read.least)
+        || case.is_direct()
+        || read.least.saturating_sub(requested) <= allowed_extra_bytes(case)
+    {
+        return Err(case.why_shared()?);
+    }
+    let subject = "The workers of this stream made the device read";
+    read_ahead_finding(case, subject, read.least, requested, numbers)
+}
+
+fn read_ahead_finding(
+    case: &Case,
+    subject: &str,
+    read: u64,
+    requested: u64,
+    numbers: Evidence,
+) -> Known<Answer> {
+    let sentence = format!(
+        "{subject} {} bytes for each requested byte ({} for {}; read-ahead is up to {}).",
+        show_rate(share(read as f64, requested as f64)),
+        show_bytes(read),
+        show_bytes(requested),
+        show_bytes(traffic::setting_bytes(case))
+    );
+    let disks = layer_names(&case.shared().unwrap_or_default());
+    let cure = READ_AMPLIFIED.fix.replace("DISK", &disks);
+    Detail::new(Severity::Biased, sentence, numbers).with_cure(cure).found()
+}
+
+/// Returns the extra bytes that are allowed: incidental reads and read-ahead.
+fn allowed_extra_bytes(case: &Case) -> u64 {
+    FLOOR_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
+}
+
+/// Bytes written per requested byte above which the rate is biased. Direct overwrites stay below 1.05 on ext4 and
+/// xfs, and small stable writes, one at a time, need 1.7 or more.
+const WRITE_AMPLIFIED_ABOVE: f64 = 1.2;
+
+pub(super) const WRITE_AMPLIFIED: Check = Check {
+    id: CheckId::B04,
+    name: "WRITE_AMPLIFIED",
+    belief: "the device wrote little more than the requested bytes",
+    reads: "The `stat` file of the disk from the start of a run to the end of its final sync, and during the \
+            idle watch. Also the bytes charged to fathom's own cgroup, and fathom's own count of bytes \
+            written.",
+    formula: formula!(
+        "The larger of (device bytes - bytes that the disk wrote in the same time of the idle watch) and the \
+         bytes charged to fathom, divided by the bytes written: biased above {WRITE_AMPLIFIED_ABOVE}. {odd} per run \
+         are allowed. Overwriting stays below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 \
+         into holes. Does not apply if D01 found other processes.",
+        odd = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
+              follows each write.",
+    fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block \
+          device itself.",
+    accept: "This is the cost of the file system, and an application pays it too: accept it to measure that.",
+    ask: Ask::After(&[CheckId::D01], check_write_amplified),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { delivered: 1.8, ..synchronous() }.record()),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
+};
+
+fn check_write_amplified(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::D01) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let requested = issued_bytes(case, Kind::Write)?;
+    let layers = case.shared()?;
+    let mut device = 0.0;
+    for ran in &case.runs {
+        device += net_bytes(case, ran, &layers)?;
+    }
+    // A lower bound: cgroup v1 charges the journal to the root group, and no group is charged during a sync.
+    let own = case.own().map_or(0.0, |own| own.bytes[1] as f64);
+    let written = device.max(own);
+    let ratio = share(written, requested as f64);
+    let numbers = evidence([
+        ("written_bytes", requested as f64),
+        ("device_write_bytes", device),
+        ("charged_write_bytes", own),
+        ("bytes_per_byte_written", ratio),
+    ]);
+    let incidental = incidental_bytes(case) as f64;
+    let tops = case.tops()?;
+    if !case.sharers_moving(&tops, Kind::Write).is_empty() {
+        // The upper bound: all bytes that the other streams did not submit belong to this stream.
+        let most = (device - case.submitted_by_sharers(Kind::Write, &tops).least as f64).max(0.0);
+        if share(most, requested as f64) > WRITE_AMPLIFIED_ABOVE && most - requested as f64 > incidental {
+            return Err(case.why_shared()?);
+        }
+        let numbers = evidence([("written_bytes", requested as f64), ("device_write_bytes_at_most", most)]);
+        return holds("The device wrote little more than the requested bytes.", numbers);
+    }
+    if ratio <= WRITE_AMPLIFIED_ABOVE || written - requested as f64 <= incidental {
+        return holds("The device wrote little more than the requested bytes.", numbers);
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "The device wrote {} bytes for each requested byte ({} for {}): {}.",
+        show_rate(ratio),
+        show_bytes(written as u64),
+        show_bytes(requested),
+        cause_of_extra_writes(case)
+    )
+}
+
+/// Describes what may have added the bytes. Only a file system adds a journal, metadata or copies.
+fn cause_of_extra_writes(case: &Case) -> String {
+    let mut causes = Vec::new();
+    let page = page_bytes(case);
+    if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
+        causes.push(format!(
+            "the page cache writes whole pages of {} even if only a part changed",
+            show_bytes(page)
+        ));
+    }
+    let mut kinds: Vec<&str> =
+        case.places().filter(|p| p.file_system.is_some()).map(model::machine::Place::kind).collect();
+    kinds.dedup();
+    if !kinds.is_empty() {
+        causes.push(format!("the result includes journal, metadata or copies of {}", kinds.join(" and ")));
+    }
+    if causes.is_empty() {
+        return "the job uses no file system, so another program or a layer below the device wrote the rest"
+            .into();
+    }
+    causes.join("; ")
+}
+
+/// Returns the bytes that the layers wrote from the start of a run to the end of its final sync, less their idle
+/// traffic.
+fn net_bytes(case: &Case, ran: &CaseRun, layers: &[&Layer]) -> Known<f64> {
+    let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
+    let bytes = written(layers, start, synced)?;
+    let ns = synced.at_ns.saturating_sub(start.at_ns) as f64;
+    Ok((bytes as f64 - ns * idle_rate(case, layers)).max(0.0))
+}
+
+/// Returns the bytes per ns that the layers wrote during the idle watch, or 0 without one. In that case only D01
+/// finds writes by other processes.
+fn idle_rate(case: &Case, layers: &[&Layer]) -> f64 {
+    let at = |moment| case.record.evidence.iter().find(|s| s.moment == moment);
+    let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return 0.0 };
+    let ns = end.at_ns.saturating_sub(start.at_ns) as f64;
+    written(layers, start, end).map_or(0.0, |bytes| share(bytes as f64, ns))
+}
+
+fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
+    layers.iter().try_fold(0_u64, |sum, layer| {
+        Ok(sum.saturating_add(BlockStat::between(from, to, &layer.stat_file)?.write.bytes))
+    })
+}
+
+/// Bytes read per byte written above which the rate is biased.
+const READ_FIRST_ABOVE: Share = Share(0.05);
+
+pub(super) const PAGES_READ_FIRST: Check = Check {
+    id: CheckId::B20,
+    name: "PAGES_READ_FIRST",
+    belief: "a write only writes",
+    reads: "Reads that the kernel charged to fathom's own cgroup on the disk in runs that only write, \
+            otherwise the reads of the device. Also the sizes and offsets of the plan, and the page size.",
+    formula: formula!(
+        "Bytes read by the device / bytes written > {READ_FIRST_ABOVE}, and more than {odd} per run, which the \
+         file system reads for itself. A write to part of a page that is not in memory must read the page \
+         first; a write of a whole page reads nothing. The finding names that cause if the plan has sizes or \
+         offsets that are not multiples of a page. If the page cache is not emptied between runs (`--cold \
+         false`), the reads of the first run, at most the span once, do not count.",
+        odd = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted \
+              before each run, so each page is read before its first part is written.",
+    fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine \
+          sync:new`), whose pages are not read.",
+    accept: "Accept it if the application changes parts of old pages.",
+    ask: Ask::Alone(check_pages_read_first),
+    #[cfg(test)]
+    fires: Some(|| with_reads(0.5)),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture {
+            stat_unreadable: true,
+            cache: model::job::Cache::Buffered,
+            ..crate::fixture::Fixture::honest_write()
+        }
+        .record()
+    },
+};
+
+fn check_pages_read_first(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || case.does(Kind::Read) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let written = issued_bytes(case, Kind::Write)?;
+    let disks = case.shared()?;
+    let is_shared = !case.sharers(&disks).is_empty();
+    let incidental = incidental_bytes(case);
+    let read = if is_shared {
+        // The reads that the stream's own workers submitted.
+        let read = case.counted_by_workers(case.index, |io| io.read_bytes);
+        let is_small =
+            |bytes: u64| share(bytes as f64, written as f64) <= READ_FIRST_ABOVE || bytes <= incidental;
+        if is_small(read.least) && !is_small(read.most) {
+            return Err(case.why_shared()?);
+        }
+        read.least
+    } else {
+        let device = case.device()?.read.bytes;
+        case.own().map_or(device, |own| own.bytes[0]).saturating_sub(first_fill_bytes(case))
+    };
+    let part = share(read as f64, written as f64);
+    let numbers = evidence([
+        ("written_bytes", written as f64),
+        ("read_bytes", read as f64),
+        ("read_per_written", part),
+    ]);
+    if part <= READ_FIRST_ABOVE || read <= incidental {
+        return holds("The writes caused no reads.", numbers);
+    }
+    if !is_shared && case.own().is_err() {
+        return Err(format!(
+            "the device read {} although the job only writes, and no cgroup shows for which process",
+            show_bytes(read)
+        ));
+    }
+    let page = page_bytes(case);
+    let (cause, cure) = if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
+        (
+            format!(
+                ": a write to part of a page ({}) that is not in memory must read the page first",
+                show_bytes(page)
+            ),
+            None,
+        )
+    } else {
+        (": the file system read metadata to allocate blocks, or a layer below read blocks to change parts \
+          of them".into(), Some(String::new()))
+    };
+    detail!(
+        Severity::Biased,
+        numbers,
+        "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes these \
+         reads.",
+        show_bytes(read),
+        show_bytes(written),
+        show_share(part)
+    )
+    .with_cure(cure)
+    .found()
+}
+
+/// Returns the bytes that the first of several runs read into a page cache that stays between runs, at most the
+/// span.
+fn first_fill_bytes(case: &Case) -> u64 {
+    let first = case.runs.first().filter(|_| !case.record.header.plan.cold && case.runs.len() > 1);
+    let read = first.and_then(|ran| Some(ran.counted(&case.tops().ok()?).ok()?.read.bytes));
+    read.unwrap_or(0).min(case.span_bytes())
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[cfg(test)]
+fn buffered() -> Fixture {
+    Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() }
+}
+
+#[test]
+fn twenty_percent_extra_biases_and_nine_percent_is_silent() {
+    let at = |delivered| READ_AMPLIFIED.severity(&Fixture { delivered, ..buffered() }.record());
+    assert_eq!(at(1.2), Some(Severity::Biased));
+    assert_eq!(at(1.09), None);
+    let Ok(Answer::Finding(f)) = READ_AMPLIFIED.answer(&Fixture { delivered: 4.0, ..buffered() }.record())
+    else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("read 4.00 bytes") && f.sentence.contains("128 KiB"), "{}", f.sentence);
+}
+
+#[test]
+fn read_ahead_at_the_end_of_a_short_run_is_not_checked() {
+    let short = |pattern| Fixture { ops: 100, delivered: 1.5, pattern, block_bytes: 8192, ..buffered() };
+    assert!(
+        READ_AMPLIFIED.answer(&short(Pattern::Sequential).record()).is_err_and(|why| why.contains("short"))
+    );
+}
+
+#[test]
+fn double_charges_do_not_count() {
+    let twice = |times| READ_AMPLIFIED.severity(&crate::case::ledger::split(4, times));
+    assert_eq!(twice(2.0), None);
+    assert_eq!(twice(2.3), Some(Severity::Biased));
+}
+
+#[test]
+fn foreign_reads_do_not_count_and_need_a_cgroup() {
+    let foreign = Fixture { foreign_ios: 9_000, ..buffered() };
+    assert_eq!(READ_AMPLIFIED.severity(&foreign.record()), None);
+    let unknown = Fixture { cgroup: false, ..foreign };
+    assert!(READ_AMPLIFIED.answer(&unknown.record()).is_err());
+}
+
+/// Synchronous writes, for which D01 cannot separate a journal from other processes.
+#[cfg(test)]
+fn synchronous() -> Fixture {
+    Fixture { cache: model::job::Cache::DirectDsync, ..Fixture::honest_write() }
+}
+
+#[test]
+fn thirty_percent_extra_biases_and_fifteen_percent_is_silent() {
+    let at = |delivered| WRITE_AMPLIFIED.severity(&Fixture { delivered, ..synchronous() }.record());
+    assert_eq!(at(1.3), Some(Severity::Biased));
+    assert_eq!(at(1.15), None);
+}
+
+#[test]
+fn the_sentence_names_file_system_and_page_cache_only_where_they_are() {
+    use model::job::Cache;
+    use model::plan::Role;
+    let sentence =
+        |fixture: Fixture| match WRITE_AMPLIFIED.answer(&Fixture { delivered: 1.8, ..fixture }.record()) {
+            Ok(Answer::Finding(found)) => found.sentence,
+            other => panic!("{other:?}"),
+        };
+    assert!(sentence(synchronous()).contains("copies of ext4"));
+    let raw = sentence(Fixture { role: Role::Device, ..synchronous() });
+    assert!(!raw.contains("copies") && raw.contains("no file system"), "{raw}");
+    let buffered = |role| Fixture { role, block_bytes: 512, cache: Cache::Dsync, ..synchronous() };
+    let pages = sentence(buffered(Role::Device));
+    assert!(pages.contains("whole pages of 4 KiB") && !pages.contains("copies"), "{pages}");
+    let both = sentence(buffered(Role::Made));
+    assert!(both.contains("whole pages of 4 KiB") && both.contains("copies of ext4"), "{both}");
+}
+
+#[test]
+fn idle_writes_do_not_count() {
+    let mut record = Fixture { foreign_ios: 8_800, ..synchronous() }.record();
+    assert_eq!(WRITE_AMPLIFIED.severity(&record), Some(Severity::Biased));
+    // The disk wrote as much while idle: 34 MiB in the 1.1 s of a run.
+    let stat = |bytes: u64| format!("0 0 0 0 0 0 {} 0 0 0 0\n", bytes / 512);
+    for (moment, at_ns, bytes) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 1_000_000_000, 40_u64 << 20)]
+    {
+        let mut snapshot = record.evidence[0].clone();
+        (snapshot.moment, snapshot.at_ns) = (moment, at_ns);
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(stat(bytes)));
+        record.evidence.push(snapshot);
+    }
+    assert_eq!(WRITE_AMPLIFIED.severity(&record), None);
+}
+
+#[test]
+fn it_is_silent_if_d01_found_other_processes() {
+    let others = Fixture { foreign_ios: 30_000, ..Fixture::honest_write() };
+    assert_eq!(WRITE_AMPLIFIED.answer(&others.record()), Ok(Answer::DoesNotApply));
+}
+
+/// Buffered writes of 512 B. Every run also reads `part` of their bytes.
+#[cfg(test)]
+fn with_reads(part: f64) -> model::record::Record {
+    with_reads_in_first_runs(u64::MAX, part)
+}
+
+/// Buffered writes of 512 B. The first `runs_with_reads` runs also read `part` of their bytes.
+#[cfg(test)]
+fn with_reads_in_first_runs(runs_with_reads: u64, part: f64) -> model::record::Record {
+    let cache = model::job::Cache::Buffered;
+    let mut record = Fixture { block_bytes: 512, cache, ..Fixture::honest_write() }.record();
+    let (mut runs, bytes) = (0, (11_000.0 * 512.0 * part) as u64);
+    for run in &mut record.runs {
+        for snapshot in &mut run.evidence {
+            let runs = runs + u64::from(snapshot.moment != model::evidence::Moment::Start);
+            let done = runs.min(runs_with_reads) * bytes;
+            for (name, text) in &mut snapshot.files {
+                if name.ends_with("io_service_bytes") {
+                    *text = Ok(format!("254:0 Read {done}\n254:0 Write 0\n"));
+                } else if name.ends_with("io_serviced") {
+                    *text = Ok(format!("254:0 Read {}\n254:0 Write 0\n", done / 4096));
+                } else if let (true, Ok(text)) =
+                    (name.ends_with("/stat") && name.starts_with("/sys/block"), text)
+                {
+                    let (_, rest) = text.split_once(' ').unwrap();
+                    let (_, rest) = rest.split_once(' ').unwrap();
+                    let (_, rest) = rest.split_once(' ').unwrap();
+                    *text = format!("{} 0 {} {rest}", done / 4096, done / 512);
+                }
+            }
+        }
+        runs += 1;
+    }
+    record
+}
+
+#[test]
+fn reads_during_writes_bias_and_name_their_cause() {
+    let Ok(Answer::Finding(f)) = PAGES_READ_FIRST.answer(&with_reads(1.0)) else { panic!("silent") };
+    assert!(f.sentence.contains("part of a page (4 KiB)"), "{}", f.sentence);
+    assert!(matches!(PAGES_READ_FIRST.answer(&with_reads(0.04)), Ok(Answer::Holds(..))));
+    let direct = PAGES_READ_FIRST.answer(&Fixture::honest_write().record());
+    assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");
+}
+
+#[test]
+fn the_first_fill_of_a_kept_page_cache_does_not_count() {
+    let with_kept_cache = |runs_with_reads, span_bytes: Option<u64>| {
+        let mut record = with_reads_in_first_runs(runs_with_reads, 4.0);
+        record.header.plan.cold = false;
+        if let Some(span_bytes) = span_bytes {
+            record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span_bytes;
+        }
+        PAGES_READ_FIRST.severity(&record)
+    };
+    assert_eq!(with_kept_cache(1, None), None);
+    // Reads beyond the span, and reads in later runs, do count.
+    assert_eq!(with_kept_cache(1, Some(1 << 20)), Some(Severity::Biased));
+    assert_eq!(with_kept_cache(u64::MAX, None), Some(Severity::Biased));
+    assert_eq!(
+        PAGES_READ_FIRST.severity(&with_reads_in_first_runs(1, 1.0)),
+        Some(Severity::Biased),
+        "emptied before each run"
+    );
+}

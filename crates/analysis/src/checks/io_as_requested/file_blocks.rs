@@ -1,0 +1,604 @@
+//! Whether the blocks below the operations are aligned, contiguous and allocated (B11, B15, B16, B21).
+//!
+//! B11 checks that sizes, offsets, partition starts and extents are multiples of the largest physical block.
+//! B15 compares the mean extent of a file that is used sequentially with a limit for spinning disks and one for
+//! flash. B16 measures the share of holes, unwritten and delayed bytes before each run: writes to them also
+//! allocate. B21 compares the holes before each run and after its final sync with the bytes trimmed: a trim
+//! that adds no hole met one, frees nothing and reaches no device. B21 needs a file that nothing else changes.
+
+use super::disks;
+use crate::checks::prelude::*;
+use model::job::{Access, Line, Sizes};
+use model::units::{GIB, MIB};
+
+/// Unit of a partition's `start`, whatever the disk's block size.
+const START_BYTES: u64 = 512;
+
+pub(super) const MISALIGNED: Check = Check {
+    id: CheckId::B11,
+    name: "MISALIGNED",
+    belief: "operations are aligned to the physical blocks of the disk",
+    reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of each partition and \
+            `loop/offset` of each loop device in the chain, the map of the file's extents, and the sizes, \
+            offsets and alignments of the plan.",
+    formula: formula!(
+        "Everything must be a multiple of the largest physical block below. Misaligned writes bias: the disk \
+         reads the block, changes a part and writes it again. Misaligned reads are a note, since a disk only \
+         reads one more block. Sizes and offsets count only for direct I/O: the page cache reads and writes \
+         whole pages."
+    ),
+    provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any write \
+              on a partition that begins at sector 63. Or `losetup -o 512 -f --show IMAGE` on a disk with \
+              physical blocks of 4 KiB.",
+    fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins at a \
+          multiple of 1 MiB.",
+    accept: "Accept it if the application writes such blocks, as old databases do.",
+    ask: Ask::Alone(check_misaligned),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { block_bytes: 512, ..crate::fixture::Fixture::honest_write() }.record()
+    }),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest_write().record();
+        record.header.hosts[0].places[0].layers[0].queue.remove("physical_block_size");
+        record
+    },
+};
+
+fn check_misaligned(case: &Case) -> Known<Answer> {
+    if !case.on_device() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut block = 0;
+    for layer in disks(case)? {
+        block = block.max(layer.queue_number("physical_block_size")?);
+    }
+    if block == 0 {
+        return Err("the disks report a physical block size of 0".into());
+    }
+    let mut misfits = if case.stream.cache.is_direct() {
+        misaligned_access(&case.stream.access, block)
+    } else {
+        Vec::new()
+    };
+    misfits.extend(misaligned_devices(case, block)?);
+    if misfits.is_empty() {
+        // The extent map is needed only if nothing else is misaligned.
+        misfits.extend(misaligned_extents(case, block)?);
+    }
+    let numbers = evidence([("physical_block_bytes", block as f64), ("misfits", misfits.len() as f64)]);
+    if misfits.is_empty() {
+        return holds("Operations are aligned to the physical blocks of the disk.", numbers);
+    }
+    let writes = case.does(Kind::Write);
+    let effect = if writes {
+        "the disk reads, changes and writes whole blocks"
+    } else {
+        "the disk reads more than requested"
+    };
+    detail!(
+        if writes { Severity::Biased } else { Severity::Note },
+        numbers,
+        "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
+        show_bytes(block),
+        misfits.join(", ")
+    )
+    .with_cure(MISALIGNED.fix.replace("the physical block", &show_bytes(block)))
+    .found()
+}
+
+/// Describes the sizes and offsets of the plan that are not multiples of the block.
+fn misaligned_access(access: &Access, block: u64) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut check = |what: &str, bytes: u64| {
+        if !bytes.is_multiple_of(block) {
+            let misfit = format!("{what} {}", show_bytes(bytes));
+            if !out.contains(&misfit) {
+                out.push(misfit);
+            }
+        }
+    };
+    check("they begin at", access.offset_bytes);
+    check("the distance between zones is", access.strided.map_or(0, |zones| zones.step_bytes()));
+    for line in access.lines.iter().filter(|l| l.weight > 0) {
+        for bytes in sizes(line) {
+            check("a size is", bytes);
+        }
+        check("offsets are multiples of", line.align_bytes);
+        if let Order::Sequential(steps) = &line.order {
+            check("the stride is", steps.stride_bytes);
+            check("the gaps between them are", steps.hole_bytes);
+        }
+    }
+    out
+}
+
+/// Returns the sizes of a line. For a range, returns the unit that all its sizes are multiples of.
+fn sizes(line: &Line) -> Vec<u64> {
+    let mut out = vec![u64::from(line.reply_bytes)];
+    for sizes_of_kind in line.drawn_sizes() {
+        match sizes_of_kind {
+            Sizes::Fixed(size) => out.push(u64::from(*size)),
+            // The sizes are multiples of the alignment, or of the smallest size without one.
+            Sizes::Range(..) if line.align_bytes > 0 => out.push(line.align_bytes),
+            Sizes::Range(least, _) => out.push(u64::from(*least)),
+            Sizes::Split(split) => out.extend(split.iter().filter(|s| s.1 > 0).map(|s| u64::from(s.0))),
+        }
+    }
+    out
+}
+
+/// Describes partitions and devices that do not start on a block.
+fn misaligned_devices(case: &Case, block: u64) -> Known<Vec<String>> {
+    let mut out = Vec::new();
+    for layer in case.places().flat_map(|p| &p.layers) {
+        if layer.kind == LayerKind::Partition {
+            let sector = layer.device_number("start")?;
+            if !sector.saturating_mul(START_BYTES).is_multiple_of(block) {
+                out.push(format!("{} begins at sector {sector}", layer.name));
+            }
+        }
+        if layer.kind == LayerKind::Loop {
+            let byte = layer.device_number("loop/offset")?;
+            if !byte.is_multiple_of(block) {
+                out.push(format!("{} begins at byte {byte} of its file", layer.name));
+            }
+        }
+        // Only some kinds of devices have this file.
+        if let Some(shift) = layer.device.get("alignment_offset").map(|text| text.trim())
+            && shift != "0"
+        {
+            out.push(format!("the alignment offset of {} is {shift} B", layer.name));
+        }
+    }
+    out.dedup();
+    Ok(out)
+}
+
+/// Describes a file whose extents do not start on a block.
+fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
+    if case.on_block_devices() {
+        return Ok(None);
+    }
+    for extents in case.extents()?.iter().filter(|e| e.count > 0 && e.inline_bytes == 0) {
+        let begin =
+            extents.physical_align.ok_or("the map of the file's extents does not show where they begin")?;
+        if !begin.is_multiple_of(block) {
+            return Ok(Some(format!("the file's extents begin at multiples of {}", show_bytes(begin))));
+        }
+    }
+    Ok(None)
+}
+
+/// Mean extent below which seeks matter on a spinning disk: reading 16 MiB takes 100 ms, a seek 10 ms.
+const SPINNING_BELOW: u64 = 16 * MIB;
+/// Mean extent below which requests are cut even without seeks: a usual request is 1 MiB.
+const FLASH_BELOW: u64 = MIB;
+/// Extents that any file system makes of any file.
+const FEW_EXTENTS: u64 = 8;
+
+pub(super) const FRAGMENTED: Check = Check {
+    id: CheckId::B15,
+    name: "FRAGMENTED",
+    belief: "the file is contiguous, so sequential access is sequential on the disk",
+    reads: "The map of the file's extents before each run (FIEMAP), `queue/rotational` of the disks, and \
+            whether the machine is virtual.",
+    formula: formula!(
+        "Bytes of the file / extents. On a hard disk biased below {spinning} ({seeks} extents per GiB): a \
+         seek of 10 ms is then a tenth of the time. On flash, and on virtual disks, whose `rotational` means \
+         nothing, a note below {flash} ({cuts} per GiB), where requests are cut. Up to {FEW_EXTENTS} extents \
+         are allowed. Only sequential orders.",
+        spinning = show_bytes(SPINNING_BELOW),
+        seeks = GIB / SPINNING_BELOW,
+        flash = show_bytes(FLASH_BELOW),
+        cuts = show_count((GIB / FLASH_BELOW) as f64)
+    ),
+    provoke: "On xfs or btrfs: `cp --reflink=always FILE COPY`, `fathom run --rw randwrite --bs 4k --time 1s \
+              --destroy COPY COPY`, then `fathom run --rw read COPY`. `filefrag COPY` shows the extents.",
+    fix: "Name a directory with contiguous free space and let fathom make its own file. `e4defrag` or \
+          `xfs_fsr` defragment a file.",
+    accept: "Accept it if your real file is as fragmented.",
+    ask: Ask::Alone(check_fragmented),
+    #[cfg(test)]
+    fires: Some(|| pieces(2_000, "0")),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_sequential() }.record()
+    },
+};
+
+fn check_fragmented(case: &Case) -> Known<Answer> {
+    let is_sequential = case.stream.access.pattern() == Some(Pattern::Sequential);
+    if !is_sequential || !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let extents = case.extents()?;
+    // Compressed files are stored in extents of 128 KiB, wherever these are.
+    if extents.iter().any(|e| e.encoded_bytes > 0) {
+        return not_checked(
+            "the file is stored compressed or encrypted, so the number of its extents means nothing",
+        );
+    }
+    let worst = extents.iter().filter(|e| e.count > 0).min_by_key(|e| mean_extent_bytes(e));
+    let Some(worst) = worst else { return Err("the map of the file's extents is empty".into()) };
+    let is_spinning = is_spinning(case)?;
+    let limit = if is_spinning { SPINNING_BELOW } else { FLASH_BELOW };
+    let numbers =
+        evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_extent_bytes(worst) as f64)]);
+    if worst.count <= FEW_EXTENTS || mean_extent_bytes(worst) >= limit {
+        return holds("The file has few extents, so sequential access is sequential on the disk.", numbers);
+    }
+    finding!(
+        if is_spinning { Severity::Biased } else { Severity::Note },
+        numbers,
+        "The file has {} extents of {} on average, so sequential access {} on the disk.",
+        show_count(worst.count as f64),
+        show_bytes(mean_extent_bytes(worst)),
+        if is_spinning { "needs seeks" } else { "is cut into smaller requests" }
+    )
+}
+
+/// Returns the mean bytes per extent.
+fn mean_extent_bytes(extents: &Extents) -> u64 {
+    let stored = extents.span_bytes.saturating_sub(extents.hole_bytes);
+    stored.checked_div(extents.count).unwrap_or(u64::MAX)
+}
+
+/// Whether a disk below the target really spins.
+fn is_spinning(case: &Case) -> Known<bool> {
+    let mut is_rotational = false;
+    for layer in case.leaves()? {
+        is_rotational |= layer.queue_number("rotational")? == 1;
+    }
+    if !is_rotational {
+        return Ok(false);
+    }
+    // Virtual disks report 1 whatever their host uses.
+    let machine = case.machine.ok_or("the record names no host")?;
+    Ok(machine.virtual_by.as_ref().map_err(Clone::clone)?.is_none())
+}
+
+/// Share of the file without blocks above which writes are not overwrites. The last block of a file stays below
+/// it.
+const ALLOCATED_ABOVE: f64 = 0.01;
+
+pub(super) const WRITES_ALLOCATE: Check = Check {
+    id: CheckId::B16,
+    name: "WRITES_ALLOCATE",
+    belief: "writes overwrote existing blocks",
+    reads: "The map of the file's extents before each run and after its final sync (FIEMAP): holes, and \
+            extents that were allocated but never written.",
+    formula: formula!(
+        "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: \
+         relabelled `allocating` above {ALLOCATED_ABOVE} in the worst run. Such a write takes a block, marks \
+         it written and puts both into the journal. A note if the job itself requests a new file (`--engine \
+         sync:new`, `sync:fallocate`, `sync:grow`)."
+    ),
+    provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
+              FILE FILE`.",
+    fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
+    accept: "Accept it if the application writes new files.",
+    ask: Ask::After(&[CheckId::A04], check_writes_allocate),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { hole_share: 0.5, ..crate::fixture::Fixture::honest_write() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_write() }.record(),
+};
+
+fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    let applies = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
+    // If the job also reads the holes, A04 already voids the result.
+    if !applies || (case.does(Kind::Read) && earlier.finds(CheckId::A04)) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if case.stream.renews_file() {
+        let sentence = "The job requests a new file in each run, so its writes also allocate blocks.";
+        return finding!(Severity::Note, evidence([]), "{sentence}");
+    }
+    let extents = case.extents()?;
+    let worst = extents.iter().filter(|e| e.span_bytes > 0).map(share_without_blocks).max_by(f64::total_cmp);
+    let worst = worst.ok_or("the map of the file's extents is empty")?;
+    let mut numbers = evidence([("without_blocks_share", worst)]);
+    let most_extents = |all: &[Extents]| all.iter().map(|e| e.count as f64).fold(0.0, f64::max);
+    numbers.extend(evidence([("extents_before", most_extents(&extents))]));
+    numbers.extend(extents_after_syncs(case).map(|all| ("extents_after".to_owned(), most_extents(&all))));
+    if worst <= ALLOCATED_ABOVE {
+        return holds("Writes overwrote existing blocks.", numbers);
+    }
+    detail!(
+        Severity::Rename,
+        numbers,
+        "{} of the file had no written blocks before the run, so writes also allocated blocks. Overwriting a \
+         file is a different test.",
+        show_share(worst)
+    )
+    .relabelled(Rename::Condition("allocating".into()))
+    .found()
+}
+
+fn share_without_blocks(e: &Extents) -> f64 {
+    let bytes = e.hole_bytes as f64 + e.unwritten_bytes as f64 + e.delayed_bytes as f64;
+    share(bytes, e.span_bytes as f64)
+}
+
+/// Returns the extent maps after the final syncs, or `None` if they were not read.
+fn extents_after_syncs(case: &Case) -> Option<Vec<Extents>> {
+    let states = case.states(Moment::Synced).ok()?;
+    states.into_iter().flatten().map(|s| s.extents.clone()?.ok()).collect()
+}
+
+/// Share of the trimmed bytes in holes above which the rate does not show how fast blocks are freed. The edges of a file
+/// stay below it.
+const HOLES_TRIMMED_ABOVE: Share = Share(0.05);
+/// Share of the trimmed bytes in holes at or above which the result is relabelled.
+const HOLES_RENAMED_FROM: Share = Share(0.5);
+/// Block size of nearly every file system. A trim of a part of a block zeroes it and frees nothing.
+const BLOCK_BYTES: u64 = 4096;
+
+pub(super) const TRIMS_MET_HOLES: Check = Check {
+    id: CheckId::B21,
+    name: "TRIMS_MET_HOLES",
+    belief: "trims freed blocks",
+    reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the bytes \
+            that fathom trimmed.",
+    formula: formula!(
+        "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above {HOLES_TRIMMED_ABOVE}, \
+         relabelled from {HOLES_RENAMED_FROM}. A trim of a hole frees nothing and reaches no device. Not checked \
+         if the job also writes, if several streams or hosts change the file, or if trims are not multiples \
+         of {BLOCK_BYTES} bytes, since the file system only zeroes parts of blocks. Does not apply to block \
+         devices, which do not show which blocks hold data."
+    ),
+    provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the first \
+              256 trims most blocks are holes.",
+    fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
+    accept: "Accept it if trims of free blocks are part of your workload.",
+    ask: Ask::Alone(check_trims_met_holes),
+    #[cfg(test)]
+    fires: Some(|| trimming(0, 10_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = trimming(0, 10_000);
+        for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
+            state.extents = Some(Err("not supported".into()));
+        }
+        record
+    },
+};
+
+fn check_trims_met_holes(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Trim) || !case.has_storage() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let issued = case.issued(Kind::Trim);
+    if issued.ops == 0 {
+        return Err("no trim completed".into());
+    }
+    if case.does(Kind::Write) {
+        return Err("the job also writes, which fills trimmed blocks again".into());
+    }
+    let streams = phase_streams(case).len();
+    if streams > 1 || case.record.header.plan.part.is_some() || case.record.fleet.is_some() {
+        return not_checked(
+            "several streams or hosts change the file, and its holes are counted for all of them together",
+        );
+    }
+    let sizes = [case.stream.access.smallest_bytes(), case.stream.access.largest_bytes()].map(u64::from);
+    if sizes.iter().chain([&case.stream.access.offset_bytes]).any(|bytes| !bytes.is_multiple_of(BLOCK_BYTES))
+    {
+        return Err("trims of parts of blocks write zeros and make no holes".into());
+    }
+    let maps = case.extents_over_runs()?;
+    let freed_bytes: u64 =
+        maps.iter().map(|(before, after)| after.hole_bytes.saturating_sub(before.hole_bytes)).sum();
+    let (freed_bytes, trimmed) = (freed_bytes as f64, issued.bytes as f64);
+    let in_holes = (1.0 - share(freed_bytes, trimmed)).max(0.0);
+    let numbers =
+        evidence([("trimmed_bytes", trimmed), ("freed_bytes", freed_bytes), ("in_holes_share", in_holes)]);
+    if in_holes <= HOLES_TRIMMED_ABOVE {
+        return holds("The trims freed blocks.", numbers);
+    }
+    let condition = Rename::Condition(format!("{} in holes", show_share(in_holes)));
+    detail!(
+        if in_holes >= HOLES_RENAMED_FROM { Severity::Rename } else { Severity::Biased },
+        numbers,
+        "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
+         frees nothing and reaches no device.",
+        show_share(in_holes),
+        show_count(issued.ops as f64),
+        show_bytes(issued.bytes),
+        show_bytes(freed_bytes as u64)
+    )
+    .relabelled((in_holes >= HOLES_RENAMED_FROM).then_some(condition))
+    .found()
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn small_direct_writes_bias_and_small_direct_reads_are_a_note() {
+    let at = |fixture: Fixture| MISALIGNED.severity(&fixture.record());
+    assert_eq!(at(Fixture { block_bytes: 6144, ..Fixture::honest_write() }), Some(Severity::Biased));
+    assert_eq!(at(Fixture { block_bytes: 512, ..Fixture::honest() }), Some(Severity::Note));
+    assert_eq!(at(Fixture { block_bytes: 8192, ..Fixture::honest_write() }), None);
+    assert_eq!(
+        at(Fixture { block_bytes: 512, cache: model::job::Cache::Buffered, ..Fixture::honest_write() }),
+        None
+    );
+}
+
+#[test]
+fn offsets_partitions_loop_devices_and_extents_are_checked() {
+    let with = |change: fn(&mut model::record::Record)| {
+        let mut record = Fixture::honest_write().record();
+        change(&mut record);
+        match MISALIGNED.answer(&record) {
+            Ok(Answer::Finding(f)) => f.sentence,
+            other => format!("{other:?}"),
+        }
+    };
+    let offset = with(|r| r.header.plan.jobs[0].phases[0].streams[0].access.offset_bytes = 512);
+    assert!(offset.contains("begin at 512 B"), "{offset}");
+    let at_63 = with(|r| {
+        let place = &mut r.header.hosts[0].places[0];
+        let mut part = place.layers[0].clone();
+        (part.name, part.kind, part.below) = ("vda1".into(), LayerKind::Partition, vec![1]);
+        part.device.insert("start".into(), "63\n".into());
+        place.layers.insert(0, part);
+    });
+    assert!(at_63.contains("vda1 begins at sector 63"), "{at_63}");
+    let shifted = with(|r| {
+        let place = &mut r.header.hosts[0].places[0];
+        let mut shifted = place.layers[0].clone();
+        (shifted.name, shifted.kind, shifted.below) = ("loop0".into(), LayerKind::Loop, vec![1]);
+        shifted.device.insert("loop/offset".into(), "512".into());
+        place.layers.insert(0, shifted);
+    });
+    assert!(shifted.contains("loop0 begins at byte 512 of its file"), "{shifted}");
+    let small_blocks = with(|r| {
+        for state in r.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
+            if let Some(Ok(extents)) = &mut state.extents {
+                extents.physical_align = Some(1024);
+            }
+        }
+    });
+    assert!(small_blocks.contains("multiples of 1 KiB"), "{small_blocks}");
+}
+
+#[test]
+fn a_file_without_an_extent_map_is_not_checked() {
+    let file = Fixture { no_fiemap: true, ..Fixture::honest_write() };
+    assert!(MISALIGNED.answer(&file.record()).is_err());
+    let device = Fixture { role: model::plan::Role::Device, ..file };
+    assert!(matches!(MISALIGNED.answer(&device.record()), Ok(Answer::Holds(..))));
+}
+
+/// A file of 1 GiB in `count` extents on a disk with this `rotational` flag.
+#[cfg(test)]
+fn pieces(count: u64, rotational: &str) -> model::record::Record {
+    let mut record = Fixture::honest_sequential().record();
+    record.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), rotational.into());
+    for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
+        if let Some(Ok(extents)) = &mut state.extents {
+            extents.count = count;
+        }
+    }
+    record
+}
+
+#[test]
+fn the_limit_is_stricter_on_a_spinning_disk() {
+    let at = |count, rotational| FRAGMENTED.severity(&pieces(count, rotational));
+    assert_eq!(at(1_100, "0"), Some(Severity::Note));
+    assert_eq!(at(1_000, "0"), None);
+    assert_eq!(at(70, "1"), Some(Severity::Biased));
+    assert_eq!(at(60, "1"), None);
+}
+
+#[test]
+fn a_virtual_disk_does_not_spin_and_random_access_is_not_checked() {
+    let mut record = pieces(70, "1");
+    record.header.hosts[0].virtual_by = Ok(Some("kvm".into()));
+    assert_eq!(FRAGMENTED.severity(&record), None);
+    record.header.hosts[0].virtual_by = Err("not known".into());
+    assert!(FRAGMENTED.answer(&record).is_err());
+    assert_eq!(FRAGMENTED.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn two_percent_of_holes_relabel_and_half_a_percent_is_silent() {
+    let at =
+        |hole_share| WRITES_ALLOCATE.severity(&Fixture { hole_share, ..Fixture::honest_write() }.record());
+    assert_eq!(at(0.02), Some(Severity::Rename));
+    assert_eq!(at(0.005), None);
+}
+
+#[test]
+fn a_job_that_requests_a_new_file_gets_a_note() {
+    use model::job::{FALLOCATE, GROW, NEW};
+    for option in [NEW, FALLOCATE, GROW] {
+        let mut record = Fixture { hole_share: 1.0, ..Fixture::honest_write() }.record();
+        record.header.plan.jobs[0].phases[0].streams[0].options.insert(option.into(), None);
+        assert_eq!(WRITES_ALLOCATE.severity(&record), Some(Severity::Note), "{option}");
+    }
+}
+
+#[test]
+fn unwritten_extents_count_and_reads_are_not_checked() {
+    let mut record = Fixture::honest_write().record();
+    for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
+        if let Some(Ok(extents)) = &mut state.extents {
+            extents.unwritten_bytes = extents.span_bytes;
+        }
+    }
+    let Ok(Answer::Finding(f)) = WRITES_ALLOCATE.answer(&record) else { panic!("silent") };
+    assert_eq!(f.renames, Some(Rename::Condition("allocating".into())));
+    let read = Fixture { hole_share: 1.0, ..Fixture::honest() };
+    assert_eq!(WRITES_ALLOCATE.answer(&read.record()), Ok(Answer::DoesNotApply));
+}
+
+/// Runs of 11,000 trims of 4 KiB; `before` blocks are holes at the start of each run and `after` at its end.
+#[cfg(test)]
+fn trimming(before: u64, after: u64) -> model::record::Record {
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
+    let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+    stream.access.lines[0].mix = model::job::Mix::of_percents(0, 100);
+    for run in &mut record.runs {
+        for stream in run.end.iter_mut().flat_map(|e| &mut e.streams) {
+            let (done, issued) = (stream.kinds.remove(&Kind::Read), stream.issued.remove(&Kind::Read));
+            stream.kinds.extend(done.map(|d| (Kind::Trim, d)));
+            stream.issued.extend(issued.map(|i| (Kind::Trim, i)));
+        }
+        let synced = run.evidence.iter().find(|s| s.moment == Moment::Stop).cloned();
+        run.evidence.extend(synced.map(|s| model::evidence::Snapshot { moment: Moment::Synced, ..s }));
+        let map = run.evidence.iter().find_map(|s| s.targets.first()?.extents.clone());
+        for snapshot in &mut run.evidence {
+            let holes = if snapshot.moment == Moment::Start { before } else { after };
+            for state in &mut snapshot.targets {
+                state.extents = map
+                    .clone()
+                    .map(|map| map.map(|e| model::evidence::Extents { hole_bytes: holes * 4096, ..e }));
+            }
+        }
+    }
+    record
+}
+
+#[test]
+fn trims_of_holes_bias_or_relabel() {
+    assert!(
+        matches!(TRIMS_MET_HOLES.answer(&trimming(0, 11_000)), Ok(Answer::Holds(..))),
+        "{:?}",
+        TRIMS_MET_HOLES.answer(&trimming(0, 11_000))
+    );
+    assert_eq!(TRIMS_MET_HOLES.severity(&trimming(500, 11_000)), None);
+    assert_eq!(TRIMS_MET_HOLES.severity(&trimming(2_000, 11_000)), Some(Severity::Biased));
+    // All blocks were free before.
+    let Ok(Answer::Finding(f)) = TRIMS_MET_HOLES.answer(&trimming(20_000, 20_000)) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Rename);
+    assert!(
+        f.sentence.starts_with("100 % of the trimmed bytes") && f.sentence.contains("freed 0 B"),
+        "{}",
+        f.sentence
+    );
+}
+
+#[test]
+fn jobs_with_writes_partial_blocks_or_devices_are_not_checked() {
+    let change = |by: &dyn Fn(&mut model::record::Record)| {
+        let mut record = trimming(0, 11_000);
+        by(&mut record);
+        TRIMS_MET_HOLES.answer(&record)
+    };
+    let writes = change(&|r| {
+        r.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of_percents(0, 50);
+    });
+    assert!(writes.is_err_and(|why| why.contains("also writes")));
+    let parts = change(&|r| r.header.plan.jobs[0].phases[0].streams[0].access.offset_bytes = 512);
+    assert!(parts.is_err_and(|why| why.contains("parts of blocks")));
+    let device = change(&|r| r.header.plan.targets[0].role = model::plan::Role::Device);
+    assert_eq!(device, Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,66 @@
+//! Group B: whether the I/O was what the user requested.
+//!
+//! Has the table of the group, and the facts that several of its files need.
+
+mod amplification;
+mod file_blocks;
+mod mixed_access;
+pub(super) mod queue;
+pub(super) mod requests;
+mod submission;
+mod work_done;
+
+use crate::case::Case;
+use crate::checks::Check;
+use model::Known;
+use model::machine::{Layer, LayerKind};
+
+/// The checks of the group, in the order of the catalogue.
+pub(super) const CHECKS: &[Check] = &[
+    requests::MERGED,
+    requests::SPLIT,
+    amplification::READ_AMPLIFIED,
+    amplification::WRITE_AMPLIFIED,
+    queue::DEPTH_NOT_REACHED,
+    submission::SUBMIT_BLOCKS,
+    submission::IOWQ_PUNTED,
+    submission::NOT_POLLING,
+    queue::DEPTH_ABOVE_QUEUE,
+    queue::ONE_HW_QUEUE,
+    file_blocks::MISALIGNED,
+    work_done::ERRORS_COUNTED,
+    work_done::MIX_DRIFT,
+    requests::NOT_RANDOM,
+    file_blocks::FRAGMENTED,
+    file_blocks::WRITES_ALLOCATE,
+    work_done::IDLE_TAIL,
+    queue::LITTLE_VIOLATED,
+    mixed_access::DIO_MIXED,
+    amplification::PAGES_READ_FIRST,
+    file_blocks::TRIMS_MET_HOLES,
+];
+
+/// Standard deviations by which chance may move a count. One in 16,000 exceeds it.
+const DEVIATIONS: f64 = 4.0;
+
+/// Returns the page size in bytes.
+fn page_bytes(case: &Case) -> u64 {
+    let states = case.states(model::evidence::Moment::Start).unwrap_or_default();
+    let pages = states.into_iter().flatten().filter_map(|s| s.pages.as_ref().ok());
+    pages.map(|p| p.page_bytes).max().filter(|b| *b > 0).unwrap_or(4096)
+}
+
+/// Whether a layer queues and merges requests.
+pub(super) fn has_queue(layer: &Layer) -> bool {
+    matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
+}
+
+/// Returns the disks and loop devices below the targets, each once. These layers have their own request queue.
+///
+/// # Errors
+/// Fails if none is known.
+fn disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
+    case.grounded()?;
+    let out = case.layers(has_queue);
+    if out.is_empty() { Err("no disk is known below the target".into()) } else { Ok(out) }
+}

@@ -1,0 +1,500 @@
+//! Whether the operations in flight were in the device's queue (B05, B09, B10, B18).
+//!
+//! All read fathom's mean number of operations in flight or the limits of the queues below. B05 compares it,
+//! and the device's own count, with the requested depth (not for depth 1). B09 compares it with the requests
+//! that the queues accept. B10 notes several fast workers on a device with a single hardware queue, whose lock
+//! may limit the rate. B18 applies Little's law: the sum of latencies divided by the window must equal the mean
+//! operations in flight, which fathom counts separately.
+
+use super::disks;
+use crate::checks::prelude::*;
+
+/// Share of the requested depth that must be in flight on average.
+const REACHED_FROM: f64 = 0.5;
+/// Operations in flight per worker up to which an engine does one at a time. The excess over 1 allows for
+/// rounding.
+const ONE_AT_A_TIME: f64 = 1.05;
+/// The fix if a limit keeps operations above the device.
+const LIFT_THE_LIMIT: &str = "The limit that D04 names keeps operations above the device: raise or lift it.";
+
+pub(super) const DEPTH_NOT_REACHED: Check = Check {
+    id: CheckId::B05,
+    name: "DEPTH_NOT_REACHED",
+    belief: "as many operations were in flight as requested",
+    reads: "fathom's own integral of operations in flight over each window. For direct I/O also requests, \
+            bytes and time-in-queue in the `stat` file of the top device.",
+    formula: formula!(
+        "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
+         relabelled to the measured depth. The device's own count is compared too: if it moved at least \
+         {ARRIVED_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the depth, \
+         allowing for merged requests, the rest waited above the device. Does not apply at depth 1, or if a \
+         schedule, pauses or drains hold operations back."
+    ),
+    provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
+              buffered`: one operation at a time, whatever --depth requests.",
+    fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
+    accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
+    ask: Ask::After(&[CheckId::D04], check_depth_not_reached),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { depth_seen: 0.98, engine: "sync", ..crate::fixture::Fixture::honest() }
+            .record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    let requested = asked_depth(&case.stream);
+    // With a schedule, pauses or drains, the depth is an upper limit.
+    if case.stream.depth <= 1 || !case.stream.is_unheld() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let reached = case.depth_mean()?;
+    if reached < REACHED_FROM * requested {
+        let mut sentence = format!(
+            "Depth {requested:.0} was requested, but {} operations were in flight on average.",
+            show_rate(reached)
+        );
+        if one_at_a_time(case, reached) {
+            sentence += &format!(
+                " Each worker had one at a time: {} completes each operation before it submits the next.",
+                case.stream.engine
+            );
+        }
+        return depth_finding(
+            sentence,
+            reached,
+            specific_fix(case),
+            evidence([("asked_depth", requested), ("depth_mean", reached)]),
+        );
+    }
+    let own = evidence([("asked_depth", requested), ("depth_mean", reached)]);
+    if !case.stream.cache.is_direct() || !case.on_device() {
+        // Through the page cache the kernel decides the device's queue, so only fathom's own count is checked.
+        return holds("The queue was as deep as requested.", own);
+    }
+    // Operations above a limit wait for it, and more of them change nothing.
+    let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biased);
+    let cure = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
+    check_device_depth(case, requested, reached, cure, own)
+}
+
+/// Checks the device's own count. Operations in flight that the device never saw wait in a layer above it.
+fn check_device_depth(
+    case: &Case,
+    requested: f64,
+    reached: f64,
+    cure: Option<String>,
+    mut numbers: Evidence,
+) -> Known<Answer> {
+    let device = case.device()?;
+    let issued = case.issued_total();
+    let ms: f64 = case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
+    let total = device.total();
+    let depth = share(device.queue_ms as f64, ms);
+    numbers.extend(evidence([("device_depth_mean", depth)]));
+    // If the kernel merges neighbours, fewer and larger requests are the same queue.
+    let merged = share(total.ios as f64, issued.ops as f64).min(1.0);
+    let is_ours = share(total.bytes as f64, issued.bytes as f64) >= ARRIVED_FROM;
+    if is_ours && depth < REACHED_FROM * requested * merged {
+        let sentence = format!(
+            "Depth {requested:.0} was requested and {} operations were in flight on average, but the device \
+             saw only {} requests at a time.",
+            show_rate(reached),
+            show_rate(depth)
+        );
+        return depth_finding(sentence, depth, cure, numbers);
+    }
+    holds("The queue was as deep as requested.", numbers)
+}
+
+/// Returns a fix other than the page's if the job already follows that one, or if this machine denies io_uring.
+fn specific_fix(case: &Case) -> Option<String> {
+    let denial = case.io_uring_denial();
+    let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
+    if case.stream.engine == deepest && case.stream.cache.is_direct() {
+        return Some(
+            "One worker cannot fill this queue on this machine: use more --workers, and check the limiter of \
+             this result."
+                .into(),
+        );
+    }
+    denial.map(|cause| {
+        format!(
+            "Use --engine libaio with --cache direct, or more --workers instead of --depth. io_uring is not \
+             available here: {cause}."
+        )
+    })
+}
+
+fn depth_finding(sentence: String, depth: f64, cure: Option<String>, numbers: Evidence) -> Known<Answer> {
+    Detail::new(Severity::Rename, sentence, numbers).with_cure(cure).relabelled(Rename::Depth(depth)).found()
+}
+
+/// Whether each worker had at most one operation in flight.
+pub(crate) fn one_at_a_time(case: &Case, reached: f64) -> bool {
+    case.stream.depth > 1 && reached > 0.0 && reached <= ONE_AT_A_TIME * f64::from(case.stream.workers)
+}
+
+pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
+    id: CheckId::B09,
+    name: "DEPTH_ABOVE_QUEUE",
+    belief: "the device's queue holds all operations in flight",
+    reads: "`queue/nr_requests`, the number of hardware queues in `mq/` and, for SCSI, `device/queue_depth` \
+            of the disks and loop devices below. Also fathom's own mean of operations in flight. Only direct \
+            I/O is checked.",
+    formula: formula!(
+        "A device takes nr_requests for each hardware queue, and at most queue_depth. Several disks take \
+         their sum. A note if more operations were in flight on average: the rest waited in software, which \
+         counts in the latency but not in the device."
+    ),
+    provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then `fathom run --rw \
+              randread --bs 4k --depth 32 DIR` on its file system.",
+    fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
+    accept: "A note needs no --accept. The latency includes the wait in the software queue.",
+    ask: Ask::Alone(check_depth_above_queue),
+    #[cfg(test)]
+    fires: Some(|| queue(&[("nr_requests", "4\n")], &[("mq", "1")])),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        record.header.hosts[0].places[0].layers[0].queue.remove("nr_requests");
+        record
+    },
+};
+
+fn check_depth_above_queue(case: &Case) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let depth = case.depth_mean()?;
+    let layers = disks(case)?;
+    let mut narrowest: Option<(u64, &str)> = None;
+    // A loop device passes its requests to the disk below, so each kind is a separate limit.
+    for kind in [LayerKind::Loop, LayerKind::Disk] {
+        let layers_of_kind: Vec<&&Layer> = layers.iter().filter(|l| l.kind == kind).collect();
+        let Some(first) = layers_of_kind.first() else { continue };
+        let mut accepts = 0_u64;
+        for layer in &layers_of_kind {
+            accepts = accepts.saturating_add(capacity(layer)?);
+        }
+        if narrowest.is_none_or(|(l, _)| accepts < l) {
+            narrowest = Some((accepts, &first.name));
+        }
+    }
+    let (accepts, name) = narrowest.ok_or("no disk is known below the target")?;
+    let numbers = evidence([("depth_mean", depth), ("queue_takes", accepts as f64)]);
+    if depth <= accepts as f64 {
+        return holds("The device's queue held all operations in flight.", numbers);
+    }
+    detail!(
+        Severity::Note,
+        numbers,
+        "{} operations were in flight on average, but the queue of {name} takes {}: the rest waited in \
+         software.",
+        show_rate(depth),
+        show_count(accepts as f64)
+    )
+    .with_cure(DEPTH_ABOVE_QUEUE.fix.replace("DISK", name))
+    .found()
+}
+
+/// Returns the number of requests that a device accepts at once.
+fn capacity(layer: &Layer) -> Known<u64> {
+    let queues = layer.device_number("mq")?.max(1);
+    let requests = layer.queue_number("nr_requests")?.saturating_mul(queues);
+    // Only SCSI devices have this file.
+    if layer.device.contains_key("device/queue_depth") {
+        return Ok(requests.min(layer.device_number("device/queue_depth")?));
+    }
+    Ok(requests)
+}
+
+/// Least operations per second at which the lock of a queue matters: each submission and each completion takes about a
+/// microsecond.
+const FAST_FROM: f64 = 200_000.0;
+
+pub(super) const ONE_HW_QUEUE: Check = Check {
+    id: CheckId::B10,
+    name: "ONE_HW_QUEUE",
+    belief: "CPUs do not wait for each other at the device's queue",
+    reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. Only \
+            direct I/O is checked.",
+    formula: formula!(
+        "A note if a disk has one hardware queue, several workers use it, and they reach {fast} operations \
+         per second. At that rate the queue's lock, about a microsecond for each submission and each \
+         completion, is a good part of the time.",
+        fast = show_count(FAST_FROM)
+    ),
+    provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device of an \
+              empty image (`truncate -s 1g image && losetup --find --show image`). Like most virtual disks, \
+              it has one entry in `mq/`.",
+    fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one \
+          worker.",
+    accept: "A note needs no --accept.",
+    ask: Ask::Alone(check_one_hw_queue),
+    #[cfg(test)]
+    fires: Some(|| one_queue(250_000, 4)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = one_queue(1_000, 4);
+        record.header.hosts[0].places[0].layers[0].device.remove("mq");
+        record
+    },
+};
+
+fn check_one_hw_queue(case: &Case) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut narrow = None;
+    for layer in disks(case)? {
+        if layer.device_number("mq")? <= 1 {
+            narrow = Some(layer);
+        }
+    }
+    let ops: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).ops as f64).sum();
+    let rate = share(ops, case.window_ns() / 1e9);
+    let workers = case.stream.workers;
+    let numbers = evidence([("iops", rate), ("workers", f64::from(workers))]);
+    let Some(layer) = narrow else {
+        return holds("Every disk has more than one hardware queue.", numbers);
+    };
+    if workers < 2 || rate < FAST_FROM {
+        return holds("One hardware queue is enough for this rate.", numbers);
+    }
+    finding!(
+        Severity::Note,
+        numbers,
+        "{} has one hardware queue, which {workers} workers shared at {} operations per second: the lock of \
+         the queue may limit the rate.",
+        layer.name,
+        show_count(rate)
+    )
+}
+
+/// Error of the clock and of operations that share a time stamp.
+const TOLERATED: Share = Share(0.02);
+/// Largest allowance for slow operations that cross the edges of a window.
+const EDGE_AT_MOST: Share = Share(0.10);
+
+pub(super) const LITTLE_VIOLATED: Check = Check {
+    id: CheckId::B18,
+    name: "LITTLE_VIOLATED",
+    belief: "rate, latency and depth agree",
+    reads: "Latencies of all operations in each window, the window's length, and the integral of operations \
+            in flight, which fathom counts separately from the latencies.",
+    formula: formula!(
+        "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
+         differ by more than {TOLERATED}, for the clock and shared stamps, plus the effect of a full queue \
+         of the slowest operations across the edges of the window, at most {EDGE_AT_MOST}, or one operation \
+         of each slot in a short run. Not checked if operations as slow as the slowest of the run could \
+         explain the rest: a stall of half the window across its edge counts in the depth and in no latency."
+    ),
+    provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
+              operations in flight shows it.",
+    fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in fathom or \
+          a fault of the machine's clock.",
+    accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
+    ask: Ask::Alone(check_little_violated),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { latency_ns: Some(2_000_000), ..crate::fixture::Fixture::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+/// Both sides of Little's law in one run.
+struct Sides {
+    depth: f64,
+    rate_times_latency: f64,
+    tolerated: f64,
+    /// The largest gap that operations across the edges can cause if all are as slow as the slowest of the run.
+    largest_gap: f64,
+    slowest_ns: f64,
+    window_ns: f64,
+}
+
+impl Sides {
+    fn gap(&self) -> f64 {
+        share((self.rate_times_latency - self.depth).abs(), self.depth)
+    }
+}
+
+fn check_little_violated(case: &Case) -> Known<Answer> {
+    let depth = asked_depth(&case.stream);
+    let sides: Vec<Sides> = case.runs.iter().filter_map(|r| sides(r, depth)).collect();
+    let worst = sides.iter().max_by(|a, b| (a.gap() - a.tolerated).total_cmp(&(b.gap() - b.tolerated)));
+    let worst = worst.ok_or("no run has operations in a measured window")?;
+    let numbers = evidence([
+        ("depth_mean", worst.depth),
+        ("rate_times_latency", worst.rate_times_latency),
+        ("tolerated_share", worst.tolerated),
+    ]);
+    if worst.gap() <= worst.tolerated {
+        return holds("Rate, latency and depth agree.", numbers);
+    }
+    if worst.gap() <= worst.largest_gap {
+        return Err(format!(
+            "an operation took {} and may cross the edge of a window of {}, which is too short to compare \
+             rate and latency",
+            show_ns(worst.slowest_ns),
+            show_ns(worst.window_ns)
+        ));
+    }
+    finding!(
+        Severity::Void,
+        numbers,
+        "Rate times latency gives {} operations in flight, but fathom counted {} ({} apart): rate, latency \
+         and depth contradict each other.",
+        show_rate(worst.rate_times_latency),
+        show_rate(worst.depth),
+        show_share(worst.gap())
+    )
+}
+
+fn sides(ran: &CaseRun, requested_depth: f64) -> Option<Sides> {
+    // In an open loop, latency starts before an operation is in flight. Only its service time counts here.
+    let histograms = || Kind::ALL.iter().filter_map(|k| Some(service_latency(ran.stream.kinds.get(k)?)));
+    let ops: f64 = histograms().map(|h| h.count() as f64).sum();
+    let sum_ns: f64 = histograms().map(|h| h.sum_ns() as f64).sum();
+    let slowest = histograms().filter_map(Histogram::max_ns).max()?;
+    // An operation that ends after the window is not in its latencies, but its time is in the depth.
+    let slowest_of_all = ran.stream.issued.values().map(|i| i.max_ns).max().unwrap_or(0).max(slowest) as f64;
+    let slowest = slowest as f64;
+    let (window, depth_ns) = (ran.stream.window_ns as f64, ran.stream.depth_ns as f64);
+    if window <= 0.0 || depth_ns <= 0.0 {
+        return None;
+    }
+    // Operations across an edge count completely on one side of the law and in part on the other. At most a full
+    // queue of the slowest operations crosses, and all are rarely that slow, hence the limit.
+    let edge = (requested_depth * slowest / depth_ns).min(EDGE_AT_MOST.0).max(requested_depth / ops);
+    Some(Sides {
+        depth: depth_ns / window,
+        rate_times_latency: sum_ns / window,
+        tolerated: TOLERATED.0 + edge,
+        largest_gap: TOLERATED.0 + requested_depth * slowest_of_all / depth_ns,
+        slowest_ns: slowest_of_all,
+        window_ns: window,
+    })
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn depth_one_is_not_checked() {
+    let idle = Fixture { depth: 1, depth_seen: 0.2, ..Fixture::honest() };
+    assert_eq!(DEPTH_NOT_REACHED.answer(&idle.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn operations_that_wait_above_the_device_are_found() {
+    let throttled = Fixture { device_time_share: 0.1, ..Fixture::honest() };
+    let Ok(Answer::Finding(f)) = DEPTH_NOT_REACHED.answer(&throttled.record()) else { panic!("silent") };
+    assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
+    assert!(f.cure.is_some_and(|cure| cure.contains("--workers")));
+    // More workers do not lift a limit of a cgroup.
+    let mut limited = throttled.record();
+    let limit = "/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
+    limited.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(limit));
+    let Ok(Answer::Finding(f)) = DEPTH_NOT_REACHED.answer(&limited) else { panic!("silent") };
+    assert!(f.cure.is_some_and(|cure| cure.contains("D04") && !cure.contains("--workers")));
+    // With four neighbours merged into each request, a quarter of the queue is all of it.
+    let merged = Fixture { device_time_share: 0.9, merged: 4, ..Fixture::honest() };
+    assert_eq!(DEPTH_NOT_REACHED.severity(&merged.record()), None);
+}
+
+#[test]
+fn the_fix_does_not_name_io_uring_if_it_is_denied() {
+    let denied = |engine: &'static str| {
+        let mut record = Fixture { depth_seen: 0.98, engine, ..Fixture::honest() }.record();
+        let fact = "a seccomp filter denies it (EPERM)".to_owned();
+        record.header.hosts[0].facts.insert(model::evidence::IO_URING.into(), Ok(fact));
+        let Ok(Answer::Finding(finding)) = DEPTH_NOT_REACHED.answer(&record) else { panic!("silent") };
+        finding.cure.unwrap_or_default()
+    };
+    let sync = denied("sync");
+    assert!(sync.contains("--engine libaio") && !sync.contains("--engine io_uring"), "{sync}");
+    assert!(denied("libaio").contains("more --workers"), "{}", denied("libaio"));
+    assert!(!denied("libaio").contains("--engine"), "{}", denied("libaio"));
+}
+
+#[cfg(test)]
+fn queue(of_queue: &[(&str, &str)], of_device: &[(&str, &str)]) -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    let layer = &mut record.header.hosts[0].places[0].layers[0];
+    layer.queue.extend(of_queue.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    layer.device.extend(of_device.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    record
+}
+
+#[test]
+fn the_queue_depth_of_a_scsi_disk_is_a_limit() {
+    // 31.5 in flight.
+    let at = |depth| DEPTH_ABOVE_QUEUE.severity(&queue(&[], &[("device/queue_depth", depth)]));
+    assert_eq!(at("31\n"), Some(Severity::Note));
+    assert_eq!(at("32\n"), None);
+    assert!(DEPTH_ABOVE_QUEUE.answer(&queue(&[], &[("device/queue_depth", "many")])).is_err());
+}
+
+#[test]
+fn hardware_queues_add_up_and_a_loop_device_is_a_limit() {
+    let at = |requests, queues| {
+        DEPTH_ABOVE_QUEUE.severity(&queue(&[("nr_requests", requests)], &[("mq", queues)]))
+    };
+    assert_eq!(at("8", "4"), None);
+    assert_eq!(at("8", "3"), Some(Severity::Note));
+    let mut narrow = Fixture::honest_loop().record();
+    narrow.header.hosts[0].places[0].layers[0].queue.insert("nr_requests".into(), "2".into());
+    let Ok(Answer::Finding(f)) = DEPTH_ABOVE_QUEUE.answer(&narrow) else { panic!("silent") };
+    assert!(f.sentence.contains("queue of loop0 takes 8"), "{}", f.sentence);
+}
+
+#[cfg(test)]
+fn one_queue(ops: u64, workers: u32) -> model::record::Record {
+    let fixture = crate::fixture::Fixture { ops, workers, runs: 1, ..crate::fixture::Fixture::honest() };
+    let mut record = fixture.record();
+    record.header.hosts[0].places[0].layers[0].device.insert("mq".into(), "1".into());
+    record
+}
+
+#[test]
+fn only_several_fast_workers_are_a_note() {
+    assert_eq!(ONE_HW_QUEUE.severity(&one_queue(201_000, 2)), Some(Severity::Note));
+    assert_eq!(ONE_HW_QUEUE.severity(&one_queue(199_000, 2)), None);
+    assert_eq!(ONE_HW_QUEUE.severity(&one_queue(201_000, 1)), None);
+}
+
+#[test]
+fn ten_percent_of_difference_is_void_and_one_percent_is_silent() {
+    // 31.5 in flight and 10,000 operations a second: 3.15 ms.
+    let at = |latency| Fixture { latency_ns: Some(latency), ..Fixture::honest() };
+    assert_eq!(LITTLE_VIOLATED.severity(&at(2_800_000).record()), Some(Severity::Void));
+    assert_eq!(LITTLE_VIOLATED.severity(&at(3_120_000).record()), None);
+}
+
+#[test]
+fn a_few_slow_operations_across_the_edges_are_accepted() {
+    let slow = Fixture { ops: 40, depth_seen: 20.0, latency_ns: Some(400_000_000), ..Fixture::honest() };
+    assert_eq!(LITTLE_VIOLATED.severity(&slow.record()), None);
+}
+
+#[test]
+fn a_stall_across_the_edge_of_the_window_is_not_checked() {
+    // Depth 1 for a second. One operation that ended after the window took 0.8 s of it.
+    let mut record =
+        Fixture { ops: 200, depth: 1, depth_seen: 1.0, latency_ns: Some(1_000_000), ..Fixture::honest() }
+            .record();
+    assert_eq!(LITTLE_VIOLATED.severity(&record), Some(Severity::Void));
+    let issued = record
+        .runs
+        .iter_mut()
+        .flat_map(|r| &mut r.end)
+        .flat_map(|e| &mut e.streams)
+        .flat_map(|s| s.issued.values_mut());
+    issued.for_each(|i| i.max_ns = 850_000_000);
+    assert!(LITTLE_VIOLATED.answer(&record).is_err_and(|why| why.contains("850 ms")));
+}

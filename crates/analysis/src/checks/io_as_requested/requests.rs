@@ -1,0 +1,607 @@
+//! Whether operations reached the device as they are: merged, split or not random (B01, B02, B14).
+//!
+//! Compares the operations with the requests that the device completed; if other streams share the device, the
+//! checks decide by bounds. B02 names the queue limit or the file fragments that explain a split. B14 compares
+//! the merges of random operations with those that chance makes in the span, and finds offsets that repeat the
+//! previous session's seed.
+
+use crate::checks::prelude::*;
+use crate::figures::traffic::FLOOR_IOS;
+
+/// Largest difference between the bytes of the device and the issued bytes at which the requests count as fathom's. A
+/// difference of 5 % moves the mean request size by as much.
+pub(crate) const SAME_BYTES: f64 = 0.05;
+
+/// Incidental requests of all runs.
+fn incidental_requests(case: &Case) -> u64 {
+    FLOOR_IOS.saturating_mul(case.runs.len() as u64)
+}
+
+/// The operations of one direction and the requests of the topmost devices, including warm-up and drain.
+struct Requests {
+    kind: Kind,
+    issued: Amount,
+    device: BlockFlow,
+}
+
+impl Requests {
+    fn ops_per_request(&self) -> f64 {
+        share(self.issued.ops as f64, self.device.ios as f64)
+    }
+
+    fn requests_per_op(&self) -> f64 {
+        share(self.device.ios as f64, self.issued.ops as f64)
+    }
+
+    fn op_bytes(&self) -> f64 {
+        share(self.issued.bytes as f64, self.issued.ops as f64)
+    }
+
+    fn request_bytes(&self) -> f64 {
+        share(self.device.bytes as f64, self.device.ios as f64)
+    }
+}
+
+/// Whether requests can be compared with operations. Through the page cache, the kernel makes its own requests.
+fn is_comparable(case: &Case) -> bool {
+    case.on_device() && case.stream.cache.is_direct() && Kind::MOVING.iter().any(|k| case.does(*k))
+}
+
+/// Returns the requests of each direction of the job.
+///
+/// # Errors
+/// Fails if the device was not counted or its bytes differ from the issued ones.
+fn requests(case: &Case) -> Known<Vec<Requests>> {
+    let all = case.device()?;
+    let mut out = Vec::new();
+    for (kind, mut device) in [(Kind::Read, all.read), (Kind::Write, all.write)] {
+        let issued = case.issued(kind);
+        if kind == Kind::Write && all.flushes > 0 {
+            // The kernel counts a write that is followed by a flush twice, the second time without bytes, even if
+            // several writes share the flush.
+            device.ios -= issued.ops.min(device.ios.saturating_sub(issued.ops));
+        }
+        if issued.ops == 0 {
+            continue;
+        }
+        let difference = (device.bytes as f64 - issued.bytes as f64).abs();
+        if difference > SAME_BYTES * issued.bytes as f64 {
+            return Err(format!(
+                "fathom issued {} of {}s, but the device moved {}, so its requests are not only fathom's",
+                show_bytes(issued.bytes),
+                kind.word(),
+                show_bytes(device.bytes)
+            ));
+        }
+        out.push(Requests { kind, issued, device });
+    }
+    Ok(out)
+}
+
+/// Returns the direction with the highest ratio.
+///
+/// # Errors
+/// Fails like [`requests`].
+fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<Requests> {
+    let worst = requests(case)?.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    worst.ok_or_else(|| "no operation completed".into())
+}
+
+/// Upper bounds for a stream that shares its devices: as if every merge were its own, and as if the other streams
+/// had made as few requests as possible.
+struct SharedBounds {
+    ops_per_request: f64,
+    requests_per_op: f64,
+    /// Merges at the device.
+    merges: u64,
+    merged_share: f64,
+}
+
+/// Returns the bounds for a stream that shares its devices, or `None` if it does not share them.
+///
+/// # Errors
+/// Fails if the device was not counted, or if the stream's bytes may not have reached it.
+fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
+    let tops = case.tops()?;
+    let sharers = case.sharers(&tops);
+    if sharers.is_empty() {
+        return Ok(None);
+    }
+    let total = case.counted_together(&tops)?.total();
+    for kind in Kind::MOVING {
+        let (issued, seen) = (case.issued(kind).bytes as f64, case.at_device(kind)?);
+        if (seen.least as f64) < (1.0 - SAME_BYTES) * issued {
+            return Err(case.why_shared()?);
+        }
+    }
+    let ops = case.issued_total().ops;
+    let direct = case.direct_ops_of_sharers(&tops);
+    let own_requests_least = ops.saturating_sub(total.merges);
+    let sharers_requests_least = direct.saturating_sub(total.merges);
+    Ok(Some(SharedBounds {
+        ops_per_request: if own_requests_least == 0 {
+            f64::INFINITY
+        } else {
+            share(ops as f64, own_requests_least as f64)
+        },
+        requests_per_op: share(total.ios.saturating_sub(sharers_requests_least) as f64, ops as f64),
+        merges: total.merges,
+        merged_share: share(total.merges as f64, ops as f64),
+    }))
+}
+
+/// Operations per request above which the device did not see the requested size. If every second operation finds
+/// one neighbour the ratio is 1.33, which a busy scheduler does to any sequential queue.
+const MERGED_ABOVE: f64 = 1.5;
+/// The engine that joins neighbours before the kernel sees them.
+const JOINS: &str = "preadv";
+/// Operations per request at or above which most operations share a request.
+const MERGED_RENAMED_FROM: f64 = 2.0;
+
+pub(super) const MERGED: Check = Check {
+    id: CheckId::B01,
+    name: "MERGED",
+    belief: "the device saw operations of the requested size",
+    reads: "fathom's own count of operations and bytes submitted, and requests, merges and bytes in the \
+            `stat` file of the top device, both from the start of a run to its last completion. Only direct \
+            I/O is checked.",
+    formula: formula!(
+        "Operations / device requests, per direction: biased above {MERGED_ABOVE}, relabelled from \
+         {MERGED_RENAMED_FROM}, where most operations share a request. Up to {MERGED_ABOVE}, a scheduler merges a \
+         few neighbours in any sequential queue. Checked only if device and operations agree in bytes within \
+         {same}, otherwise the requests are not fathom's. If other streams use the device at the same time, \
+         the check holds if even all merges together could not exceed the limit for this stream; otherwise \
+         it does not answer.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in \
+              one call, and the kernel makes one request of them.",
+    fix: "Submit operations one at a time (`--batch 1`), use the size that the device really got as --bs, or \
+          disable merging (`echo 2 > /sys/block/DISK/queue/nomerges`).",
+    accept: "Accept it if you want to know what an application with small neighbouring operations gets, \
+             merging included.",
+    ask: Ask::Alone(check_merged),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { merged: 4, ..crate::fixture::Fixture::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_merged(case: &Case) -> Known<Answer> {
+    if !is_comparable(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if let Some(bound) = shared_bounds(case)? {
+        // The kernel counts no merges for an engine that joins neighbours itself.
+        if bound.ops_per_request > MERGED_ABOVE || case.stream.engine == JOINS {
+            return Err(case.why_shared()?);
+        }
+        let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
+        return holds("The device saw operations of the requested size.", numbers);
+    }
+    let worst = worst_requests(case, Requests::ops_per_request)?;
+    let numbers = evidence([
+        ("ops_per_request", worst.ops_per_request()),
+        ("request_bytes_mean", worst.request_bytes()),
+        ("operation_bytes_mean", worst.op_bytes()),
+        ("merges", worst.device.merges as f64),
+    ]);
+    if worst.ops_per_request() <= MERGED_ABOVE {
+        return holds("The device saw operations of the requested size.", numbers);
+    }
+    let is_relabelled = worst.ops_per_request() >= MERGED_RENAMED_FROM;
+    let disk = case.shared().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
+    detail!(
+        if is_relabelled { Severity::Rename } else { Severity::Biased },
+        numbers,
+        "The job requested operations of {}, but the device got requests of {} on average: {} {} \
+         neighbouring {}s into each.",
+        round(worst.op_bytes()),
+        round(worst.request_bytes()),
+        if case.stream.engine == JOINS { "the engine joined" } else { "the kernel merged" },
+        show_rate(worst.ops_per_request()),
+        worst.kind.word()
+    )
+    .with_cure(if case.stream.engine == JOINS {
+        "Submit operations one at a time (`--batch 1`), or use the size that the device really got as --bs."
+            .into()
+    } else {
+        MERGED.fix.replace("DISK", &disk)
+    })
+    .relabelled(is_relabelled.then(|| Rename::Condition(describe_requests(&worst))))
+    .found()
+}
+
+fn describe_requests(requests: &Requests) -> String {
+    format!("merged to requests of ~{}", round(requests.request_bytes()))
+}
+
+/// Rounds a mean size to KiB.
+fn round(bytes: f64) -> String {
+    let kib = (bytes / 1024.0).round();
+    if kib >= 1.0 { show_bytes((kib * 1024.0) as u64) } else { show_bytes(bytes as u64) }
+}
+
+/// Requests per operation above which a latency covers a group of requests. One operation in ten may cross a
+/// border of an extent or a boundary of the device.
+const SPLIT_ABOVE: f64 = 1.1;
+/// The same limit if no known cause splits: small requests by other processes next to large operations look like
+/// splitting, and their bytes do not show.
+const UNEXPLAINED_ABOVE: f64 = 1.5;
+
+pub(super) const SPLIT: Check = Check {
+    id: CheckId::B02,
+    name: "SPLIT",
+    belief: "one operation was one request to the device",
+    reads: "fathom's own count of operations, and the requests in the `stat` file of the top device from the \
+            start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` and \
+            `chunk_sectors`, and the map of the file's extents.",
+    formula: formula!(
+        "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of \
+         the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
+         file's extents explain it, biased above {UNEXPLAINED_ABOVE}, since small requests of other \
+         processes look the same. {FLOOR_IOS} requests per run are allowed for a journal. Checked \
+         only if device and operations agree in bytes within {same}. If other streams use the device at the \
+         same time, the check holds if the requests stay within the limit even if the others made as few as \
+         possible; otherwise it does not answer.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \
+              each operation becomes four requests. On most disks `--bs 8m` is enough without the first \
+              command.",
+    fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
+    accept: "The throughput is right either way; latency and depth are those of groups of requests. Accept \
+             it if the application works like this.",
+    ask: Ask::Alone(check_split),
+    #[cfg(test)]
+    fires: Some(|| with_split_requests(crate::fixture::Fixture::honest().record(), 4)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_split(case: &Case) -> Known<Answer> {
+    if !is_comparable(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if let Some(bound) = shared_bounds(case)? {
+        if bound.requests_per_op > SPLIT_ABOVE {
+            return Err(case.why_shared()?);
+        }
+        let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
+        return holds("One operation was one request to the device.", numbers);
+    }
+    let worst = worst_requests(case, Requests::requests_per_op)?;
+    let per_op = worst.requests_per_op();
+    let numbers = evidence([
+        ("requests_per_op", per_op),
+        ("operation_bytes_mean", worst.op_bytes()),
+        ("request_bytes_mean", worst.request_bytes()),
+    ]);
+    if per_op <= SPLIT_ABOVE {
+        return holds("The device got about one request for each operation.", numbers);
+    }
+    let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
+    if extra_requests <= incidental_requests(case) {
+        return Err(format!(
+            "the device did {extra_requests} more requests than operations, too few to distinguish splitting \
+             from a journal; measure for longer"
+        ));
+    }
+    let known_cause = cause_of_split(case, &worst);
+    if known_cause.is_none() && per_op <= UNEXPLAINED_ABOVE {
+        return Err(format!(
+            "the device did {} requests for each operation, which neither its queue limits nor the file's \
+             extents explain; they may belong to other processes",
+            show_rate(per_op)
+        ));
+    }
+    let (cause, cure) = known_cause.unwrap_or_else(|| {
+        let cure = "Check max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
+        (String::new(), cure.into())
+    });
+    detail!(
+        Severity::Biased,
+        numbers,
+        "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the \
+         device's queue is deeper than requested.",
+        worst.kind.word(),
+        show_bytes(worst.op_bytes() as u64),
+        show_rate(per_op)
+    )
+    .with_cure(cure)
+    .found()
+}
+
+/// Returns the cause and the fix if the queue limits or the file's extents explain the split.
+fn cause_of_split(case: &Case, requests: &Requests) -> Option<(String, String)> {
+    let largest = u64::from(case.stream.access.largest_bytes());
+    for layer in case.shared().unwrap_or_default() {
+        let Ok(limit) = layer.queue_number("max_sectors_kb").map(|kb| kb.saturating_mul(1024)) else {
+            continue;
+        };
+        if limit < largest {
+            let hardware = layer.queue_number("max_hw_sectors_kb").map_or(0, |kb| kb.saturating_mul(1024));
+            let cure = if hardware > limit {
+                format!(
+                    "Raise /sys/block/{}/queue/max_sectors_kb, or use --bs {} or less.",
+                    layer.name,
+                    show_bytes(limit)
+                )
+            } else {
+                format!(
+                    "Use --bs {} or less, which is the largest request of {}.",
+                    show_bytes(limit),
+                    layer.name
+                )
+            };
+            return Some((
+                format!(" ({} takes at most {} per request)", layer.name, show_bytes(limit)),
+                cure,
+            ));
+        }
+    }
+    // One operation in ten crosses a border if a piece is ten operations long.
+    let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);
+    let has_short_pieces =
+        |e: &model::evidence::Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
+    case.extents().is_ok_and(|all| all.iter().any(has_short_pieces)).then(|| {
+        let cure = "Let fathom make its own file on a file system with more contiguous free space.";
+        (" (the file has small extents)".into(), cure.into())
+    })
+}
+
+/// Share of merged operations beyond chance that is accepted as random.
+const MERGED_BEYOND_CHANCE: f64 = 0.02;
+
+pub(super) const NOT_RANDOM: Check = Check {
+    id: CheckId::B14,
+    name: "NOT_RANDOM",
+    belief: "random offsets reached the device as random I/O",
+    reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last \
+            completion, and span, sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. \
+            If you gave a seed: seed, file and accesses of the newest stored session of that path.",
+    formula: formula!(
+        "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
+         neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
+         {MERGED_BEYOND_CHANCE}. {FLOOR_IOS} merges per run are allowed for a journal. Does not apply if \
+         B01 relabelled the size, or to zones visited one at a time. Also biased if the previous session \
+         drew the same offsets: the same seed, file, span, sizes and order. That does not apply to the fixed \
+         seed of another tool if the page cache was bypassed or emptied, since such tools repeat the seed in \
+         each call."
+    ),
+    provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Merges: uniform offsets of fathom cause none, \
+              so only a layer that sorts and merges writes makes it fire. `--random mixed:50` looks similar, \
+              but is not checked.",
+    fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or without the \
+          layer that sorts and merges.",
+    accept: "Accept it if you want to measure the same offsets again, or that layer.",
+    ask: Ask::After(&[CheckId::B01], check_not_random),
+    #[cfg(test)]
+    fires: Some(|| merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if let Some(repeated) = repeats_session_seed(case) {
+        return repeated.map(Answer::Finding);
+    }
+    let lines = &case.stream.access.lines;
+    let is_uniform = lines
+        .iter()
+        .all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0 && !l.is_in_rows());
+    // In a single zone or turn, neighbours meet more often than in the whole span.
+    let is_divided = case.stream.access.strided.is_some() || !case.stream.turns.is_empty();
+    if !is_uniform || is_divided || !is_comparable(case) || earlier.relabels(CheckId::B01) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if let Some(bound) = shared_bounds(case)? {
+        let incidental = incidental_requests(case);
+        if bound.merged_share > MERGED_BEYOND_CHANCE + merged_by_chance(case) && bound.merges > incidental {
+            return Err(case.why_shared()?);
+        }
+        let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
+        return holds("Random offsets reached the device as random I/O.", numbers);
+    }
+    let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
+    let worst = worst_requests(case, merged)?;
+    let (part, chance) = (merged(&worst), merged_by_chance(case));
+    let numbers = evidence([
+        ("merged_share", part),
+        ("merged_by_chance", chance),
+        ("merges", worst.device.merges as f64),
+    ]);
+    let incidental = incidental_requests(case);
+    if part <= MERGED_BEYOND_CHANCE + chance || worst.device.merges <= incidental {
+        return holds("Random offsets reached the device as random I/O.", numbers);
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "{} of the random {}s were merged with a neighbour ({} merges), but chance merges only {}: they did \
+         not reach the device as random I/O.",
+        show_share(part),
+        worst.kind.word(),
+        show_count(worst.device.merges as f64),
+        show_share(chance)
+    )
+}
+
+/// Returns a finding if the previous session drew its random offsets from the same seed.
+fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
+    let plan = &case.record.header.plan;
+    let is_drawn = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+    let is_drawn = is_drawn && case.stream.replay.is_none();
+    let session = plan.seed_again.as_ref().filter(|_| is_drawn && case.has_storage())?;
+    Some(session.clone().map(|session| {
+        detail!(
+            Severity::Biased,
+            evidence([]),
+            "Seed {} also drew the offsets of session {session}: a cache that still held those blocks \
+             answered instead of the device.",
+            plan.seed
+        )
+    }))
+}
+
+/// Returns the odds that another operation in flight is next to an operation. The page cache and the scheduler
+/// see no more operations than those in flight.
+fn merged_by_chance(case: &Case) -> f64 {
+    let targets = &case.record.header.plan.targets;
+    let bytes =
+        case.stream.targets.iter().filter_map(|t| targets.get(*t)).map(|t| t.bytes).min().unwrap_or(0);
+    let span = bytes.min(case.stream.access.span_bytes);
+    let blocks = span as f64 / f64::from(case.stream.access.largest_bytes().max(1));
+    // An unknown span, or one smaller than a block, makes every merge possible.
+    if blocks < 1.0 { 1.0 } else { (2.0 * asked_depth(&case.stream) / blocks).min(1.0) }
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// A record in which `part` of the operations are merged into their neighbours: fewer requests, the same bytes.
+#[cfg(test)]
+pub(in crate::checks) fn merge_some(mut record: model::record::Record, part: f64) -> model::record::Record {
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+        let mut fields: Vec<u64> = text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect();
+        for first in [0, 4] {
+            let merged = (fields[first] as f64 * part) as u64;
+            fields[first] -= merged;
+            fields[first + 1] = merged;
+        }
+        *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    }
+    record
+}
+
+#[test]
+fn half_merged_relabels_and_a_quarter_merged_is_silent() {
+    let at = |part| MERGED.severity(&merge_some(Fixture::honest().record(), part));
+    assert_eq!(at(0.5), Some(Severity::Rename));
+    assert_eq!(at(0.4), Some(Severity::Biased));
+    assert_eq!(at(0.25), None);
+}
+
+#[test]
+fn the_sentence_names_the_engine_or_the_kernel() {
+    let sentence_with = |engine| {
+        let Ok(Answer::Finding(f)) =
+            MERGED.answer(&Fixture { merged: 4, engine, ..Fixture::honest() }.record())
+        else {
+            panic!("silent")
+        };
+        f.sentence
+    };
+    assert!(
+        sentence_with("io_uring").contains("the kernel merged 4")
+            && sentence_with(JOINS).contains("the engine joined 4")
+    );
+}
+
+#[test]
+fn buffered_operations_and_foreign_bytes_are_not_checked() {
+    let buffered = Fixture { merged: 4, cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    assert_eq!(MERGED.answer(&buffered.record()), Ok(Answer::DoesNotApply));
+    let foreign = Fixture { foreign_ios: 9_000, ..Fixture::honest() };
+    assert!(MERGED.answer(&foreign.record()).is_err());
+}
+
+/// A record with `by` requests in place of each request, and the same bytes.
+#[cfg(test)]
+fn with_split_requests(mut record: model::record::Record, by: u64) -> model::record::Record {
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+        let mut fields: Vec<u64> = text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect();
+        (fields[0], fields[4]) = (fields[0] * by, fields[4] * by);
+        *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    }
+    record
+}
+
+#[test]
+fn the_sentence_names_the_queue_limit() {
+    let mut record =
+        with_split_requests(Fixture { block_bytes: 4 << 20, ops: 200, ..Fixture::honest() }.record(), 4);
+    record.header.hosts[0].places[0].layers[0].queue.insert("max_sectors_kb".into(), "1024\n".into());
+    let Ok(Answer::Finding(f)) = SPLIT.answer(&record) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(
+        f.sentence.contains("4 MiB became 4.00 requests") && f.sentence.contains("vda takes at most 1 MiB"),
+        "{}",
+        f.sentence
+    );
+}
+
+#[test]
+fn a_journal_next_to_few_operations_is_not_a_split() {
+    // 10 operations of 1 MiB and 40 requests of 4 KiB in each of five runs: the bytes agree within 2 %.
+    let few_operations = Fixture { ops: 10, block_bytes: 1 << 20, foreign_ios: 40, ..Fixture::honest() };
+    assert!(SPLIT.answer(&few_operations.record()).is_err_and(|why| why.contains("too few")));
+    // 100 requests per run: too many for a journal, and no cause that would split.
+    let some_foreign = Fixture { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Fixture::honest() };
+    assert!(
+        SPLIT.answer(&some_foreign.record()).is_err_and(|why| why.contains("may belong to other processes"))
+    );
+    let little_foreign = Fixture { foreign_ios: 400, ..Fixture::honest() };
+    assert!(matches!(SPLIT.answer(&little_foreign.record()), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn flushes_after_stable_writes_are_not_a_split() {
+    let stable = |flushes: u64| {
+        let mut record = crate::fixture::Fixture::honest_write().record();
+        let mut runs = 0;
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            runs += u64::from(snapshot.moment == model::evidence::Moment::Stop);
+            let text = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
+            let mut fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
+            fields[4] = (fields[4].parse::<u64>().unwrap() + runs * 11_000).to_string();
+            fields[15] = (runs * flushes).to_string();
+            snapshot.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
+        }
+        SPLIT.severity(&record)
+    };
+    assert_eq!(stable(11_000), None);
+    assert_eq!(stable(500), None, "that share flushes");
+    assert_eq!(stable(0), Some(Severity::Biased));
+}
+
+#[test]
+fn merged_random_operations_bias_unless_b01_relabels() {
+    let at = |part| NOT_RANDOM.severity(&merge_some(Fixture::honest().record(), part));
+    assert_eq!(at(0.05), Some(Severity::Biased));
+    assert_eq!(at(0.01), None);
+    assert_eq!(NOT_RANDOM.answer(&merge_some(Fixture::honest().record(), 0.5)), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn merges_by_chance_and_local_orders_are_accepted() {
+    let mut small = merge_some(Fixture::honest().record(), 0.2);
+    small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 20;
+    assert_eq!(NOT_RANDOM.severity(&small), None);
+    let mut normal = merge_some(Fixture::honest().record(), 0.2);
+    normal.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = Order::Normal(1.0);
+    assert_eq!(NOT_RANDOM.answer(&normal), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_few_merges_are_accepted() {
+    let few_merges = merge_some(Fixture { ops: 300, ..Fixture::honest_write() }.record(), 0.1);
+    assert_eq!(NOT_RANDOM.severity(&few_merges), None);
+}
+
+#[test]
+fn the_seed_of_the_previous_session_biases_random_orders() {
+    let with_previous = |previous: Result<&str, &str>| {
+        let mut record = Fixture::honest().record();
+        record.header.plan.seed_again = Some(previous.map(Into::into).map_err(Into::into));
+        record
+    };
+    assert_eq!(NOT_RANDOM.severity(&with_previous(Ok("20261121-1"))), Some(Severity::Biased));
+    assert!(NOT_RANDOM.answer(&with_previous(Err("it is of a later fathom"))).is_err());
+    let mut in_order = with_previous(Ok("20261121-1"));
+    in_order.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
+        Order::Sequential(model::job::Steps::default());
+    assert_eq!(NOT_RANDOM.severity(&in_order), None);
+}

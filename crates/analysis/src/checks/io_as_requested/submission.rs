@@ -1,0 +1,335 @@
+//! Whether the engine submitted and completed operations in the way that it promises (B06, B07, B08).
+//!
+//! B06 compares the mean time of submission calls that wait for nothing with the mean latency: such calls
+//! block. B07 counts the threads named `iou-wrk-` among fathom's threads; the kernel does not count the
+//! operations that io_uring passes to them. B08 compares requests for polled completions with `queue/io_poll`
+//! of the devices below the target.
+
+use crate::checks::prelude::*;
+use model::evidence::THREADS;
+
+/// Engines whose calls submit and return.
+const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
+/// Share of a latency that its submission may take. A queue of depth d limited only by the cost of submission
+/// shows 1/d, so depth two shows half without blocking.
+const FREE_UP_TO: f64 = 0.5;
+/// Allowance for clocks and means.
+const SLACK: f64 = 0.1;
+
+pub(super) const SUBMIT_BLOCKS: Check = Check {
+    id: CheckId::B06,
+    name: "SUBMIT_BLOCKS",
+    belief: "submitting an operation did not wait for it",
+    reads: "The time inside each call that submitted operations without waiting for any, from one clock \
+            stamp before it and one after it, and the latencies. Engines io_uring and libaio from depth 2.",
+    formula: formula!(
+        "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that only the \
+         cost of submission limits shows 1/d, so depth 2 may show {FREE_UP_TO}, and --batch SUBMIT/DEPTH. \
+         Clocks and means get {SLACK}. Microseconds alone prove nothing: notifying a virtual disk takes \
+         twenty.",
+        limit = FREE_UP_TO + SLACK
+    ),
+    provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each call \
+              returns with its block already read. `--engine io_uring` shows it if the page cache answers.",
+    fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
+    accept: "Accept it if the application does the same, and read the depth as one per worker.",
+    ask: Ask::Alone(check_submit_blocks),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture {
+            latency_ns: Some(crate::fixture::SUBMIT_NS),
+            ..crate::fixture::Fixture::honest()
+        }
+        .record()
+    }),
+    #[cfg(test)]
+    blind: || without_submit(&crate::fixture::Fixture::honest()),
+};
+
+fn check_submit_blocks(case: &Case) -> Known<Answer> {
+    let stream = &case.stream;
+    let depth = u64::from(stream.depth).saturating_mul(stream.lanes()) as f64;
+    let ops_per_call = f64::from(stream.batch.submit);
+    let asynchronous = ASYNCHRONOUS.contains(&stream.engine.as_str()) && case.has_storage();
+    // A call that fills the whole queue also waits, so its time proves nothing.
+    let limit = share(ops_per_call, depth).max(FREE_UP_TO) + SLACK;
+    if !asynchronous || depth < 2.0 || limit >= 1.0 {
+        return Ok(Answer::DoesNotApply);
+    }
+    let submit = case.submit().and_then(|h| h.mean_ns());
+    let submit = submit.ok_or("no call submitted operations without waiting for one")?;
+    let latency = latency_mean(case).ok_or("no operation completed")?;
+    let part = share(submit, latency);
+    let numbers =
+        evidence([("submit_ns_mean", submit), ("latency_ns_mean", latency), ("submit_share", part)]);
+    if part <= limit {
+        return holds("Submitting operations did not wait for them.", numbers);
+    }
+    detail!(
+        Severity::Biased,
+        numbers,
+        "Submission took {} of the {} of an operation ({}): the operation ran inside the submission call, so \
+         it was not asynchronous.",
+        show_ns(submit),
+        show_ns(latency),
+        show_share(part.min(1.0))
+    )
+    .with_cure(stream.cache.is_direct().then(|| {
+        "Overwrite an allocated file, check whether the device's queue is full (B09), or use more --workers \
+         instead of --depth."
+            .into()
+    }))
+    .found()
+}
+
+/// Returns the mean latency of reads and writes in ns. In an open loop it starts at the submission.
+fn latency_mean(case: &Case) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for ran in &case.runs {
+        for end in Kind::MOVING.iter().filter_map(|k| ran.stream.kinds.get(k)) {
+            let h = service_latency(end);
+            sum += h.sum_ns() as f64;
+            count += h.count() as f64;
+        }
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+/// Name prefix of the kernel threads that run operations that would block.
+const WORKER_PREFIX: &str = "iou-wrk-";
+/// Least threads per worker that show operations running in parallel threads. Each worker has its own ring, and a ring
+/// keeps one thread for five seconds after a single operation that would have blocked, such as a write during a
+/// journal commit.
+const PUNTED_FROM: usize = 2;
+
+pub(super) const IOWQ_PUNTED: Check = Check {
+    id: CheckId::B07,
+    name: "IOWQ_PUNTED",
+    belief: "io_uring performed the operations without kernel threads",
+    reads: "The names of all threads of fathom in `/proc/self/task/*/comm`, every half second while workers \
+            run. Engine io_uring.",
+    formula: formula!(
+        "Threads whose name begins with `iou-wrk-`: a note below {PUNTED_FROM} for each worker of the phase, \
+         since each ring keeps one for five seconds after a single operation that would have blocked. Biased \
+         from {PUNTED_FROM} each: then operations ran in parallel threads. Syncs and trims always go to such \
+         threads, so jobs with them are not checked."
+    ),
+    provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
+              --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
+    fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue (B09).",
+    accept: "Accept it if the application uses io_uring in the same way.",
+    ask: Ask::Alone(check_iowq_punted),
+    #[cfg(test)]
+    fires: Some(|| with_threads("100: fathom\n101: fathom-0\n102: iou-wrk-101\n103: iou-wrk-101\n")),
+    #[cfg(test)]
+    blind: || without_threads(),
+};
+
+fn check_iowq_punted(case: &Case) -> Known<Answer> {
+    if case.stream.engine != "io_uring" || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut most_workers = 0;
+    for ran in &case.runs {
+        most_workers = most_workers.max(kernel_workers_in_run(ran)?);
+    }
+    case.need_run()?;
+    let numbers = evidence([("kernel_workers", most_workers as f64)]);
+    if most_workers == 0 {
+        return holds("io_uring performed the operations without kernel threads.", numbers);
+    }
+    let streams = phase_streams(case);
+    if streams.iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
+        return not_checked(
+            "several streams use io_uring, and the kernel does not show for which of them its threads worked",
+        );
+    }
+    if case.does(Kind::Sync) || case.does(Kind::Trim) {
+        return not_checked(
+            "io_uring always passes syncs and trims to kernel threads, so fathom cannot tell whether it \
+             passed reads and writes too",
+        );
+    }
+    let rings = case.stream.workers as usize;
+    let (severity, sentence) = if most_workers >= PUNTED_FROM.saturating_mul(rings.max(1)) {
+        let sentence = format!(
+            "io_uring passed operations that would have blocked to {} kernel threads: their latency includes \
+             waking a thread.",
+            show_count(most_workers as f64)
+        );
+        (Severity::Biased, sentence)
+    } else {
+        let sentence = "io_uring sometimes used a kernel thread: at least one operation would have blocked \
+                        at submission.";
+        (Severity::Note, sentence.to_owned())
+    };
+    Detail::new(severity, sentence, numbers).found()
+}
+
+/// Returns the number of kernel worker threads seen in a run.
+fn kernel_workers_in_run(ran: &CaseRun) -> Known<usize> {
+    let mut worker_ids: Option<BTreeSet<&str>> = None;
+    for snapshot in ran.run.evidence.iter().filter(|s| s.files.contains_key(THREADS)) {
+        worker_ids.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
+    }
+    let has_samples = ran.run.evidence.iter().any(|s| s.moment == Moment::During);
+    let why = if has_samples {
+        "fathom's threads were not sampled during the run"
+    } else {
+        "the run is too short: threads are sampled every half second"
+    };
+    Ok(worker_ids.ok_or(why)?.len())
+}
+
+/// Returns the ids of the kernel worker threads in a list of `tid: name`.
+fn workers(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .filter_map(|l| l.split_once(": "))
+        .filter(|(_, name)| name.starts_with(WORKER_PREFIX))
+        .map(|(tid, _)| tid)
+}
+
+/// Options of io_uring and vsync that request polled completions.
+const POLLING: &[&str] = &["iopoll", "hipri"];
+
+pub(super) const NOT_POLLING: Check = Check {
+    id: CheckId::B08,
+    name: "NOT_POLLING",
+    belief: "completions were polled, as requested",
+    reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: \
+            `iopoll` of io_uring, `hipri` of vsync.",
+    formula: formula!(
+        "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
+         without reporting it. The engine refuses such a run beforehand. This check also covers devices \
+         below file systems and stacks that the engine cannot query."
+    ),
+    provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without poll queues is \
+              refused with that reason. `fathom run --engine vsync:hipri DIR` on a btrfs of such a disk, \
+              which the engine cannot query, makes this check fire.",
+    fix: "Omit the option, or give the driver poll queues (`nvme.poll_queues=2` on the kernel command line).",
+    accept: "Do not accept it: the number was measured with interrupts.",
+    ask: Ask::Alone(check_not_polling),
+    #[cfg(test)]
+    fires: Some(|| polled(Some("0\n"))),
+    #[cfg(test)]
+    blind: || polled(None),
+};
+
+fn check_not_polling(case: &Case) -> Known<Answer> {
+    let option = case.stream.options.keys().find(|o| POLLING.contains(&o.as_str()));
+    let Some(option) = option.filter(|_| case.has_storage()) else { return Ok(Answer::DoesNotApply) };
+    case.grounded()?;
+    let layers = case.places().flat_map(|p| &p.layers).filter(|l| l.queue.contains_key("io_poll"));
+    let mut holds = None;
+    for layer in layers {
+        if layer.queue_number("io_poll")? == 0 {
+            return finding!(
+                Severity::Void,
+                evidence([("io_poll", 0.0)]),
+                "Option {option} requests polled completions, but {} completes by interrupt (its \
+                 queue/io_poll is 0).",
+                layer.name
+            );
+        }
+        holds = Some(Answer::Holds("Completions were polled, as requested.", evidence([("io_poll", 1.0)])));
+    }
+    holds.ok_or_else(|| {
+        format!("option {option} requests polling, but no device below reports whether it polls")
+    })
+}
+
+#[cfg(test)]
+use crate::fixture::{Fixture, SUBMIT_NS};
+
+#[cfg(test)]
+fn without_submit(fixture: &Fixture) -> model::record::Record {
+    let mut record = fixture.record();
+    for run in &mut record.runs {
+        let streams = run.end.iter_mut().flat_map(|e| &mut e.streams);
+        streams.for_each(|s| s.submit.clear());
+    }
+    record
+}
+
+#[test]
+fn a_call_as_long_as_the_operation_biases_and_half_at_depth_two_is_silent() {
+    let at = |depth, latency| {
+        let fixture = Fixture { depth, latency_ns: Some(latency), ..Fixture::honest() };
+        SUBMIT_BLOCKS.severity(&fixture.record())
+    };
+    assert_eq!(at(32, SUBMIT_NS + 100), Some(Severity::Biased));
+    assert_eq!(at(2, 2 * SUBMIT_NS), None);
+    assert_eq!(at(1, SUBMIT_NS), None, "depth 1 is not asynchronous anyway");
+}
+
+#[test]
+fn synchronous_engines_and_calls_that_fill_the_queue_are_not_checked() {
+    let sync = Fixture { engine: "sync", latency_ns: Some(SUBMIT_NS), ..Fixture::honest() };
+    assert_eq!(SUBMIT_BLOCKS.answer(&sync.record()), Ok(Answer::DoesNotApply));
+    let mut full = Fixture::honest().record();
+    full.header.plan.jobs[0].phases[0].streams[0].batch.submit = 32;
+    assert_eq!(SUBMIT_BLOCKS.answer(&full), Ok(Answer::DoesNotApply));
+}
+
+#[cfg(test)]
+fn with_threads(text: &str) -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(THREADS.into(), Ok(text.into()));
+    }
+    record
+}
+
+#[cfg(test)]
+fn without_threads() -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    record.runs.iter_mut().flat_map(|r| &mut r.evidence).for_each(|s| drop(s.files.remove(THREADS)));
+    record
+}
+
+#[test]
+fn two_kernel_workers_bias_and_one_is_a_note() {
+    let at = |text| IOWQ_PUNTED.severity(&with_threads(text));
+    assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n104: iou-wrk-101\n"), Some(Severity::Biased));
+    assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n"), Some(Severity::Note));
+    assert_eq!(at("101: fathom-0\n102: iou-sqp-101\n"), None);
+    // Single operations leave one thread for each of two rings.
+    let mut two_rings = with_threads("103: iou-wrk-101\n104: iou-wrk-102\n");
+    two_rings.header.plan.jobs[0].phases[0].streams[0].workers = 2;
+    assert_eq!(IOWQ_PUNTED.severity(&two_rings), Some(Severity::Note));
+}
+
+#[test]
+fn jobs_with_syncs_and_other_engines_are_not_checked() {
+    let mut record = with_threads("102: iou-wrk-101\n103: iou-wrk-101\n");
+    let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+    stream.access.lines[0].mix = model::job::Mix::of_percents(90, 10);
+    assert!(IOWQ_PUNTED.answer(&record).is_err());
+    record.header.plan.jobs[0].phases[0].streams[0].engine = "sync".into();
+    assert_eq!(IOWQ_PUNTED.answer(&record), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_run_without_a_thread_sample_is_not_checked() {
+    let mut record = Fixture::honest().record();
+    record.runs[1].evidence.iter_mut().for_each(|s| drop(s.files.remove(THREADS)));
+    assert!(IOWQ_PUNTED.answer(&record).is_err_and(|why| why.contains("too short")));
+}
+
+#[cfg(test)]
+fn polled(io_poll: Option<&str>) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    record.header.plan.jobs[0].phases[0].streams[0].options.insert("iopoll".into(), None);
+    let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
+    queue.remove("io_poll");
+    io_poll.map(|text| queue.insert("io_poll".into(), text.into()));
+    record
+}
+
+#[test]
+fn a_polling_queue_holds_and_one_without_polling_is_void() {
+    assert!(matches!(NOT_POLLING.answer(&polled(Some("1\n"))), Ok(Answer::Holds(..))));
+    assert_eq!(NOT_POLLING.severity(&polled(Some("0\n"))), Some(Severity::Void));
+    assert!(NOT_POLLING.answer(&polled(Some("maybe"))).is_err());
+    assert!(NOT_POLLING.answer(&polled(None)).is_err());
+}

@@ -1,0 +1,591 @@
+//! Whether the operations were performed as planned: failures, shares and division among workers (B12, B13,
+//! B17).
+//!
+//! B12 counts the errors of every run of the job, including runs that errors ended. A failed sync of a target
+//! that the stream wrote counts like a failed operation: the kernel accepted the writes but could not store
+//! them. B13 computes the mean and variance of the plan's random draws, and fires if the counts or bytes of a
+//! run's window differ by more than chance and the window's edges allow. B17 compares when the workers of a
+//! stream ended and how many operations each did.
+
+use super::DEVIATIONS;
+use crate::checks::prelude::*;
+use model::errno;
+use model::job::{Line, PerKind, Sizes};
+use model::record::{Issued, SyncFailure, WorkerEnd};
+
+/// Errors named in the sentence. The session file contains all of them.
+const NAMED: usize = 3;
+
+pub(super) const ERRORS_COUNTED: Check = Check {
+    id: CheckId::B12,
+    name: "ERRORS_COUNTED",
+    belief: "every operation succeeded",
+    reads: "The result of every operation from the kernel, in every run, including runs that errors ended: \
+            errors by number, and operations that moved fewer bytes than requested. With --verify, reads of \
+            unexpected data are errors too. Also the results of the final sync and the close of each target.",
+    formula: formula!(
+        "Void from the first failed or short operation, and from the first failed sync or close of a target \
+         that the stream writes. No share is harmless: a failed operation is often the fastest, and a test \
+         should reveal a device that fails one operation in a million. After a failed sync, writes that \
+         counted as done are lost."
+    ),
+    provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
+              `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
+    fix: "Check the kernel log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and \
+          --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there are \
+          damaged or were not written by this workload.",
+    accept: "Accept it only if you want to measure failures.",
+    ask: Ask::Alone(check_errors_counted),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { errors: 7, ..crate::fixture::Fixture::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_errors_counted(case: &Case) -> Known<Answer> {
+    let issued_by_kind: Vec<&Issued> = issued(case).collect();
+    if issued_by_kind.is_empty() {
+        return Err("no run recorded the results of its operations".into());
+    }
+    let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
+    for (errno, count) in issued_by_kind.iter().flat_map(|i| &i.errors) {
+        let sum = errors.entry(*errno).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    let failed = errors.values().fold(0_u64, |a, b| a.saturating_add(*b));
+    let short = issued_by_kind.iter().fold(0_u64, |sum, i| sum.saturating_add(i.short));
+    let sync_failures: Vec<&SyncFailure> = case.ends.iter().flat_map(|end| case.sync_failures(end)).collect();
+    let mut numbers = evidence([("failed_ops", failed as f64), ("short_ops", short as f64)]);
+    if !sync_failures.is_empty() {
+        numbers.insert("failed_syncs".into(), sync_failures.len() as f64);
+    }
+    if failed == 0 && short == 0 && sync_failures.is_empty() {
+        return holds("Every operation moved all its bytes.", numbers);
+    }
+    let mut sentences = Vec::new();
+    if let Some(first) = sync_failures.first() {
+        let runs = case.ends.iter().filter(|end| case.sync_failures(end).next().is_some()).count();
+        sentences.push(format!(
+            "The {} failed with {} in {} of {}: the kernel accepted these writes but could not store them.",
+            first.call.name(),
+            errno::describe_errno(first.errno),
+            show_count(runs as f64),
+            match case.ends.len() {
+                1 => "1 run".to_owned(),
+                n => format!("{} runs", show_count(n as f64)),
+            }
+        ));
+    }
+    let named: Vec<String> = errors
+        .iter()
+        .take(NAMED)
+        .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno::describe_errno(*e)))
+        .collect();
+    let named_errors = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    if failed > 0 || short > 0 {
+        sentences.push(format!(
+            "{} operations failed{named_errors} and {} were short: failed I/O is often the fastest I/O.",
+            show_count(failed as f64),
+            show_count(short as f64)
+        ));
+    }
+    Detail::new(Severity::Void, sentences.join(" "), numbers).found()
+}
+
+fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    streams.flat_map(|s| s.issued.values())
+}
+
+/// Full queues that may cross the edges of a window: one at its start, one at its end.
+const EDGES: f64 = 2.0;
+
+pub(super) const MIX_DRIFT: Check = Check {
+    id: CheckId::B13,
+    name: "MIX_DRIFT",
+    belief: "directions and sizes were as requested",
+    reads: "Operations and bytes of each direction that completed in each window, and the lines, shares and \
+            sizes of the plan.",
+    formula: formula!(
+        "Each operation draws its line, direction and size independently, so the effect of chance is known: \
+         biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations of those \
+         draws, in the worst run. {EDGES} full queues may cross the edges of a window. A single size is \
+         exact to the byte. Syncs are not drawn and do not count, and neither do shares of directions that \
+         have their own rates."
+    ),
+    provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
+              operations of one direction. A session file whose plan has another mix than was measured shows \
+              it.",
+    fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
+    accept: "Do not accept it: the number is that of another workload.",
+    ask: Ask::Alone(check_mix_drift),
+    #[cfg(test)]
+    fires: Some(|| mixed(70)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+/// The deviation of one figure of one run from the plan.
+struct Deviation {
+    /// The deviation divided by the tolerated one.
+    tolerances: f64,
+    sentence: String,
+    measured: f64,
+    planned: f64,
+}
+
+fn check_mix_drift(case: &Case) -> Known<Answer> {
+    // A replay repeats its capture. Turns are not drawn, and a run may end within one.
+    let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
+    if case.stream.kinds().next().is_none() || !is_drawn {
+        return Ok(Answer::DoesNotApply);
+    }
+    let planned_mix = PlannedMix::from_case(case)?;
+    let edges = EDGES * asked_depth(&case.stream);
+    // If directions have their own rates, those decide the shares.
+    let drawable: &[Kind] = if matches!(case.stream.pace, Pace::Each { .. }) {
+        &[]
+    } else {
+        &[Kind::Read, Kind::Write, Kind::Trim]
+    };
+    let deviations: Vec<Deviation> =
+        case.runs.iter().flat_map(|ran| deviations_in_run(ran, &planned_mix, drawable, edges)).collect();
+    let worst = deviations.iter().max_by(|a, b| a.tolerances.total_cmp(&b.tolerances));
+    let worst = worst.ok_or("no run has operations in a measured window")?;
+    let numbers =
+        evidence([("got", worst.measured), ("asked", worst.planned), ("tolerances_off", worst.tolerances)]);
+    if worst.tolerances <= 1.0 {
+        return holds("Directions and sizes were as requested.", numbers);
+    }
+    Detail::new(Severity::Biased, worst.sentence.clone(), numbers).found()
+}
+
+/// Returns the deviations of the shares and sizes in one run, or none if no operation completed.
+fn deviations_in_run(
+    ran: &CaseRun,
+    planned_mix: &PlannedMix,
+    drawable: &[Kind],
+    edges: f64,
+) -> Vec<Deviation> {
+    let amount = |kind| ran.in_window(kind);
+    let total_ops: f64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| amount(*k).ops as f64).sum();
+    let mut out = Vec::new();
+    if total_ops <= 0.0 {
+        return out;
+    }
+    for kind in drawable.iter().copied() {
+        let (measured, odds) = (amount(kind).ops as f64, planned_mix.share(kind));
+        let spread = (total_ops * odds * (1.0 - odds) * planned_mix.burst_length).max(0.0).sqrt();
+        // A direction that is always or never drawn leaves nothing to chance, and the edges do not matter.
+        let tolerated = if spread > 0.0 { DEVIATIONS * spread + edges } else { 0.0 };
+        out.push(Deviation {
+            tolerances: tolerances((measured - total_ops * odds).abs(), tolerated),
+            sentence: format!(
+                "{} of the operations were {}s in run {}, but the plan has {}.",
+                show_share(measured / total_ops),
+                kind.word(),
+                ran.run.start.repeat.saturating_add(1),
+                show_share(odds)
+            ),
+            measured: measured / total_ops,
+            planned: odds,
+        });
+    }
+    for kind in Kind::MOVING.into_iter().filter(|_| ran.carries_data()) {
+        let (ops, bytes) = (amount(kind).ops as f64, amount(kind).bytes as f64);
+        let Some(size) = planned_mix.size_of(kind).filter(|_| ops > 0.0) else { continue };
+        let spread = (ops * size.variance * planned_mix.burst_length).max(0.0).sqrt();
+        let tolerated = if spread > 0.0 { DEVIATIONS * spread + edges * size.largest } else { 0.0 };
+        out.push(Deviation {
+            tolerances: tolerances((bytes - ops * size.mean).abs(), tolerated),
+            sentence: format!(
+                "A {} moved {} on average in run {}, but the plan has {}.",
+                kind.word(),
+                show_bytes(share(bytes, ops) as u64),
+                ran.run.start.repeat.saturating_add(1),
+                show_bytes(size.mean as u64)
+            ),
+            measured: share(bytes, ops),
+            planned: size.mean,
+        });
+    }
+    out
+}
+
+/// Divides a deviation by the tolerated one, but never by less than the rounding error.
+fn tolerances(off: f64, tolerated: f64) -> f64 {
+    off / tolerated.max(0.5)
+}
+
+/// Weighted sums over all lines of an access pattern, per drawn operation.
+struct PlannedMix {
+    by_kind: [Moments; 3],
+    /// Operations per draw: all operations of a burst use the same line.
+    burst_length: f64,
+}
+
+/// Sizes of one direction, in bytes.
+struct SizeMoments {
+    mean: f64,
+    variance: f64,
+    largest: f64,
+}
+
+/// Weight, sum and sum of squares of the sizes.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    weight: f64,
+    sum: f64,
+    squares: f64,
+    largest: f64,
+}
+
+impl PlannedMix {
+    /// Computes the draws of the stream of a case.
+    ///
+    /// # Errors
+    /// Fails if its lines draw no operation.
+    fn from_case(case: &Case) -> Known<Self> {
+        let align = case.stream.targets.iter();
+        let align =
+            align.filter_map(|t| case.record.header.plan.targets.get(*t)).map(|t| t.block_bytes).max();
+        let lines = &case.stream.access.lines;
+        let mut out = Self { by_kind: [Moments::default(); 3], burst_length: 1.0 };
+        for line in lines {
+            out.add_line(line, align.unwrap_or(1).max(1));
+            if line.delay_ns > 0 && lines.len() > 1 {
+                out.burst_length = out.burst_length.max(f64::from(line.burst));
+            }
+        }
+        if out.total_weight() > 0.0 { Ok(out) } else { Err("the plan draws no operation".into()) }
+    }
+
+    /// Returns the share of a direction among all drawn operations.
+    fn share(&self, kind: Kind) -> f64 {
+        self.by_kind.get(kind as usize).map_or(0.0, |m| m.weight / self.total_weight())
+    }
+
+    /// Returns the sizes of a direction, or `None` if it is not drawn.
+    fn size_of(&self, kind: Kind) -> Option<SizeMoments> {
+        let m = self.by_kind.get(kind as usize).filter(|m| m.weight > 0.0)?;
+        let mean = m.sum / m.weight;
+        // Rounding errors can leave a small variance even for a single size.
+        let variance = m.squares / m.weight - mean * mean;
+        let variance = if variance > 1e-6 * mean * mean { variance } else { 0.0 };
+        Some(SizeMoments { mean, variance, largest: m.largest })
+    }
+
+    fn total_weight(&self) -> f64 {
+        self.by_kind.iter().map(|m| m.weight).sum()
+    }
+
+    fn add_line(&mut self, line: &Line, target_align: u32) {
+        let PerKind { read, write, trim } = &line.sizes;
+        let sizes_by_kind = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
+        for (kind, sizes) in sizes_by_kind.into_iter().filter(|(kind, _)| line.mix.does(*kind)) {
+            let weight = f64::from(line.weight) * line.mix.share(kind).get();
+            for (size, odds) in sizes_with_odds(sizes, line.align_bytes, target_align) {
+                self.add_size(kind, weight * odds, size);
+                if kind == Kind::Trim && line.has_pairs() {
+                    self.add_size(Kind::Write, weight * odds, size);
+                }
+            }
+            // A reply in the opposite direction follows each read or write, but not a trim.
+            let opposite = match kind {
+                Kind::Read => Kind::Write,
+                Kind::Write => Kind::Read,
+                _ => continue,
+            };
+            if line.reply_bytes > 0 {
+                self.add_size(opposite, weight, f64::from(line.reply_bytes));
+            }
+        }
+    }
+
+    fn add_size(&mut self, kind: Kind, weight: f64, size: f64) {
+        let Some(m) = self.by_kind.get_mut(kind as usize) else { return };
+        m.weight += weight;
+        m.sum += weight * size;
+        m.squares += weight * size * size;
+        m.largest = m.largest.max(size);
+    }
+}
+
+/// Returns sizes and their odds. Two sizes with the same mean and variance represent a range.
+fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f64)> {
+    match sizes {
+        Sizes::Fixed(size) => vec![(f64::from(*size), 1.0)],
+        Sizes::Range(least, most) => {
+            // The engine draws multiples of the alignment, or else of the smallest size, rounded up to the
+            // target's blocks.
+            let unit_bytes = if align > 0 { align } else { u64::from(*least) };
+            let unit =
+                unit_bytes.checked_next_multiple_of(u64::from(target_align)).unwrap_or(unit_bytes).max(1);
+            let low = u64::from(*least).div_ceil(unit).max(1);
+            let high = (u64::from(*most) / unit).max(low);
+            let (middle, count) = ((low + high) as f64 / 2.0, (high - low + 1) as f64);
+            let deviation = ((count * count - 1.0) / 12.0).sqrt();
+            let unit = unit as f64;
+            vec![((middle - deviation) * unit, 0.5), ((middle + deviation) * unit, 0.5)]
+        }
+        Sizes::Split(sizes) => {
+            let total_weight: f64 = sizes.iter().map(|(_, w)| f64::from(*w)).sum();
+            let odds = |w: u32| if total_weight > 0.0 { f64::from(w) / total_weight } else { 0.0 };
+            sizes.iter().map(|(s, w)| (f64::from(*s), odds(*w))).collect()
+        }
+    }
+}
+
+/// Share of a run by which one worker may end before another.
+const TAIL_ABOVE: Share = Share(0.02);
+/// Nanoseconds that a busy machine may take to wake the threads: some turns of the scheduler.
+const TAIL_NS: u64 = 50_000_000;
+/// Operations of the least busy worker divided by those of the busiest, below which the load was uneven.
+const UNEVEN_BELOW: f64 = 0.8;
+/// The same ratio, below which the least busy worker did little. More workers than CPUs cause it too.
+const IDLE_BELOW: f64 = 0.5;
+pub(super) const IDLE_TAIL: Check = Check {
+    id: CheckId::B17,
+    name: "IDLE_TAIL",
+    belief: "all workers loaded the target for the whole run",
+    reads: "For each worker of the stream, the time between its first and last clock stamp, and the \
+            operations that it completed.",
+    formula: formula!(
+        "Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by more \
+         than {wake}, and by more than twice the slowest operation: less is waking and draining. Biased if \
+         the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a note below \
+         {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard deviations of such counts.",
+        wake = Ns(TAIL_NS as f64)
+    ),
+    provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus \
+              0-1 --pin DIR`: two workers share a CPU, and one has its own.",
+    fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
+    accept: "Accept it if you want to measure unequal clients.",
+    ask: Ask::Alone(check_idle_tail),
+    #[cfg(test)]
+    fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { no_cpu_times: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+/// The imbalance between the workers of one run.
+struct Imbalance {
+    /// Operations of the least busy worker divided by those of the busiest, or 1 if chance explains the
+    /// difference.
+    least_by_most: f64,
+    /// Time between the end of the first worker and that of the last, or 0 if waking and draining explain it.
+    tail_ns: f64,
+    tail: f64,
+}
+
+fn check_idle_tail(case: &Case) -> Known<Answer> {
+    let imbalances: Vec<Imbalance> =
+        case.runs.iter().map(|ran| imbalance(case, ran)).collect::<Known<_>>()?;
+    let least_by_most = imbalances.iter().map(|s| s.least_by_most).min_by(f64::total_cmp);
+    let tail = imbalances.iter().max_by(|a, b| a.tail.total_cmp(&b.tail));
+    let (Some(least_by_most), Some(tail)) = (least_by_most, tail) else { return Err(crate::case::no_run()) };
+    let numbers = evidence([
+        ("least_by_most_ops", least_by_most),
+        ("tail_share", tail.tail),
+        ("tail_ns", tail.tail_ns),
+    ]);
+    let (severity, sentence) = if tail.tail > 0.0 {
+        let sentence = format!(
+            "The first worker ended {} before the last ({} of the run): the target had less load in that \
+             time.",
+            show_ns(tail.tail_ns),
+            show_share(tail.tail)
+        );
+        (Severity::Biased, sentence)
+    } else if least_by_most < UNEVEN_BELOW {
+        let severity = if least_by_most < IDLE_BELOW { Severity::Biased } else { Severity::Note };
+        let sentence = format!(
+            "Workers shared the load unevenly: the least busy one did {} of the busiest one's operations.",
+            show_share(least_by_most)
+        );
+        (severity, sentence)
+    } else {
+        return holds("The workers shared the load evenly, and none ended early enough to count.", numbers);
+    };
+    Detail::new(severity, sentence, numbers).found()
+}
+
+fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
+    let workers: Vec<&WorkerEnd> = ran.end.workers.iter().filter(|w| w.stream == case.index).collect();
+    let walls = workers.iter().map(|w| w.wall_ns);
+    let (Some(first), Some(last)) = (walls.clone().min(), walls.max()) else {
+        return Err("no worker recorded when it ended".into());
+    };
+    if first == 0 {
+        return Err("a worker did not record how long it ran".into());
+    }
+    let ops = workers.iter().map(|w| w.ops);
+    let (fewest, most) = (ops.clone().min().unwrap_or(0), ops.max().unwrap_or(0));
+    if most == 0 {
+        return Err("workers did not record how many operations they completed".into());
+    }
+    let slowest = ran.stream.issued.values().map(|i| i.max_ns).max().unwrap_or(0);
+    let gap = last - first;
+    let tolerated_gap = TAIL_NS.max(slowest.saturating_mul(2)).max((TAIL_ABOVE.0 * last as f64) as u64);
+    let tail_ns = if gap > tolerated_gap { gap as f64 } else { 0.0 };
+    let by_chance = DEVIATIONS * (fewest as f64 + most as f64).sqrt();
+    let differs = (most - fewest) as f64 > by_chance;
+    Ok(Imbalance {
+        least_by_most: if differs { share(fewest as f64, most as f64) } else { 1.0 },
+        tail_ns,
+        tail: share(tail_ns, last as f64),
+    })
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn short_operations_are_void_and_errors_are_named() {
+    let Ok(Answer::Finding(f)) = ERRORS_COUNTED.answer(&Fixture { errors: 7, ..Fixture::honest() }.record())
+    else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("EIO"), "{}", f.sentence);
+    assert_eq!(
+        ERRORS_COUNTED.severity(&Fixture { short: 1, ..Fixture::honest() }.record()),
+        Some(Severity::Void)
+    );
+}
+
+#[test]
+fn a_failed_sync_is_void_only_for_the_stream_that_wrote() {
+    let failed = Fixture { sync_errno: 28, ..Fixture::honest_write() };
+    let Ok(Answer::Finding(f)) = ERRORS_COUNTED.answer(&failed.record()) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Void);
+    assert!(
+        f.sentence.contains("final sync failed with ENOSPC") && !f.sentence.contains("operations"),
+        "{f:?}"
+    );
+    let reads = Fixture { sync_errno: 5, ..Fixture::honest() };
+    assert!(matches!(ERRORS_COUNTED.answer(&reads.record()), Ok(Answer::Holds(..))));
+    let mut another = failed.record();
+    for end in another.runs.iter_mut().filter_map(|run| run.end.as_mut()) {
+        end.sync_failures.iter_mut().for_each(|failure| failure.target = 1);
+    }
+    assert!(matches!(ERRORS_COUNTED.answer(&another), Ok(Answer::Holds(..))), "a target of another stream");
+}
+
+/// A record of only reads whose plan requested `read_percent` reads.
+#[cfg(test)]
+fn mixed(read_percent: u8) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix =
+        model::job::Mix::of_percents(read_percent, 0);
+    record
+}
+
+/// Adds `writes` writes to the 10,000 reads of each run.
+#[cfg(test)]
+fn with_writes(mut record: model::record::Record, writes: u64, bytes: u64) -> model::record::Record {
+    let ends = record.runs.iter_mut().flat_map(|r| &mut r.end).flat_map(|e| &mut e.streams);
+    for stream in ends {
+        let mut end = model::record::KindEnd { bytes: writes * bytes, ..Default::default() };
+        (0..writes).for_each(|_| end.latency.record(1_000));
+        stream.kinds.insert(Kind::Write, end);
+    }
+    record
+}
+
+#[test]
+fn deviations_within_chance_are_silent_and_larger_ones_bias() {
+    let at = |writes| MIX_DRIFT.severity(&with_writes(mixed(70), writes, 4096));
+    // 10,000 reads of 14,286 are 70 %. One standard deviation is 55 operations, and 64 may cross the edges.
+    assert_eq!(at(4_286), None);
+    assert_eq!(at(4_450), None);
+    assert_eq!(at(5_000), Some(Severity::Biased));
+}
+
+#[test]
+fn a_single_size_is_exact_and_drawn_sizes_vary_within_chance() {
+    let at = |sizes: Sizes| {
+        let mut record = crate::fixture::Fixture::honest().record();
+        record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].sizes.read = sizes;
+        MIX_DRIFT.severity(&record)
+    };
+    assert_eq!(at(Sizes::Fixed(4096)), None);
+    assert_eq!(at(Sizes::Fixed(8192)), Some(Severity::Biased));
+    assert_eq!(at(Sizes::Split(vec![(4096, 999), (8192, 1)])), None, "0.1 % of double size is chance");
+    assert_eq!(at(Sizes::Split(vec![(4096, 9), (8192, 1)])), Some(Severity::Biased));
+    assert_eq!(at(Sizes::Range(4096, 16384)), Some(Severity::Biased));
+}
+
+#[test]
+fn each_trim_may_have_a_write() {
+    let mut record = crate::fixture::Fixture::honest().record();
+    let line = &mut record.header.plan.jobs[0].phases[0].streams[0].access.lines[0];
+    (line.mix, line.writes_after_trims) = (model::job::Mix::of_percents(0, 100), true);
+    let ends = record.runs.iter_mut().flat_map(|r| &mut r.end).flat_map(|e| &mut e.streams);
+    for stream in ends {
+        let reads = stream.kinds.remove(&Kind::Read).unwrap_or_default();
+        stream.kinds.insert(Kind::Trim, reads);
+    }
+    assert_eq!(MIX_DRIFT.severity(&with_writes(record.clone(), 10_000, 4096)), None);
+    assert_eq!(MIX_DRIFT.severity(&with_writes(record.clone(), 9_000, 4096)), Some(Severity::Biased));
+    assert_eq!(MIX_DRIFT.severity(&with_writes(record, 10_000, 512)), Some(Severity::Biased));
+}
+
+#[test]
+fn replies_count_and_lines_are_drawn_by_weight() {
+    let mut record = crate::fixture::Fixture::honest().record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].reply_bytes = 512;
+    assert_eq!(MIX_DRIFT.severity(&with_writes(record.clone(), 10_000, 512)), None);
+    assert_eq!(MIX_DRIFT.severity(&with_writes(record, 10_000, 4096)), Some(Severity::Biased));
+    let mut lines = crate::fixture::Fixture::honest().record();
+    let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
+    access.lines.push(access.lines[0].clone());
+    (access.lines[0].weight, access.lines[1].weight) = (75, 25);
+    access.lines[1].mix = model::job::Mix::of_percents(0, 0);
+    assert_eq!(MIX_DRIFT.severity(&with_writes(lines.clone(), 3_333, 4096)), None);
+    assert_eq!(MIX_DRIFT.severity(&with_writes(lines, 4_000, 4096)), Some(Severity::Biased));
+}
+
+#[test]
+fn a_range_has_the_mean_and_variance_of_its_sizes() {
+    // 4, 8, 12, 16 KiB.
+    let two = sizes_with_odds(&Sizes::Range(4096, 16384), 0, 512);
+    let mean: f64 = two.iter().map(|(s, w)| s * w).sum();
+    let square: f64 = two.iter().map(|(s, w)| s * s * w).sum();
+    assert!((mean - 10_240.0).abs() < 1e-6, "{mean}");
+    let variance = square - mean * mean;
+    assert!((variance / (4096.0 * 4096.0) - 1.25).abs() < 1e-9, "{variance}");
+}
+
+/// A record whose workers did `ops` operations each. The last worker ends `early_ns` before the others.
+#[cfg(test)]
+fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
+    let workers = ops.len() as u32;
+    let mut record = crate::fixture::Fixture { workers, ..crate::fixture::Fixture::honest() }.record();
+    for end in record.runs.iter_mut().flat_map(|r| &mut r.end) {
+        end.workers.iter_mut().zip(ops).for_each(|(w, n)| w.ops = *n);
+        end.workers.last_mut().into_iter().for_each(|w| w.wall_ns -= early_ns);
+    }
+    record
+}
+
+#[test]
+fn a_small_share_of_the_load_biases_and_a_larger_one_is_a_note() {
+    let at = |last| IDLE_TAIL.severity(&uneven(&[2_750, 2_750, 2_750, last], 0));
+    assert_eq!(at(1_300), Some(Severity::Biased));
+    assert_eq!(at(2_000), Some(Severity::Note));
+    assert_eq!(at(2_400), None);
+    // Chance explains ten against four.
+    assert_eq!(IDLE_TAIL.severity(&uneven(&[10, 4], 0)), None);
+}
+
+#[test]
+fn a_worker_that_ends_early_biases_and_draining_does_not() {
+    let at = |early| IDLE_TAIL.severity(&uneven(&[2_750; 4], early));
+    assert_eq!(at(100_000_000), Some(Severity::Biased));
+    assert_eq!(at(40_000_000), None);
+}
+
+#[test]
+fn workers_without_operation_counts_are_not_checked() {
+    assert!(IDLE_TAIL.answer(&uneven(&[0; 4], 0)).is_err());
+}

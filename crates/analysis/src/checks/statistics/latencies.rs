@@ -1,0 +1,370 @@
+//! What the latency distribution does not show (E07, E08, E09).
+//!
+//! E07 looks for a deep valley between two peaks of the latency histogram on a logarithmic axis: no mean
+//! describes two groups. E08 names the percentiles of the table with too few operations beyond them. E09 finds
+//! stalls that a closed loop hardly recorded because it issued no operations while they lasted (coordinated
+//! omission): it weights each latency with itself to get the p99 of a request at a random moment, and compares
+//! it with the p99 of the operations.
+
+use super::{TIMED, has_step};
+use crate::checks::prelude::*;
+use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
+
+pub(super) const BIMODAL: Check = Check {
+    id: CheckId::E07,
+    name: "BIMODAL",
+    belief: "the mean latency is typical",
+    reads: "The latency histograms of the measured windows, for each direction, over all runs.",
+    formula: formula!(
+        "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a valley at \
+         most {VALLEY_TO} times as high as the lower of the neighbouring peaks, with at least {share} of the \
+         operations on each side and medians at least a factor of {RATIO_FROM} apart. Fewer than {fewest} \
+         operations are not checked. Runs with a step (E02) have two levels and are reported there.",
+        share = Share(SHARE_FROM),
+        fewest = show_count(FEWEST_OPS as f64)
+    ),
+    provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in memory \
+              (`head -c 512M FILE > /dev/null`).",
+    fix: "Quote both medians with their shares instead of the mean, and find the cause of the two groups: \
+          cache hits (A01), two drives that share a name, reads mixed with writes.",
+    accept: "Accept it if you want to measure such a mixture.",
+    ask: Ask::Alone(check_bimodal),
+    #[cfg(test)]
+    fires: Some(|| mixed(40)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { ops: 100, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_bimodal(case: &Case) -> Known<Answer> {
+    if !case.has_storage() || has_step(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut checked = 0;
+    for kind in TIMED {
+        let Some(latencies) = case.latency(kind).filter(|h| h.count() >= FEWEST_OPS) else { continue };
+        checked += 1;
+        let Some(groups) = modes(&latencies) else { continue };
+        let mean = latencies.mean_ns().unwrap_or(0.0);
+        let cached = if has_cache_hits(case) { " The faster group are page cache hits (A01)." } else { "" };
+        return finding!(
+            Severity::Biased,
+            evidence([
+                ("fast_ns", groups.fast_ns),
+                ("slow_ns", groups.slow_ns),
+                ("slow_share", groups.slow_share),
+                ("mean_ns", mean),
+            ]),
+            "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} describes \
+             neither.{cached}",
+            kind.word(),
+            show_share(1.0 - groups.slow_share),
+            show_ns(groups.fast_ns),
+            show_share(groups.slow_share),
+            show_ns(groups.slow_ns),
+            show_ns(mean)
+        );
+    }
+    if checked == 0 {
+        return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution needs"));
+    }
+    holds("Latencies form one group.", evidence([]))
+}
+
+/// Whether the page cache is known to have answered a part of the reads.
+fn has_cache_hits(case: &Case) -> bool {
+    let read = case.issued(Kind::Read).bytes as f64;
+    case.at_device(Kind::Read).is_ok_and(|delivered| (delivered.most as f64) < ARRIVED_FROM.0 * read)
+}
+
+/// The percentiles of the table in addition to the median. Higher ones are only in the JSON, as `null` if
+/// withheld.
+const SHOWN: [(&str, f64); 2] = [("99", 0.99), ("99.9", 0.999)];
+/// Operations that must lie beyond a percentile.
+const BEYOND: f64 = 10.0;
+
+pub(super) const TAIL_UNSUPPORTED: Check = Check {
+    id: CheckId::E08,
+    name: "TAIL_UNSUPPORTED",
+    belief: "a few operations are enough for the tail",
+    reads: "The number of operations in the measured windows, for each direction, over all runs.",
+    formula: formula!(
+        "A percentile p of n operations is withheld if n (1 - p) is below {BEYOND}: then it depends on \
+         single operations. p99 needs {p99} operations, p99.9 needs {p999}, p99.99 needs {p9999}. These are \
+         minimums: operations that wait for each other count for less.",
+        p99 = show_count(BEYOND / 0.01),
+        p999 = show_count(BEYOND / 0.001),
+        p9999 = show_count(BEYOND / 0.0001)
+    ),
+    provoke: "`fathom run --rw randread --depth 1 --time 1s --runs 1 DIR` on a hard disk, which serves about \
+              100 operations per second.",
+    fix: "Use a longer --time or more --runs.",
+    accept: "A note needs no --accept. It changes neither number nor exit code; fathom only withholds the \
+             percentiles.",
+    ask: Ask::Alone(check_tail_unsupported),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { ops: 200, runs: 1, ..crate::fixture::Fixture::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_tail_unsupported(case: &Case) -> Known<Answer> {
+    let ops_by_kind: Vec<u64> = TIMED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
+    let fewest = *ops_by_kind.iter().min().ok_or("no operation completed within a measured window")?;
+    let withheld: Vec<&(&str, f64)> =
+        SHOWN.iter().filter(|(_, q)| (fewest as f64) * (1.0 - q) < BEYOND - 1e-6).collect();
+    let numbers = evidence([("operations", fewest as f64), ("withheld", withheld.len() as f64)]);
+    let Some((_, hardest)) = withheld.last() else {
+        return holds("There are enough operations for the percentiles of the table.", numbers);
+    };
+    let names: Vec<&str> = withheld.iter().map(|(name, _)| *name).collect();
+    detail!(
+        Severity::Note,
+        numbers,
+        "{} operations are too few for p{}, which would depend on single operations: withheld.",
+        show_count(fewest as f64),
+        names.join(" and p")
+    )
+    .with_cure(format!(
+        "{} {} operations are needed.",
+        TAIL_UNSUPPORTED.fix,
+        show_count(BEYOND / (1.0 - hardest))
+    ))
+    .found()
+}
+
+/// Factor by which the p99 of random moments must exceed the p99 of operations.
+const OMITTED_FROM: f64 = 10.0;
+/// Share of all waiting that must be inside stalls, in long and in short measurements: the few pauses of any busy
+/// machine are a larger part of a short one.
+const STALLED_FROM: [f64; 2] = [0.05, 0.10];
+/// Least seconds of measuring for the first limit.
+const LONG_S: f64 = 9.9;
+/// An operation stalled if it took longer than this many medians.
+const STALL_MEDIANS: f64 = 10.0;
+/// Full queues of stalled operations below which the stalls are bad luck.
+const STALLS_FROM: f64 = 5.0;
+/// Share of the stall time that the threads' wait for a CPU must fill to be its cause.
+const CPU_FROM: f64 = 0.5;
+/// Fewest operations for a p99.
+const FEWEST_OPS_FOR_STALLS: u64 = 1_000;
+
+pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
+    id: CheckId::E09,
+    name: "COORDINATED_OMISSION",
+    belief: "one request in a hundred waits at least p99",
+    reads: "The latency histograms of the measured windows of a closed loop, per direction.",
+    formula: formula!(
+        "Each latency is weighted with itself: the 99th percentile of the result is that of a request that \
+         arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
+         {OMITTED_FROM} times the 99th percentile of operations, and at least {long} of all waiting ({short} \
+         in less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, in at least {STALLS_FROM} \
+         full queues of stalled operations. Runs with a step (E02) are reported there. Fewer than {fewest} \
+         operations are not checked.",
+        long = Share(STALLED_FROM[0]),
+        short = Share(STALLED_FROM[1]),
+        fewest = show_count(FEWEST_OPS_FOR_STALLS as f64)
+    ),
+    provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system \
+              that stalls for 100 ms every 200 reads: p99 is 1 ms, but 100 ms for a user who arrives at \
+              random.",
+    fix: "Use --rate with the expected load: then latency counts from the intended start of an operation.",
+    accept: "Accept it if you want the time that the storage took after submission.",
+    ask: Ask::Alone(check_coordinated_omission),
+    #[cfg(test)]
+    fires: Some(|| stalling(100_000_000, 200)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { ops: 100, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+/// The stalls in a latency distribution.
+struct Stalls {
+    kind: Kind,
+    /// 99th percentile of operations in ns.
+    ops_p99: f64,
+    moments_p99: f64,
+    /// Share of the waiting that exceeds ten medians.
+    share: f64,
+    /// Number of stalled operations.
+    stalled: u64,
+    ops: u64,
+}
+
+fn check_coordinated_omission(case: &Case) -> Known<Answer> {
+    // A replay waits as its capture did.
+    let is_replay = case.stream.replay.is_some();
+    if is_replay || case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let worst = TIMED
+        .iter()
+        .filter_map(|kind| stalls(*kind, &case.latency(*kind)?))
+        .max_by(|a, b| (a.moments_p99 / a.ops_p99).total_cmp(&(b.moments_p99 / b.ops_p99)))
+        .ok_or_else(|| {
+            format!("no direction has {FEWEST_OPS_FOR_STALLS} operations in the measured windows")
+        })?;
+    let ratio = worst.moments_p99 / worst.ops_p99;
+    let numbers: Evidence = evidence([
+        ("p99_of_operations_ns", worst.ops_p99),
+        ("p99_of_moments_ns", worst.moments_p99),
+        ("stalled_share", worst.share),
+        ("stalled_operations", worst.stalled as f64),
+    ]);
+    let stalled_from = STALLED_FROM[usize::from(case.window_ns() < LONG_S * 1e9)];
+    let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
+    if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
+        return holds("Percentiles of operations are close to those of requests at random moments.", numbers);
+    }
+    let cpu = if waited_for_cpu(case, worst.share) {
+        " fathom's own threads waited for a CPU at the same time (D08)."
+    } else {
+        ""
+    };
+    finding!(
+        Severity::Biased,
+        numbers,
+        "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of \
+         {} {}s met one. Their p99 of {} counts from submission; requests arriving at random would see a p99 \
+         of {}.{}",
+        show_share(worst.share),
+        show_count(worst.stalled as f64),
+        show_count(worst.ops as f64),
+        worst.kind.word(),
+        show_ns(worst.ops_p99),
+        show_ns(worst.moments_p99),
+        cpu
+    )
+}
+
+/// Whether the workers waited for a CPU for most of the stall time. False if unknown.
+fn waited_for_cpu(case: &Case, share: f64) -> bool {
+    let workers = || stream_workers(case);
+    let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
+    let ready: Known<f64> = workers().try_fold(0.0, |sum, w| Ok(sum + w.ready_ns.clone()? as f64));
+    ready.is_ok_and(|ns| ns >= CPU_FROM * share * wall && ns > 0.0)
+}
+
+fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
+    if latencies.count() < FEWEST_OPS_FOR_STALLS {
+        return None;
+    }
+    let stall_from_ns = STALL_MEDIANS * latencies.quantile_ns(0.5)? as f64;
+    let weighted = || latencies.counts().map(|(ns, count)| (ns as f64, count));
+    let total: f64 = weighted().map(|(ns, count)| ns * count as f64).sum();
+    let excess: f64 = weighted().map(|(ns, count)| (ns - stall_from_ns).max(0.0) * count as f64).sum();
+    let mut waited = 0.0;
+    let moments = weighted().find_map(|(ns, count)| {
+        waited += ns * count as f64;
+        (waited >= 0.99 * total).then_some(ns)
+    })?;
+    (total > 0.0).then(|| Stalls {
+        kind,
+        ops_p99: (latencies.quantile_ns(0.99).unwrap_or(0) as f64).max(1.0),
+        moments_p99: moments,
+        share: excess / total,
+        stalled: weighted().filter(|(ns, _)| *ns > stall_from_ns).map(|(_, count)| count).sum(),
+        ops: latencies.count(),
+    })
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// 10,000 operations, of which `slow_percent` percent are slow.
+#[cfg(test)]
+fn mixed(slow_percent: u64) -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+        let latency = &mut end.streams[0].kinds.get_mut(&Kind::Read).unwrap().latency;
+        latency.clear();
+        (0..10_000).for_each(|i| latency.record(if i % 100 < slow_percent { 400_000 } else { 5_000 } + i));
+    }
+    record
+}
+
+#[test]
+fn both_medians_are_reported_and_a_tail_is_not_a_group() {
+    let Ok(Answer::Finding(f)) = BIMODAL.answer(&mixed(40)) else { panic!("silent") };
+    assert!((f.evidence["slow_share"] - 0.4).abs() < 0.01, "{:?}", f.evidence);
+    assert!(f.sentence.contains("60 % take about") && !f.sentence.contains("A01"), "{}", f.sentence);
+    assert_eq!(BIMODAL.severity(&mixed(8)), None, "8 % are a tail");
+    assert_eq!(BIMODAL.severity(&mixed(100)), None);
+}
+
+#[test]
+fn two_levels_of_a_run_are_left_to_e02() {
+    let stepped = super::shaped(&Fixture::honest(), 25, 1, |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
+    assert_eq!(BIMODAL.answer(&stepped), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn the_sentence_names_a_known_cache() {
+    let mut record = mixed(40);
+    let cached = Fixture { delivered: 0.4, ..Fixture::honest() }.record();
+    for (run, other) in record.runs.iter_mut().zip(cached.runs) {
+        run.evidence = other.evidence;
+    }
+    let Ok(Answer::Finding(f)) = BIMODAL.answer(&record) else { panic!("silent") };
+    assert!(f.sentence.contains("A01"), "{}", f.sentence);
+}
+
+#[test]
+fn ten_operations_beyond_a_percentile_suffice() {
+    let with_ops = |ops| Fixture { ops, runs: 1, ..Fixture::honest() }.record();
+    assert_eq!(TAIL_UNSUPPORTED.severity(&with_ops(10_000)), None);
+    assert_eq!(TAIL_UNSUPPORTED.severity(&with_ops(9_990)), Some(Severity::Note));
+    let Ok(Answer::Finding(f)) = TAIL_UNSUPPORTED.answer(&with_ops(500)) else { panic!("silent") };
+    assert!(f.sentence.contains("p99 and p99.9") && f.cure.as_ref().unwrap().contains("10,000"), "{f:?}");
+}
+
+/// Operations of 50 us, and every `every`-th stalls for `stall_ns`.
+#[cfg(test)]
+fn stalling(stall_ns: u64, every: u64) -> model::record::Record {
+    let mut record = Fixture { depth: 1, depth_seen: 0.9, ..Fixture::honest() }.record();
+    for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+        let latency = &mut end.streams[0].kinds.get_mut(&Kind::Read).unwrap().latency;
+        latency.clear();
+        (0..10_000).for_each(|i| latency.record(if i % every == 0 { stall_ns } else { 50_000 + i }));
+    }
+    record
+}
+
+#[test]
+fn stalls_of_few_operations_bias_and_a_plain_tail_is_silent() {
+    let Ok(Answer::Finding(f)) = COORDINATED_OMISSION.answer(&stalling(100_000_000, 200)) else {
+        panic!("silent")
+    };
+    assert!((f.evidence["p99_of_moments_ns"] / 1e8 - 1.0).abs() < 0.02, "{:?}", f.evidence);
+    assert!(f.sentence.contains("250 of 50,000 reads"), "{}", f.sentence);
+    assert_eq!(COORDINATED_OMISSION.severity(&stalling(450_000, 200)), None, "nine medians");
+    assert_eq!(
+        COORDINATED_OMISSION.severity(&stalling(20_000_000, 10_000)),
+        None,
+        "less than 5 % of the waiting"
+    );
+    assert_eq!(
+        COORDINATED_OMISSION.severity(&stalling(100_000_000, 50)),
+        None,
+        "p99 itself shows the stalls"
+    );
+    let mut deep = stalling(100_000_000, 2_000);
+    assert!(COORDINATED_OMISSION.severity(&deep).is_some());
+    let ends = deep.runs.iter_mut().filter_map(|r| r.end.as_mut());
+    ends.for_each(|e| e.streams[0].depth_ns = 31_500_000_000);
+    assert_eq!(COORDINATED_OMISSION.severity(&deep), None, "25 operations are less than one full queue");
+}
+
+#[test]
+fn the_sentence_names_a_wait_for_cpus() {
+    let mut record = stalling(100_000_000, 200);
+    let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
+    workers.for_each(|w| w.ready_ns = Ok(w.wall_ns));
+    let Ok(Answer::Finding(f)) = COORDINATED_OMISSION.answer(&record) else { panic!("silent") };
+    assert!(f.sentence.contains("D08"), "{}", f.sentence);
+}
+
+#[test]
+fn an_open_loop_is_not_checked() {
+    assert_eq!(COORDINATED_OMISSION.answer(&Fixture::honest_open().record()), Ok(Answer::DoesNotApply));
+}

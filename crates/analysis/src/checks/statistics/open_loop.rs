@@ -1,0 +1,297 @@
+//! Whether an open loop kept its schedule, and the storage its rate (E10, E11).
+//!
+//! E10 compares the lateness of submissions with the latency percentiles, and the operations served with the
+//! requested rate. For a replay, it counts the operations read too late from the capture. E11 finds a rate
+//! above what the storage serves: the median latency grows from quarter to quarter in most runs.
+
+use crate::checks::prelude::*;
+use crate::figures::time_series::{moved, rows_of};
+use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
+use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
+use stats::sample::median;
+
+/// Share of a replay's operations that may be read too late. Any reader thread is stopped now and then.
+const STARVED_TO: f64 = 0.001;
+
+pub(in crate::checks) const GENERATOR_LATE: Check = Check {
+    id: CheckId::E10,
+    name: "GENERATOR_LATE",
+    belief: "operations were submitted on schedule",
+    reads: "fathom's own times: the intended start, the submission and the completion of every operation of \
+            an open loop.",
+    formula: formula!(
+        "A percentile is withheld if the submission lateness at the same percentile is more than {late} of \
+         it: then it describes fathom more than the storage. If less than {served} of the requested \
+         operations were served within the windows, and more are missing than random arrivals vary by \
+         ({ARRIVALS_VARY} times the square root of their number), the latencies are void: the rest waits in \
+         a queue that grows with the length of the run. A replay is void if more than {starved} of its \
+         operations were read from the capture too late.",
+        starved = Share(STARVED_TO),
+        late = Share(LATE_SHARE),
+        served = Share(SERVED_FROM)
+    ),
+    provoke: "`fathom run --rate 1000000 --depth 1 DIR` requests more than any disk serves. `taskset -c 0 \
+              fathom run --rate 50000 --workers 8 DIR` makes submissions late.",
+    fix: "Use a lower --rate, a larger --depth or more --workers.",
+    accept: "Accept it if you want to see the storage beyond its capacity.",
+    ask: Ask::Alone(check_generator_late),
+    #[cfg(test)]
+    fires: Some(|| {
+        let open_loop = Some((10_000.0, Some(1_000_000)));
+        crate::fixture::Fixture { open_loop, ..crate::fixture::Fixture::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture { open_loop: Some((10_000.0, None)), ..crate::fixture::Fixture::honest() }
+            .record()
+    },
+};
+
+fn check_generator_late(case: &Case) -> Known<Answer> {
+    if let Some(starved) = starved(case) {
+        return Ok(starved);
+    }
+    let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
+    let seconds = case.window_ns() / 1e9;
+    let ops: u64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| case.in_windows(*k).ops).sum();
+    let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), requested);
+    let unserved = falls_short(ops as f64, requested, seconds, arrivals);
+    let late = late_percentiles(case)?;
+    let worst = Kind::ALL.iter().filter_map(|k| case.open_loop(*k)?.lateness.quantile_ns(0.99)).max();
+    let numbers = evidence([
+        ("asked_iops", requested),
+        ("served_share", served),
+        ("lateness_p99_ns", worst.unwrap_or(0) as f64),
+        ("withheld", late.len() as f64),
+    ]);
+    if !unserved && late.is_empty() {
+        return holds("Operations were submitted on schedule.", numbers);
+    }
+    if unserved {
+        return finding!(
+            Severity::Void,
+            numbers,
+            "Only {} of the requested {} operations per second were served: the rest queued up, and the \
+             latencies grow with the length of the run.",
+            show_share(served),
+            show_rate(requested)
+        );
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. Results withhold \
+         such percentiles; a load curve shows the lateness in them.",
+        show_ns(worst.unwrap_or(0) as f64),
+        late.join(", p")
+    )
+}
+
+/// Returns a finding for a replay whose operations were read too late: its times are those of the reader.
+fn starved(case: &Case) -> Option<Answer> {
+    case.stream.replay.as_ref()?;
+    let replays = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
+    let late: u64 = replays.clone().map(|run| run.starved).sum();
+    let most_ns = replays.map(|run| run.starved_ns).max().unwrap_or(0);
+    let ops: u64 = Kind::ALL.iter().map(|kind| case.in_windows(*kind).ops).sum();
+    let part = share(late as f64, ops as f64);
+    (part > STARVED_TO).then(|| {
+        let numbers = evidence([("starved_share", part), ("starved_ns", most_ns as f64)]);
+        let sentence = format!(
+            "{} of the operations were read from the capture too late, by up to {}: the reader, not the \
+             capture, decided when they were submitted.",
+            show_share(part),
+            show_ns(most_ns as f64)
+        );
+        let cure = "Put the capture on faster storage, such as /dev/shm, or use a smaller --speed.";
+        Answer::Finding(Detail { cure: Some(cure.into()), ..Detail::new(Severity::Void, sentence, numbers) })
+    })
+}
+
+/// Returns the names of the percentiles that lateness distorts, for any kind of operation.
+fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
+    let mut late = Vec::new();
+    let mut has_latencies = false;
+    for kind in Kind::ALL {
+        let Some(latency) = case.latency(kind) else { continue };
+        let open = case.open_loop(kind).ok_or("the record has no lateness of its operations")?;
+        has_latencies = true;
+        for (name, q) in PERCENTILES {
+            let is_distorted =
+                latency.supported_quantile_ns(*q).is_some_and(|v| is_late(v, &open.lateness, *q));
+            if is_distorted && !late.contains(name) {
+                late.push(*name);
+            }
+        }
+    }
+    if has_latencies { Ok(late) } else { Err("no operation completed within a measured window".into()) }
+}
+
+/// Growth from quarter to quarter. A backlog that grows steadily from zero triples, then grows by two thirds and
+/// two fifths.
+const GROWS_BY: f64 = 1.25;
+/// Growth of latency divided by the window, which is the excess share of the load. Less is noise.
+const TOO_MUCH_FROM: Share = Share(0.002);
+/// Fewest intervals of a run.
+const FEWEST_ROWS: usize = 8;
+
+pub(in crate::checks) const OVERLOADED: Check = Check {
+    id: CheckId::E11,
+    name: "OVERLOADED",
+    belief: "the storage keeps up with the requested load",
+    reads: "fathom's own intervals of an open loop: the median latency from the intended start.",
+    formula: formula!(
+        "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, \
+         and latency must grow by more than {TOO_MUCH_FROM} of the window, which is (rate - capacity) / \
+         rate. Fires if most runs do that. If more than {unserved} of the operations were not served at all, \
+         E10 reports that instead. Runs with fewer than {FEWEST_ROWS} intervals are not checked.",
+        unserved = Share(1.0 - SERVED_FROM)
+    ),
+    provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s \
+              --warmup 0 --runs 1`: four servers of 100 us serve 40,000 operations per second. On storage, \
+              `fathom limit DIR` shows the capacity; a `--rate` half a percent above it overloads the \
+              storage.",
+    fix: "Use a --rate below the capacity. A closed loop (no --rate) or `fathom limit` shows the capacity.",
+    accept: "Accept it if you want to see the queue grow. Latencies at 70 % of the capacity are a fair \
+             result to quote.",
+    ask: Ask::Alone(check_overloaded),
+    #[cfg(test)]
+    fires: Some(|| growing(0.006)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest_open().record();
+        record.runs.iter_mut().for_each(|r| r.intervals.clear());
+        record
+    },
+};
+
+fn check_overloaded(case: &Case) -> Known<Answer> {
+    let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
+    let ops: u64 = super::TIMED.iter().map(|k| case.in_windows(*k).ops).sum();
+    case.need_run()?;
+    // E10 reports operations that were not served.
+    if falls_short(ops as f64, requested, case.window_ns() / 1e9, arrivals) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;
+    let overloaded: Vec<&Growth> =
+        growths.iter().filter(|g| g.grows_steadily && g.too_much > TOO_MUCH_FROM).collect();
+    let worst = growths.iter().map(|g| g.too_much).fold(0.0, f64::max);
+    let numbers = evidence([
+        ("asked_iops", requested),
+        ("too_much_share", worst),
+        ("runs_overloaded", overloaded.len() as f64),
+    ]);
+    match overloaded.first() {
+        Some(g) if 2 * overloaded.len() > growths.len() => finding!(
+            Severity::Void,
+            numbers,
+            "{} operations per second are more than the storage serves: the backlog grew throughout the run, \
+             from a median latency of {} in its first quarter to {} in its last. Such latencies depend on \
+             the length of the run.",
+            show_rate(requested),
+            show_ns(g.first_ns),
+            show_ns(g.last_ns)
+        ),
+        _ => holds("The storage kept up with the load.", numbers),
+    }
+}
+
+/// The growth of the backlog in one run.
+struct Growth {
+    first_ns: f64,
+    last_ns: f64,
+    grows_steadily: bool,
+    /// Growth of latency divided by time: the share of the load beyond capacity.
+    too_much: f64,
+}
+
+fn growth(ran: &CaseRun) -> Known<Growth> {
+    let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).0 > 0).collect();
+    if rows.len() < FEWEST_ROWS {
+        return Err(format!(
+            "the run is too short: it has {} intervals, and {FEWEST_ROWS} are needed",
+            rows.len()
+        ));
+    }
+    let slowest = |cells: &std::collections::BTreeMap<Kind, model::record::Cell>| {
+        cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
+    };
+    // Merged intervals are longer than others, so quarters are divided by time.
+    let (begin, end) =
+        rows.last().zip(rows.first()).map_or((0, 0), |(last, first)| (first.start_ns, last.end_ns));
+    let span = end.saturating_sub(begin);
+    let quarter = |i: u64| {
+        let (from, until) = (begin + span / 4 * i, begin + span / 4 * (i + 1));
+        let within = rows.iter().filter(|r| (from..until).contains(&(r.start_ns.midpoint(r.end_ns))));
+        let medians: Vec<f64> = within.map(|r| slowest(&r.cells)).collect();
+        if medians.is_empty() {
+            Err("a quarter of the run has no interval".to_owned())
+        } else {
+            Ok(median(&medians))
+        }
+    };
+    let quarters = [quarter(0)?, quarter(1)?, quarter(2)?, quarter(3)?];
+    Ok(Growth {
+        first_ns: quarters[0],
+        last_ns: quarters[3],
+        grows_steadily: quarters.windows(2).all(|w| w[1] >= GROWS_BY * w[0]),
+        // The middles of the first and last quarter are three quarters of the window apart.
+        too_much: share((quarters[3] - quarters[0]) / 0.75, span as f64),
+    })
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn unserved_operations_are_void_and_late_ones_bias() {
+    let overloaded = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
+    assert_eq!(GENERATOR_LATE.severity(&overloaded.record()), Some(Severity::Void));
+    let late = Fixture { open_loop: Some((10_000.0, Some(1_000_000))), ..Fixture::honest() };
+    assert_eq!(GENERATOR_LATE.severity(&late.record()), Some(Severity::Biased));
+    assert_eq!(GENERATOR_LATE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_replay_that_was_read_too_late_is_void() {
+    use model::job::ReplayPace;
+    use model::record::Replayed;
+    let with = |starved| Replayed { starved, starved_ns: 1_000_000, is_whole: true, ..Replayed::default() };
+    let severity_with = |starved| {
+        let record = crate::figures::replay::replaying(ReplayPace::Dependent, |_| {}, Some(&with(starved)));
+        GENERATOR_LATE.severity(&record)
+    };
+    assert_eq!([severity_with(0), severity_with(1)], [None, None]);
+    assert_eq!(severity_with(1 << 40), Some(Severity::Void));
+}
+
+/// An open loop whose rate exceeds the capacity by a share of `too_much`.
+#[cfg(test)]
+fn growing(too_much: f64) -> model::record::Record {
+    let mut record = super::shaped(&Fixture::honest_open(), 20, 1, |_, _| 10_000.0);
+    for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
+        for cell in row.cells.values_mut() {
+            cell.2 = 100_000 + (too_much * row.end_ns as f64) as u64;
+        }
+    }
+    record
+}
+
+#[test]
+fn a_growing_backlog_is_void_and_noise_is_silent() {
+    assert_eq!(OVERLOADED.severity(&growing(0.006)), Some(Severity::Void));
+    assert!(matches!(OVERLOADED.answer(&growing(0.001)), Ok(Answer::Holds(..))));
+    let mut stall = growing(0.0);
+    for row in stall.runs.iter_mut().flat_map(|r| r.intervals.iter_mut().rev().take(4)) {
+        row.cells.values_mut().for_each(|c| c.2 = 50_000_000);
+    }
+    assert!(matches!(OVERLOADED.answer(&stall), Ok(Answer::Holds(..))), "a stall at the end is no backlog");
+}
+
+#[test]
+fn unserved_operations_are_left_to_e10() {
+    let unserved = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
+    assert_eq!(OVERLOADED.answer(&unserved.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(OVERLOADED.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,581 @@
+//! Whether the rate was steady within each run (E01, E02, E03, E04).
+//!
+//! All read the time series of the runs. E01 fits a line to the steady part of each run and fires if its drift
+//! is significantly larger than allowed in most runs, or if most runs never settle; with --until steady, it
+//! relabels results that did not become steady. E02 reports a step from one level to another, and derives from
+//! the device's latency before and after whether the cause is in the device or above it. E03 cuts off the warm-
+//! up of each run (MSER-5) and fires if most runs have one and the means with and without it differ
+//! significantly. E04 divides the intervals of all runs by the correlation time of the rates: slow waves leave
+//! only a few independent observations.
+
+use crate::checks::prelude::*;
+use crate::figures::steadiness::{Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change};
+use crate::figures::time_series::{Course, courses};
+use stats::change::{Change, SURELY as STEP_SURELY, Step, without_levels};
+use stats::sample::mean;
+use stats::series::{FEWEST, MATTERS_FROM, SURELY, Series, observations, warm_ups};
+
+/// Least seconds of a run whose drift is also reported per minute.
+const A_MINUTE_FROM_S: f64 = 10.0;
+
+pub(super) const NOT_STEADY: Check = Check {
+    id: CheckId::E01,
+    name: "NOT_STEADY",
+    belief: "the rate had settled when it was measured",
+    reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. \
+            No kernel file.",
+    formula: formula!(
+        "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
+         squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
+         positive sequence). Drift is the change of the line from beginning to end, divided by the mean. \
+         Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten seconds on, \
+         {shorter} below, in most runs and in one direction. Also fires if most runs have no steady part \
+         (MSER-5) and each quarter changes less than the one before. Holds if the interval is within that \
+         limit. Otherwise, or with fewer than {FEWEST} independent steps, it is not checked: no proof of \
+         change is no proof of steadiness. With --until steady it also relabels results that did not become \
+         steady from round to round.",
+        minute = Share(DRIFT_TO.minute),
+        ten = Share(DRIFT_TO.ten_seconds),
+        shorter = Share(DRIFT_TO.shorter)
+    ),
+    provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
+              `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in \
+              memory drifts up as the cache fills.",
+    fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
+          --explain FILE` prints the rate for each second.",
+    accept: "Accept it if you want to measure the change over time.",
+    ask: Ask::Alone(check_not_steady),
+    #[cfg(test)]
+    fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
+    #[cfg(test)]
+    blind: super::without_intervals,
+};
+
+fn check_not_steady(case: &Case) -> Known<Answer> {
+    if let Some(rounds) = case.unsteady {
+        return Ok(Answer::Finding(never_steady(rounds)));
+    }
+    if case.stream.load_changes() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let courses = courses(case)?;
+    // E02 reports steps, with all levels.
+    if cliff(&courses).is_some() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let drifts = Drifts::within(&courses);
+    let shares: Vec<f64> = if drifts.settle() {
+        courses.iter().filter_map(whole_change).collect()
+    } else {
+        drifts.each.iter().map(|(d, _)| d.share).collect()
+    };
+    let limit = drifts.each.first().map_or(0.0, |d| d.1);
+    let numbers =
+        evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", courses.len() as f64)]);
+    if drifts.exceed() || drifts.settle() {
+        let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
+        let direction = if share < 0.0 { "falling" } else { "rising" };
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
+            show_share(share.abs()),
+            if drifts.settle() { ", most of it at the beginning" } else { "" },
+            // A drift within a second cannot be scaled to a minute.
+            if seconds >= A_MINUTE_FROM_S {
+                format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
+            } else {
+                String::new()
+            }
+        );
+    }
+    if drifts.hold() {
+        return holds("The rate did not drift within the runs.", numbers);
+    }
+    Err(if drifts.each.len() < courses.len() {
+        "the runs are too short: they contain too few independent observations".into()
+    } else {
+        "the rate varies so much that a drift can be neither shown nor ruled out; longer runs would settle it"
+            .into()
+    })
+}
+
+/// Returns the finding for --until steady if the rate did not become steady. The name keeps this condition.
+fn never_steady(rounds: usize) -> Detail {
+    detail!(
+        Severity::Rename,
+        evidence([("rounds", rounds as f64)]),
+        "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the next \
+         may differ."
+    )
+    .with_cure(
+        "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."
+            .to_owned(),
+    )
+    .relabelled(Rename::Condition(format!("not steady after {rounds} rounds")))
+}
+
+/// Least size of a step that relabels the result: the mean is then a rate that the storage never had. A smaller step biases it.
+const STEP_RENAMED_FROM: Share = Share(0.20);
+
+pub(super) const CLIFF: Check = Check {
+    id: CheckId::E02,
+    name: "CLIFF",
+    belief: "the rate was one rate",
+    reads: "fathom's own intervals (up to 32 a second). For the cause, the `stat` file of the topmost \
+            device, read every half second during the run.",
+    formula: formula!(
+        "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if both \
+         means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten seconds on, \
+         {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, widened by the \
+         correlation of neighbours, half of the change at once (false alarms on noise below 1 % in \
+         simulations). Each level is searched again, so a burst with two cliffs has three levels. If most \
+         runs have a step of {STEP_RENAMED_FROM} or more, the levels become the result's name; otherwise it is \
+         biased. The device's mean latency before and after shows the cause, if its counters were read twice \
+         on each side. If it changed by at least the square root of the factor of the rate, the cause is in \
+         or below the device (its fast cache is full, garbage collection, heat, a cloud's credits). \
+         Otherwise it is above (a cgroup limit, the CPU, the file system).",
+        minute = Share(STEP_FROM.minute),
+        ten = Share(STEP_FROM.ten_seconds),
+        shorter = Share(STEP_FROM.shorter),
+        sure = STEP_SURELY.0,
+        more = STEP_SURELY.1
+    ),
+    provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on \
+              its cgroup: `echo \"MAJ:MIN 1000\" > \
+              /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: \
+              `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
+    fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
+          --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
+    accept: "Accept it if you want the mixture, such as for a job that runs once.",
+    ask: Ask::Alone(check_cliff),
+    #[cfg(test)]
+    fires: Some(|| {
+        super::shaped(
+            &crate::fixture::Fixture::honest(),
+            25,
+            1,
+            |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 },
+        )
+    }),
+    #[cfg(test)]
+    blind: super::without_intervals,
+};
+
+fn check_cliff(case: &Case) -> Known<Answer> {
+    if case.stream.load_changes() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let all_series = courses(case)?;
+    let Some(cliff) = cliff(&all_series) else {
+        return if all_series.iter().any(|c| steps(c) == Change::Unclear) {
+            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a longer \
+                 run would settle it"
+                .into())
+        } else {
+            let least = all_series.first().map_or(0.0, |c| STEP_FROM.share_for(c));
+            holds("The rate stayed on one level within each run.", evidence([("smallest_step_share", least)]))
+        };
+    };
+    let (Some(ran), Some(series)) = (case.runs.get(cliff.run), all_series.get(cliff.run)) else {
+        return Ok(Answer::DoesNotApply);
+    };
+    Ok(Answer::Finding(step_finding(case, ran, series, &cliff)))
+}
+
+fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail {
+    let step = cliff.largest();
+    let second = series.second_of(step.at);
+    let latencies = device_latencies(case, ran, series, cliff);
+    let cause = cause_of_step(&step, &latencies);
+    let (runs, runs_with_step) = (case.runs.len(), cliff.runs);
+    // A name describes the result, so most of its runs must have a step.
+    let named = step.size() >= STEP_RENAMED_FROM && 2 * runs_with_step > runs;
+    let severity = if named { Severity::Rename } else { Severity::Biased };
+    let runs_note =
+        if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
+    let levels = cliff.in_words(series);
+    let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
+    detail!(
+        severity,
+        evidence([
+            ("before_iops", step.before),
+            ("after_iops", step.after),
+            ("at_s", second),
+            ("run", f64::from(ran.run.start.repeat)),
+            ("steps", cliff.steps.len() as f64),
+            ("runs_with_a_step", runs_with_step as f64),
+            ("device_latency_before_ns", a),
+            ("device_latency_after_ns", b),
+        ]),
+        "In run {} the rate was {levels}{runs_note}: the mean describes {}. {cause}",
+        ran.run.start.repeat.saturating_add(1),
+        if cliff.steps.len() == 1 { "neither" } else { "none of them" }
+    )
+    .relabelled(named.then_some(Rename::Condition(levels)))
+}
+
+/// Returns the topmost device's mean latency before and after the largest step, in ns. Samples across the step
+/// belong to both sides and do not count.
+fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
+    if !case.has_storage() {
+        return Err("the job uses no storage".into());
+    }
+    let tops = case.tops()?;
+    case.alone_on(&tops)?;
+    let device = Course::from_run(ran, &tops)?;
+    let place = |step: usize| series.from_ns + series.step_ns * step as f64;
+    let largest = cliff.largest().at;
+    let before = cliff.steps.iter().rev().find(|s| s.at < largest).map_or(0.0, |s| place(s.at));
+    let next = cliff.steps.iter().find(|s| s.at > largest).map_or(series.rates.len(), |s| s.at);
+    let (at, end) = (place(largest), place(next));
+    let mean = |from, to| {
+        // An interval across the step shows the same latency for both sides.
+        let seen = device
+            .within(from, to)
+            .ok_or("the device's counters were not read twice on each side of the step")?;
+        seen.latency_ns.ok_or_else(|| "the device completed no request on one side of the step".to_owned())
+    };
+    Ok([mean(before, at)?, mean(at, end)?])
+}
+
+fn cause_of_step(step: &Step, latencies: &Known<[f64; 2]>) -> String {
+    let [before, after] = match latencies {
+        Ok(both) => *both,
+        Err(why) => return format!("The place of the cause is unknown: {why}."),
+    };
+    // Halfway on a logarithmic scale between a device that did not change and one that explains the whole step.
+    let (rate, device) = (
+        (step.before / step.after.max(f64::MIN_POSITIVE)).ln(),
+        (after / before.max(f64::MIN_POSITIVE)).ln(),
+    );
+    let is_in_device = if rate > 0.0 { device >= rate / 2.0 } else { device <= rate / 2.0 };
+    let numbers = format!("{} before and {} after", show_ns(before), show_ns(after));
+    match (is_in_device, rate > 0.0) {
+        (true, true) => format!(
+            "The device's own latency rose ({numbers}), so the cause is in it or below: a fast cache that \
+             filled, garbage collection, heat, a cloud's credits."
+        ),
+        (true, false) => {
+            format!("The device's own latency fell ({numbers}), so the cause is in it or below.")
+        }
+        (false, _) => format!(
+            "The device's own latency did not follow ({numbers}), so the cause is above it: a cgroup limit, \
+             the CPU, the file system."
+        ),
+    }
+}
+
+pub(super) const WARMUP_IN_MEAN: Check = Check {
+    id: CheckId::E03,
+    name: "WARMUP_IN_MEAN",
+    belief: "the beginning of a run was like the rest",
+    reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+    formula: formula!(
+        "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes the \
+         mean of the rest most certain. Fires if most runs have such a beginning, and the means with and \
+         without it differ by more than {minute} in runs of a minute ({ten} from ten seconds on, {shorter} \
+         below) and by more than {SURELY} standard errors. The number stays unchanged; the finding gives the \
+         number without the beginning.",
+        minute = Share(MATTERS_FROM.minute),
+        ten = Share(MATTERS_FROM.ten_seconds),
+        shorter = Share(MATTERS_FROM.shorter)
+    ),
+    provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
+              slightly larger than memory.",
+    fix: "Use a --warmup as long as the beginning.",
+    accept: "Accept it if you want to measure the beginning, such as an empty cache.",
+    ask: Ask::Alone(check_warmup_in_mean),
+    #[cfg(test)]
+    fires: Some(|| {
+        super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))
+    }),
+    #[cfg(test)]
+    blind: super::without_intervals,
+};
+
+fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
+    if case.stream.load_changes() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let courses = courses(case)?;
+    if cliff(&courses).is_some() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let warm_up =
+        warm_ups(&courses).ok_or("no run has a steady part to compare its beginning with; measure longer")?;
+    let (with_warm_up, without_warm_up, seconds) = (warm_up.whole, warm_up.rest, warm_up.seconds);
+    let moved = with_warm_up / without_warm_up - 1.0;
+    let numbers = evidence([
+        ("with_iops", with_warm_up),
+        ("without_iops", without_warm_up),
+        ("warmup_s", seconds),
+        ("moved_share", moved),
+    ]);
+    if !warm_up.matters {
+        return holds("The beginning of the runs was like the rest.", numbers);
+    }
+    detail!(
+        Severity::Note,
+        numbers,
+        "The first {seconds:.1} s differ from the rest and are part of the mean: {} IOPS with them and {} \
+         without ({} {}).",
+        show_rate(with_warm_up),
+        show_rate(without_warm_up),
+        show_share(moved.abs()),
+        if moved > 0.0 { "less" } else { "more" }
+    )
+    .with_cure(format!("Use --warmup {:.0}s or more.", seconds.max(1.0).ceil()))
+    .found()
+}
+
+/// Seconds of measuring below which too few observations mean that the runs are too short (E12).
+const LONG_S: f64 = 10.0;
+
+pub(super) const FEW_INDEPENDENT: Check = Check {
+    id: CheckId::E04,
+    name: "FEW_INDEPENDENT",
+    belief: "a long run contains many independent observations",
+    reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+    formula: formula!(
+        "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the first \
+         pair that is not positive (Geyer), after removing steps (E02). The observations are the intervals \
+         of all runs divided by that time. Fires below {FEWEST} in {LONG_S} seconds of measuring or more. \
+         With less time it is not checked."
+    ),
+    provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes in \
+              waves of many seconds.",
+    fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
+          --runs.",
+    accept: "Accept it if only the total matters.",
+    ask: Ask::Alone(check_few_independent),
+    #[cfg(test)]
+    fires: Some(|| waves(20)),
+    #[cfg(test)]
+    blind: super::without_intervals,
+};
+
+fn check_few_independent(case: &Case) -> Known<Answer> {
+    if case.stream.load_changes() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let all_series = courses(case)?;
+    let independent: f64 = all_series.iter().map(|c| observations(&without_steps(c))).sum();
+    let seconds: f64 = all_series.iter().map(Series::seconds).sum();
+    let numbers = evidence([("independent_observations", independent), ("seconds", seconds)]);
+    // Allows for rounding errors.
+    if independent >= FEWEST - 1e-6 {
+        return holds("The runs contain enough independent observations for a mean.", numbers);
+    }
+    if seconds < LONG_S - 0.1 {
+        return Err("the runs are too short: they contain too few independent observations".into());
+    }
+    detail!(
+        Severity::Biased,
+        numbers,
+        "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate varies \
+         in waves that are too long for a mean."
+    )
+    .with_cure(format!(
+        "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain {FEWEST:.0}.",
+        (seconds * FEWEST / independent).ceil()
+    ))
+    .found()
+}
+
+fn without_steps(series: &Series) -> Vec<f64> {
+    match steps(series).steps() {
+        [] => series.rates.clone(),
+        found_steps => without_levels(&series.rates, found_steps),
+    }
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use stats::series::flat;
+
+#[test]
+fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
+    let drifting = |share: f64| {
+        super::shaped(&Fixture::honest(), 100, 1, move |run, t| {
+            let noise = flat(100, 0.02, 0.0, u64::from(run))[(t * 100.0) as usize];
+            10_000.0 * noise * (1.0 + share * (t - 0.5))
+        })
+    };
+    assert_eq!(NOT_STEADY.severity(&drifting(-0.4)), Some(Severity::Biased));
+    assert_eq!(NOT_STEADY.severity(&drifting(0.5)), Some(Severity::Biased));
+    assert!(matches!(NOT_STEADY.answer(&drifting(-0.15)), Ok(Answer::Holds(..))));
+    let one =
+        super::shaped(
+            &Fixture::honest(),
+            100,
+            1,
+            |run, t| if run == 0 { 12_000.0 - 6_000.0 * t } else { 9_000.0 },
+        );
+    assert_eq!(NOT_STEADY.severity(&one), None, "one run of five");
+}
+
+#[test]
+fn until_steady_without_a_steady_rate_relabels() {
+    let mut record = Fixture { runs: 4, ..Fixture::honest() }.record();
+    record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
+    assert_eq!(NOT_STEADY.severity(&record), Some(Severity::Rename));
+    let report = crate::judge(&record, &crate::Judging::default());
+    assert!(report.headline.name.ends_with("not steady after 4 rounds"), "{}", report.headline.name);
+    assert_eq!(crate::exit_code(&report), 1);
+}
+
+#[test]
+fn a_rate_that_never_settles_is_found() {
+    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 120, 120, |_, t| {
+        80.0 * (1.0 + (-2.0 * t).exp())
+    });
+    let Ok(Answer::Finding(f)) = NOT_STEADY.answer(&record) else { panic!("silent") };
+    assert!(
+        f.sentence.contains("still falling") && f.sentence.contains("at the beginning"),
+        "{}",
+        f.sentence
+    );
+}
+
+#[test]
+fn the_limit_is_stricter_for_longer_runs() {
+    let drifting = |seconds| {
+        super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, seconds, |_, t| {
+            500.0 * (1.0 - 0.12 * t)
+        })
+    };
+    assert_eq!(NOT_STEADY.severity(&drifting(1)), None);
+    assert_eq!(NOT_STEADY.severity(&drifting(60)), Some(Severity::Biased));
+}
+
+#[test]
+fn noise_is_not_a_drift() {
+    let mut alarms = 0;
+    for seed in 0..150 {
+        for (deviation, rho) in [(0.3, 0.0), (0.1, 0.8), (0.3, 0.8)] {
+            let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 40, 1, |_, t| {
+                4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
+            });
+            alarms += usize::from(NOT_STEADY.severity(&noisy).is_some());
+        }
+    }
+    assert!(alarms <= 4, "{alarms} of 450 false alarms");
+}
+
+#[cfg(test)]
+fn falling(ms_after: f64) -> Detail {
+    let ops = 10_000;
+    let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, 100, 10, |_, t| {
+        if t < 0.55 { 2_000.0 } else { 100.0 }
+    });
+    crate::figures::time_series::look_inside(
+        &mut record,
+        |t| if t <= 0.55 { 0.04 } else { ms_after },
+        |t| {
+            if t <= 0.55 { t / 0.55 * 0.95 } else { 0.95 + (t - 0.55) / 9.0 }
+        },
+    );
+    let Ok(Answer::Finding(f)) = CLIFF.answer(&record) else { panic!("silent") };
+    f
+}
+
+#[test]
+fn the_device_latency_decides_on_which_side_the_cause_is() {
+    let above = falling(0.05);
+    assert!(above.sentence.contains("2,000 IOPS until 5.5 s and 100 IOPS after"), "{}", above.sentence);
+    assert!(above.sentence.contains("cause is above it"), "{}", above.sentence);
+    assert!(matches!(above.renames, Some(Rename::Condition(ref c)) if c.contains("2,000 IOPS until 5.5 s")));
+    assert!(falling(1.0).sentence.contains("in it or below"), "{}", falling(1.0).sentence);
+}
+
+#[test]
+fn counters_across_the_step_give_no_cause() {
+    // A step after 0.1 s, and the first sample after 0.5 s.
+    let record = super::shaped(&Fixture { runs: 1, ops: 10_000, ..Fixture::honest() }, 100, 1, |_, t| {
+        if t < 0.1 { 20_000.0 } else { 4_000.0 }
+    });
+    let mut sampled = record;
+    crate::figures::time_series::look_inside(&mut sampled, |_| 0.05, |t| t);
+    let Ok(Answer::Finding(f)) = CLIFF.answer(&sampled) else { panic!("silent") };
+    assert!(f.sentence.contains("is unknown: the device's counters were not read twice"), "{}", f.sentence);
+}
+
+#[test]
+fn the_size_of_a_step_decides_the_severity() {
+    let stepped = |seconds, after: f64| {
+        super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 100, seconds, move |_, t| {
+            let noise = flat(100, 0.02, 0.0, 5)[(t * 100.0) as usize];
+            1_000.0 * noise * if t < 0.6 { 1.0 } else { after }
+        })
+    };
+    assert_eq!(CLIFF.severity(&stepped(2, 0.55)), None);
+    assert_eq!(CLIFF.severity(&stepped(2, 0.4)), Some(Severity::Rename));
+    assert_eq!(CLIFF.severity(&stepped(60, 0.88)), Some(Severity::Biased));
+    assert_eq!(CLIFF.severity(&stepped(60, 0.98)), None);
+}
+
+#[test]
+fn two_steps_are_reported_with_three_levels() {
+    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, 1, |_, t| match t {
+        t if t < 0.3 => 20_000.0,
+        t if t < 0.6 => 9_000.0,
+        _ => 2_000.0,
+    });
+    let Ok(Answer::Finding(f)) = CLIFF.answer(&record) else { panic!("silent") };
+    let levels = "20,000 IOPS until 0.3 s, 9,000 IOPS until 0.6 s and 2,000 IOPS after";
+    assert!(f.sentence.contains(levels) && f.sentence.contains("none of them"), "{}", f.sentence);
+    assert_eq!((f.evidence["before_iops"].round(), f.evidence["steps"]), (9_000.0, 2.0));
+}
+
+#[test]
+fn a_step_in_a_few_runs_biases_without_relabelling() {
+    let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
+    assert_eq!(CLIFF.severity(&super::shaped(&Fixture::honest(), 25, 1, rate)), Some(Severity::Biased));
+}
+
+#[test]
+fn a_step_without_device_counters_has_no_cause() {
+    let record = super::shaped(&Fixture { stat_unreadable: true, ..Fixture::honest() }, 25, 1, |_, t| {
+        if t < 0.5 { 20_000.0 } else { 1_000.0 }
+    });
+    let Ok(Answer::Finding(f)) = CLIFF.answer(&record) else { panic!("silent") };
+    assert!(f.sentence.contains("is unknown"), "{}", f.sentence);
+}
+
+#[test]
+fn a_warm_up_is_a_note_with_both_means_and_noise_is_silent() {
+    let Ok(Answer::Finding(f)) = WARMUP_IN_MEAN.answer(&(WARMUP_IN_MEAN.fires.unwrap())()) else {
+        panic!("silent")
+    };
+    assert_eq!(f.severity, Severity::Note);
+    assert!((f.evidence["without_iops"] / 10_000.0 - 1.0).abs() < 0.02, "{:?}", f.evidence);
+    let weak = super::shaped(&Fixture::honest(), 100, 1, |_, t| 10_000.0 * (1.0 + 0.3 * (-t / 0.07).exp()));
+    assert_eq!(WARMUP_IN_MEAN.severity(&weak), None);
+    let alarms = (0..100).filter(|seed| {
+        let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 25, 1, |_, t| {
+            4_000.0 * flat(25, 0.2, 0.3, *seed)[(t * 25.0) as usize]
+        });
+        WARMUP_IN_MEAN.severity(&noisy).is_some()
+    });
+    assert!(alarms.count() <= 5);
+}
+
+/// A single run with two slow waves.
+#[cfg(test)]
+fn waves(seconds: u64) -> model::record::Record {
+    super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, seconds, |_, t| {
+        1_000.0 * (1.0 + 0.5 * (t * 9.0).sin())
+    })
+}
+
+#[test]
+fn slow_waves_bias_and_fast_waves_hold() {
+    assert_eq!(FEW_INDEPENDENT.severity(&waves(20)), Some(Severity::Biased));
+    assert!(FEW_INDEPENDENT.answer(&waves(2)).is_err_and(|why| why.contains("too short")));
+    let quick = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, 20, |_, t| {
+        1_000.0 * (1.0 + 0.5 * (t * 400.0).sin())
+    });
+    assert!(matches!(FEW_INDEPENDENT.answer(&quick), Ok(Answer::Holds(..))));
+}

@@ -1,0 +1,297 @@
+//! Whether the measurement was long enough for what happens over time (E12, E13).
+//!
+//! E12 checks the operations and the length of each window, the total time of all runs, and, for writes to
+//! flash drives, the bytes written against the drive's fast cache. E13 compares the bytes written and discarded
+//! since the machine started with the capacity of a flash drive: a drive that was just emptied is fast. Drives
+//! of virtual machines are not checked (D18).
+
+use crate::checks::prelude::*;
+use crate::figures::kernel_text::discarded_bytes;
+use crate::figures::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
+
+/// Seconds below which periodic work is missed: ext4 commits its journal and the kernel writes back old pages
+/// every five seconds.
+const SECONDS_FROM: f64 = 5.0;
+/// Share of its capacity that a consumer flash drive may use as a fast cache.
+const FAST_SHARE: Share = Share(0.10);
+/// Largest fast cache of a drive.
+const FAST_AT_MOST: u64 = 100_000_000_000;
+
+pub(super) const TOO_SHORT: Check = Check {
+    id: CheckId::E12,
+    name: "TOO_SHORT",
+    belief: "the measured rate continues",
+    reads: "The lengths of the measured windows of all runs and the bytes written in them. For the drive: \
+            `queue/rotational`, its driver and its capacity.",
+    formula: formula!(
+        "Biased, and without an interval, if the windows contain fewer than {LEAST_OPS} operations on \
+         average: a count is off by one operation at the edges of its window, which is {wrong} then. The \
+         same if windows that end by the clock are shorter than {least}: the scheduler may delay a worker by \
+         a tick, at most {tick}, which is {wrong} then. Runs that are equally short agree, so their \
+         variation does not show it. A note if the windows of all runs total less than {SECONDS_FROM} s: \
+         journal commits and writeback happen every five seconds. Writes to a flash drive (driver nvme or \
+         sd, not rotational, not in a virtual machine) are biased if all runs of the result wrote less than \
+         {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast cache (SLC) may have taken all \
+         of it. A09 reports writes that memory took.",
+        wrong = Share(WRONG_BY),
+        least = Ns(LEAST_NS),
+        tick = Ns(TICK_NS),
+        most = FAST_AT_MOST / 1_000_000_000
+    ),
+    provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run --rw \
+              write --bs 1m --time 5s DIR` on a consumer NVMe drive.",
+    fix: "Use a longer --time or more --runs; for sustained writes, a --size and --time beyond the fast \
+          cache.",
+    accept: "Accept it if your load comes in bursts.",
+    ask: Ask::Alone(check_too_short),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { runs: 2, ..crate::fixture::Fixture::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_too_short(case: &Case) -> Known<Answer> {
+    case.need_run()?;
+    let seconds = case.window_ns() / 1e9;
+    let written = case.issued(Kind::Write).bytes;
+    let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
+    if let Some(shortage) = too_little(case) {
+        let (sentence, cure, number) = match shortage {
+            TooLittle::Operations(ops) => (
+                format!(
+                    "A window contains {ops:.1} operations on average: one more or less at its edges is {} \
+                     of the rate, so fathom gives no interval.",
+                    show_share(1.0 / ops)
+                ),
+                format!("Use a longer --time: each run needs {LEAST_OPS:.0} operations."),
+                ("operations_per_window", ops),
+            ),
+            TooLittle::Time(ns) => (
+                format!(
+                    "A window was {} long on average: a scheduler tick, at most 10 ms, is too large a part \
+                     of that, so fathom gives no interval.",
+                    show_ns(ns)
+                ),
+                format!("Use a longer --time: at least {}.", show_ns(LEAST_NS)),
+                ("window_ns", ns),
+            ),
+        };
+        numbers.insert(number.0.into(), number.1);
+        let (severity, cure) = (Severity::Biased, Some(cure));
+        return Detail::new(severity, sentence, numbers).with_cure(cure).found();
+    }
+    if case.does(Kind::Write)
+        && let Some(fast) = fast_cache_bytes(case)
+        && written < fast
+    {
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "{} were written in total, and the fast cache of such a drive may hold {}: this may be the speed \
+             of that cache alone.",
+            show_bytes(written),
+            show_bytes(fast)
+        );
+    }
+    // Windows may end some us early.
+    if seconds < SECONDS_FROM - 0.05 {
+        return finding!(
+            Severity::Note,
+            numbers,
+            "Only {seconds:.1} s were measured in total, so periodic work such as a journal commit every \
+             five seconds is hardly included."
+        );
+    }
+    holds("The runs are longer than the period of journal commits and writeback.", numbers)
+}
+
+/// Returns the fast cache capacity of the flash drives below, or `None` if there is no such drive or none is
+/// known.
+fn fast_cache_bytes(case: &Case) -> Option<u64> {
+    let leaves = case.leaves().ok()?;
+    let is_known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
+    let flash = is_flash(case).ok()? && leaves.iter().all(|l| is_known(l.driver.as_deref()));
+    let fast = |bytes: u64| ((bytes as f64 * FAST_SHARE.0) as u64).min(FAST_AT_MOST);
+    flash.then(|| leaves.iter().map(|l| fast(l.bytes)).fold(0, u64::saturating_add))
+}
+
+/// Multiple of the capacity that must be written before a drive is no longer fresh (SNIA preconditioning).
+const WRITTEN_FROM: f64 = 2.0;
+/// Least share of the capacity that must have been discarded for the drive to count as emptied.
+const EMPTIED_FROM: Share = Share(0.5);
+
+pub(super) const FRESH_FLASH: Check = Check {
+    id: CheckId::E13,
+    name: "FRESH_FLASH",
+    belief: "the drive was in the state of normal use",
+    reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and \
+            discarded since the machine started. Also `queue/rotational` and the capacity.",
+    formula: formula!(
+        "For writes and trims on drives that are not rotational, outside virtual machines. If less than \
+         {WRITTEN_FROM} times the capacity was written since the machine started (SNIA's preconditioning) \
+         and at least {EMPTIED_FROM} of it was discarded, the drive was emptied, and the result is \
+         relabelled. With {WRITTEN_FROM} times the capacity written, the check holds. In between, the \
+         history before the machine started is unknown: the check holds if --precondition wrote the measured \
+         region twice and the rate settled after that, otherwise it does not answer."
+    ),
+    provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`, which \
+              erases the drive.",
+    fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy \
+          DRIVE /dev/DRIVE`), which erases it and writes it twice first.",
+    accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
+             rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
+             written.",
+    ask: Ask::Alone(check_fresh_flash),
+    #[cfg(test)]
+    fires: Some(|| drive(1 << 34, 1 << 33)),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
+};
+
+fn check_fresh_flash(case: &Case) -> Known<Answer> {
+    let changes = case.does(Kind::Write) || case.does(Kind::Trim);
+    if !changes || !case.on_device() || !is_flash(case)? {
+        return Ok(Answer::DoesNotApply);
+    }
+    let start = case.runs.first().ok_or_else(crate::case::no_run)?.at(Moment::Start)?;
+    let (mut capacity, mut written, mut discarded) = (0_u64, 0_u64, 0_u64);
+    for leaf in case.leaves()? {
+        let text = start.text(&leaf.stat_file)?;
+        capacity = capacity.saturating_add(leaf.bytes);
+        written = written.saturating_add(BlockStat::parse(text)?.write.bytes);
+        discarded =
+            discarded.saturating_add(discarded_bytes(text)?.ok_or("this kernel does not count discards")?);
+    }
+    let numbers = evidence([
+        ("capacity_bytes", capacity as f64),
+        ("written_bytes", written as f64),
+        ("discarded_bytes", discarded as f64),
+    ]);
+    if written as f64 >= WRITTEN_FROM * capacity as f64 {
+        return holds("The drive was written at least twice since the machine started.", numbers);
+    }
+    let preconditioned = case.record.preconditioned.as_ref();
+    if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
+        if preconditioned.is_some_and(|d| d.settled == Some(true)) {
+            return holds(
+                "Preconditioning wrote the measured region twice and ran until the rate settled.",
+                numbers,
+            );
+        }
+        return Err(format!(
+            "{} of the drive's {} were written since the machine started; its state before is unknown",
+            show_bytes(written),
+            show_bytes(capacity)
+        ));
+    }
+    detail!(
+        Severity::Rename,
+        numbers,
+        "The drive was emptied: {} of its {} were discarded since the machine started, and only {} written. \
+         A fresh flash drive writes faster than later.{}",
+        show_bytes(discarded),
+        show_bytes(capacity),
+        show_bytes(written),
+        if preconditioned.is_some() { " Preconditioning left the rest of it empty." } else { "" }
+    )
+    .relabelled(Rename::Condition("freshly emptied drive".into()))
+    .found()
+}
+
+/// Whether the storage below is flash, as far as the machine knows.
+///
+/// # Errors
+/// Fails if that is not known.
+pub(super) fn is_flash(case: &Case) -> Known<bool> {
+    let machine = case.machine.ok_or("the record names no host")?;
+    if machine.virtual_by.as_ref().map_err(Clone::clone)?.is_some() {
+        return Ok(false);
+    }
+    for leaf in case.leaves()? {
+        if leaf.queue_number("rotational")? != 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn the_time_of_all_runs_counts() {
+    assert_eq!(TOO_SHORT.severity(&Fixture { runs: 5, ..Fixture::honest() }.record()), None);
+    assert_eq!(TOO_SHORT.severity(&Fixture { runs: 4, ..Fixture::honest() }.record()), Some(Severity::Note));
+}
+
+#[test]
+fn windows_with_few_operations_bias_and_have_no_interval() {
+    let few_ops = Fixture { ops: 1, ..Fixture::honest() }.record();
+    let Ok(Answer::Finding(f)) = TOO_SHORT.answer(&few_ops) else { panic!("silent") };
+    assert!(f.severity == Severity::Biased && f.sentence.contains("100 % of the rate"), "{}", f.sentence);
+    let report = crate::judge(&few_ops, &crate::Judging::default());
+    assert_eq!((report.headline.interval, report.verdict), (None, model::report::Verdict::Suspect));
+    assert!(report.headline.value.is_some());
+}
+
+#[test]
+fn writes_below_the_fast_cache_of_a_known_drive_bias() {
+    let on = |driver: &str, bytes: u64| {
+        let mut record = Fixture::honest_write().record();
+        let disk = &mut record.header.hosts[0].places[0].layers[0];
+        (disk.driver, disk.bytes) = (Some(driver.into()), bytes);
+        record
+    };
+    // 55,000 operations of 4 KiB are 225 MB.
+    assert_eq!(TOO_SHORT.severity(&on("nvme", 1 << 40)), Some(Severity::Biased));
+    assert_eq!(TOO_SHORT.severity(&on("nvme", 2_000_000_000)), None);
+    assert_eq!(TOO_SHORT.severity(&on("virtio_blk", 1 << 40)), None);
+    let mut guest = on("nvme", 1 << 40);
+    guest.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!(TOO_SHORT.severity(&guest), None);
+}
+
+/// A drive of 16 GiB with this many bytes discarded and written since the machine started.
+#[cfg(test)]
+fn drive(discarded: u64, written: u64) -> model::record::Record {
+    let mut record = Fixture::honest_write().record();
+    let start = &mut record.runs[0].evidence[0];
+    let text = format!("0 0 0 0 9 0 {} 9 0 0 9 5 0 {} 0 0 0\n", written / 512, discarded / 512);
+    start.files.insert("/sys/block/vda/stat".into(), Ok(text));
+    record
+}
+
+#[test]
+fn an_emptied_drive_relabels_and_a_used_drive_holds() {
+    assert_eq!(FRESH_FLASH.severity(&drive(1 << 34, 1 << 33)), Some(Severity::Rename));
+    assert!(matches!(FRESH_FLASH.answer(&drive(1 << 34, 1 << 35)), Ok(Answer::Holds(..))));
+    assert!(FRESH_FLASH.answer(&drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("is unknown")));
+}
+
+#[test]
+fn preconditioning_holds_unless_most_of_the_drive_was_emptied() {
+    use model::record::Preconditioned;
+    let conditioned = |discarded, settled| {
+        let mut record = drive(discarded, 1 << 33);
+        record.preconditioned = Some(Preconditioned { settled, ..Preconditioned::default() });
+        record
+    };
+    assert!(matches!(FRESH_FLASH.answer(&conditioned(1 << 32, Some(true))), Ok(Answer::Holds(..))));
+    assert!(FRESH_FLASH.answer(&conditioned(1 << 32, Some(false))).is_err());
+    let Ok(Answer::Finding(f)) = FRESH_FLASH.answer(&conditioned(1 << 34, Some(true))) else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("left the rest of it empty"), "{}", f.sentence);
+}
+
+#[test]
+fn hard_disks_and_virtual_disks_are_not_checked() {
+    let mut disk = drive(1 << 34, 1 << 33);
+    disk.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
+    assert_eq!(FRESH_FLASH.answer(&disk), Ok(Answer::DoesNotApply));
+    let mut guest = drive(1 << 34, 1 << 33);
+    guest.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!(FRESH_FLASH.answer(&guest), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,488 @@
+//! Whether reads can come from a cache because of their region or their order (A15, A16, A17).
+//!
+//! A15 compares the tested region with the memory of the machine, unless A01 or A09 counted what the page cache
+//! kept, and with the caches of drives and controllers. A16 computes how many random reads return to blocks of
+//! the same run, from the order of offsets, the bytes read and the span; distributions that repeat by design
+//! (Zipf, Pareto, normal, zones) are not checked. A17 compares the first and the second read of the same
+//! blocks, made before the runs, with a rank test: caches below and lazily loaded volumes make them differ.
+
+use crate::checks::prelude::*;
+use crate::figures::traffic::{FLOOR_BYTES, FLOOR_IOS};
+use model::evidence::Probe;
+use model::job::Start;
+use stats::comparison::{Compared, FEWEST, compare};
+
+/// Returns the expected share of `bytes` that the stream touches more than once in one run, 0 to 1. Follows from
+/// the order of offsets, so that no list of offsets is kept.
+///
+/// # Errors
+/// Fails if the order of offsets does not decide it.
+pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
+    let stream = &case.stream;
+    let [line] = stream.access.lines.as_slice() else {
+        return Err("fathom does not compute the repeat share of a workload with several lines".into());
+    };
+    if stream.replay.is_some() {
+        return Err("fathom does not compute the repeat share of a replay".into());
+    }
+    if stream.access.strided.is_some() {
+        return not_checked(
+            "fathom does not compute the repeat share of a workload that visits one zone at a time",
+        );
+    }
+    let span = case.span_bytes() as f64;
+    if span <= 0.0 || bytes <= 0.0 {
+        return Ok(0.0);
+    }
+    let passes = bytes / span;
+    match &line.order {
+        Order::Sequential(steps) if steps.stride_bytes > 0 || steps.hole_bytes > 0 => {
+            Err("fathom does not compute the repeat share of an order with gaps".into())
+        }
+        // Every worker reads the same blocks.
+        Order::Sequential(steps) if steps.start == Start::Same => {
+            let workers = f64::from(stream.workers.max(1));
+            Ok(1.0 - new_share(passes / workers) / workers)
+        }
+        // Workers with other starts may overlap, so repeats may begin before the first pass ends.
+        Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
+            Err("fathom does not compute how far workers with fixed start distances overlap".into())
+        }
+        // Rows overlap as random offsets do.
+        Order::Once if line.is_in_rows() => Ok(repeated_at_random(passes)),
+        Order::Sequential(_) | Order::Once => Ok(1.0 - new_share(passes)),
+        Order::Random | Order::Mixed(_) | Order::MixedEach(_) => Ok(repeated_at_random(passes)),
+        other => Err(format!("{} repeats blocks by design", other.describe())),
+    }
+}
+
+/// Returns the share of repeats for random offsets: after c passes, 1 - e^-c of the span was touched.
+fn repeated_at_random(passes: f64) -> f64 {
+    (1.0 + (-passes).exp_m1() / passes).max(0.0)
+}
+
+/// Returns the share of new blocks after `passes` passes without repeats within a pass.
+fn new_share(passes: f64) -> f64 {
+    if passes > 1.0 { 1.0 / passes } else { 1.0 }
+}
+
+/// With a region of this multiple of the memory, the page cache reaches a hit rate of one half at best, after a
+/// long warm-up.
+const TIMES_MEMORY: f64 = 2.0;
+/// Hard disks have caches of up to 512 MiB, and cheap RAID controllers of up to 1 GiB.
+const DRIVE_CACHE_BYTES: u64 = 1 << 30;
+
+pub(super) const SPAN_FITS_CACHE: Check = Check {
+    id: CheckId::A15,
+    name: "SPAN_FITS_CACHE",
+    belief: "the span is larger than the caches below",
+    reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
+    formula: formula!(
+        "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
+         counted the bytes that the page cache served. If A01 or A09 counted them, those checks report them. \
+         Direct I/O: a note below {drive}, since hard disks have caches of up to 512 MiB and small RAID \
+         controllers of twice that. Larger caches of arrays and of the hosts of virtual machines are \
+         invisible from here (D18).",
+        drive = show_bytes(DRIVE_CACHE_BYTES)
+    ),
+    provoke: "`fathom run --rw randread --size 64m DIR`.",
+    fix: "Use a --size well above all caches: at least 4g for one drive, twice the cache of an array.",
+    accept: "Accept it if your real data are that small.",
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], check_span_fits_cache),
+    #[cfg(test)]
+    fires: Some(|| spanning(64 << 20, &crate::fixture::Fixture::honest())),
+    #[cfg(test)]
+    blind: || {
+        let buffered = crate::fixture::Fixture {
+            cache: model::job::Cache::Buffered,
+            ..crate::fixture::Fixture::honest()
+        };
+        let mut record = buffered.record();
+        record.header.hosts[0].memory_bytes = Err("unreadable".into());
+        record
+    },
+};
+
+fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let span = case.span_bytes();
+    let mut numbers = evidence([("span_bytes", span as f64)]);
+    if !case.stream.cache.is_direct() {
+        let memory = case.machine.ok_or("the record names no host")?.memory_bytes.clone()?;
+        numbers.insert("memory_bytes".into(), memory as f64);
+        if (span as f64) < TIMES_MEMORY * memory as f64 {
+            match page_cache_work(case, earlier) {
+                PageCacheWork::Kept => return Ok(Answer::DoesNotApply),
+                PageCacheWork::Unknown => return Ok(Answer::Finding(fits_memory(span, memory, numbers))),
+                PageCacheWork::Delivered => {}
+            }
+        }
+    } else if earlier.finds(CheckId::A02) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if span >= DRIVE_CACHE_BYTES {
+        return holds("The span is larger than the caches of drives.", numbers);
+    }
+    finding!(
+        Severity::Note,
+        numbers,
+        "The tested region is only {}: the cache of a drive or of a controller could hold it.",
+        show_bytes(span)
+    )
+}
+
+fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
+    detail!(
+        Severity::Biased,
+        numbers,
+        "The tested region of {} was accessed through the page cache of a machine with {} of memory, which \
+         could hold all or most of it. The bytes served from memory were not counted.",
+        show_bytes(span),
+        show_bytes(memory)
+    )
+    .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
+}
+
+/// How much of the work the page cache kept from the device.
+enum PageCacheWork {
+    /// It kept some. Another check reports it.
+    Kept,
+    /// It kept none.
+    Delivered,
+    /// Not counted.
+    Unknown,
+}
+
+fn page_cache_work(case: &Case, earlier: &Earlier) -> PageCacheWork {
+    let counting_checks = [(Kind::Read, CheckId::A01), (Kind::Write, CheckId::A09)];
+    let answers =
+        counting_checks.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, id)| earlier.answer(id));
+    let mut all = PageCacheWork::Delivered;
+    for answer in answers {
+        match answer {
+            Some(Ok(Answer::Finding(_))) => return PageCacheWork::Kept,
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => all = PageCacheWork::Unknown,
+        }
+    }
+    all
+}
+
+/// Share of repeats that is harmless: half a pass over the span.
+pub(crate) const REPEATS_ABOVE: Share = Share(0.2);
+
+pub(super) const RE_READS: Check = Check {
+    id: CheckId::A16,
+    name: "RE_READS",
+    belief: "each read is of a block that the run has not read yet",
+    reads: "The bytes that the stream read in its longest run, its span and its order of offsets. No kernel \
+            file.",
+    formula: formula!(
+        "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. An \
+         order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
+         {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible caches \
+         gain from it, and biased through the page cache, which keeps every block that was read. Does not \
+         apply if A01 fires, which reports the share. Zipf, Pareto, normal and zoned offsets repeat by \
+         design and are not checked."
+    ),
+    provoke: "`fathom run --rw randread --size 16m DIR`.",
+    fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
+    accept: "Accept it if your application reads its data over and over.",
+    ask: Ask::After(&[CheckId::A01], check_re_reads),
+    #[cfg(test)]
+    fires: Some(|| spanning(16 << 20, &crate::fixture::Fixture::honest())),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        let access = &mut record.header.plan.jobs[0].phases[0].streams[0].access;
+        access.lines.push(access.lines[0].clone());
+        record
+    },
+};
+
+fn check_re_reads(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    let repeats_by_design =
+        |o: &Order| matches!(o, Order::Zipf(_) | Order::Pareto(_) | Order::Normal(_) | Order::Zones(_));
+    // A replay repeats the blocks that its capture repeated.
+    let intended =
+        case.stream.replay.is_some() || case.stream.access.lines.iter().any(|l| repeats_by_design(&l.order));
+    if !case.does(Kind::Read) || !case.on_device() || intended || earlier.finds(CheckId::A01) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let read = case.largest_run_bytes(Kind::Read);
+    if read == 0 {
+        return Err("no read completed".into());
+    }
+    let part = repeated_share(case, read as f64)?;
+    let span = case.span_bytes();
+    let numbers = evidence([
+        ("read_bytes_of_a_run", read as f64),
+        ("span_bytes", span as f64),
+        ("expected_repeat_share", part),
+    ]);
+    if part <= REPEATS_ABOVE {
+        return holds("Almost every read was of a block that the run had not read before.", numbers);
+    }
+    // The page cache keeps the blocks read once, and read-ahead may hide from A01 how many it kept.
+    let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
+    finding!(
+        severity,
+        numbers,
+        "About {} of the reads returned to blocks that the run had already read: {} were read from a span of \
+         {}.",
+        show_share(part),
+        show_bytes(read),
+        show_bytes(span)
+    )
+}
+
+/// Factor above which the difference is not noise. Other threads on the CPU slow some reads of one list: of 200
+/// quiet pairs on a virtual disk, 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by 1.7), and none
+/// by 2. Lazily loaded volumes and caches cause a factor of 3 to 30.
+const FACTOR: f64 = 2.0;
+/// Largest probability of chance (p) that is accepted.
+const CHANCE_BELOW: Share = Share(0.01);
+
+pub(super) const FIRST_TOUCH: Check = Check {
+    id: CheckId::A17,
+    name: "FIRST_TOUCH",
+    belief: "the first read of a block takes as long as later ones",
+    reads: "64 single direct reads at random places of each target before the first run: eight blocks, then \
+            the same eight again, and so on.",
+    formula: formula!(
+        "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, on \
+         logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the factor \
+         is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. Smaller factors \
+         mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk the largest was \
+         1.7. Fewer than {FEWEST} blocks are not compared. Not checked if the disk did more than \
+         {FLOOR_IOS} requests or {bytes} for other processes in that time.",
+        bytes = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
+              snapshot. Or a loop device with a buffered backing file that was evicted: `losetup \
+              --direct-io=off -f --show FILE`.",
+    fix: "Read the whole target once first (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud \
+          provider's own initialisation), or measure a span that no cache below can hold.",
+    accept: "Accept it if you want to measure first reads.",
+    ask: Ask::After(&[CheckId::A04], check_first_touch),
+    #[cfg(test)]
+    fires: Some(|| with_second_reads(&crate::fixture::Fixture::honest(), 20_000)),
+    #[cfg(test)]
+    blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
+};
+
+fn check_first_touch(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut worst: Option<(Compared, &Probe)> = None;
+    for probe in case.probes()? {
+        let both = compare(&probe.first_ns, &probe.again_ns);
+        let both =
+            both.ok_or_else(|| format!("fewer than {FEWEST} blocks were read twice before the runs"))?;
+        if worst.is_none_or(|(w, _)| distance(both) > distance(w)) {
+            worst = Some((both, probe));
+        }
+    }
+    let (both, probe) = worst.ok_or("no target was read before the runs")?;
+    let (first, again) = (median(&probe.first_ns), median(&probe.again_ns));
+    let numbers = evidence([
+        ("first_p50_ns", first),
+        ("again_p50_ns", again),
+        ("again_by_first", both.ratio),
+        ("chance", both.p),
+    ]);
+    if distance(both) <= FACTOR.ln() {
+        return holds("The first read of a block took as long as the second.", numbers);
+    }
+    // A burst by another process slows some reads of one list and not of the other.
+    if let Some(others) =
+        case.foreign_amount_during_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES)
+    {
+        return Err(format!(
+            "other processes made {} requests ({}) on the disk during the sample reads before the runs",
+            show_count(others.ops as f64),
+            show_bytes(others.bytes)
+        ));
+    }
+    let (factor, why) = if both.ratio < 1.0 {
+        (1.0 / both.ratio, "shorter: a layer below caches, or loads blocks only on first access")
+    } else {
+        (both.ratio, "longer: the storage was busy, or a cache answered the first reads")
+    };
+    finding!(
+        Severity::Biased,
+        numbers,
+        "The first read of a block took {}, the second {}, {} times {why}.",
+        show_ns(first),
+        show_ns(again),
+        show_rate(factor)
+    )
+}
+
+/// Returns the absolute logarithm of the factor, or 0 if chance may explain it.
+fn distance(both: Compared) -> f64 {
+    if both.p < CHANCE_BELOW { both.ratio.ln().abs() } else { 0.0 }
+}
+
+fn median(times: &[u64]) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).map_or(0.0, |ns| *ns as f64)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::record::Record;
+
+/// A record whose stream has a span of `span` bytes.
+#[cfg(test)]
+fn spanning(span: u64, fixture: &Fixture) -> Record {
+    let mut record = fixture.record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span;
+    for target in &mut record.header.plan.targets {
+        target.bytes = target.bytes.max(span);
+    }
+    record
+}
+
+#[cfg(test)]
+fn repeated_share_of(order: Order, workers: u32, passes: f64) -> Known<f64> {
+    let mut record = crate::fixture::Fixture::honest().record();
+    let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+    (stream.access.lines[0].order, stream.workers) = (order, workers);
+    let cases = crate::case::cases(&record);
+    repeated_share(&cases[0], passes * (1_u64 << 30) as f64)
+}
+
+#[test]
+fn the_share_of_repeats_follows_from_the_order() {
+    use model::job::Steps;
+    let assert_near =
+        |got: Known<f64>, expected: f64| assert!((got.clone().unwrap() - expected).abs() < 1e-3, "{got:?}");
+    let plain = || Order::Sequential(Steps::default());
+    assert_near(repeated_share_of(plain(), 1, 1.0), 0.0);
+    assert_near(repeated_share_of(plain(), 1, 4.0), 0.75);
+    assert_near(repeated_share_of(Order::Once, 1, 0.5), 0.0);
+    assert_near(repeated_share_of(Order::Once, 1, 2.0), 0.5);
+    assert_near(repeated_share_of(Order::Random, 1, 1.0), 0.3679);
+    assert_near(repeated_share_of(Order::Random, 1, 0.01), 0.005);
+    assert_near(repeated_share_of(Order::Random, 1, 0.0), 0.0);
+    let same = || Order::Sequential(Steps { start: Start::Same, ..Steps::default() });
+    assert_near(repeated_share_of(same(), 4, 1.0), 0.75);
+    assert_near(repeated_share_of(same(), 4, 8.0), 0.875);
+    assert!(repeated_share_of(Order::Zipf(1.1), 1, 1.0).is_err_and(|why| why.contains("zipf")));
+    let gaps = Order::Sequential(Steps { hole_bytes: 4096, ..Steps::default() });
+    assert!(repeated_share_of(gaps, 1, 1.0).is_err());
+    let mut zones = crate::fixture::Fixture::honest().record();
+    zones.header.plan.jobs[0].phases[0].streams[0].access.strided =
+        Some(model::job::Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 });
+    assert!(
+        repeated_share(&crate::case::cases(&zones)[0], 4096.0).is_err_and(|why| why.contains("one zone"))
+    );
+}
+
+#[test]
+fn regions_below_one_gibibyte_are_a_note() {
+    let at = |span| SPAN_FITS_CACHE.severity(&spanning(span, &Fixture::honest()));
+    assert_eq!(at(1 << 30), None);
+    assert_eq!(at((1 << 30) - 4096), Some(Severity::Note));
+}
+
+#[test]
+fn buffered_io_biases_only_if_the_page_cache_was_not_counted() {
+    let buffered = || Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    // 1 GiB of 8: the device delivered all of it.
+    assert!(matches!(SPAN_FITS_CACHE.answer(&buffered().record()), Ok(Answer::Holds(..))));
+    let uncounted = Fixture { stat_unreadable: true, ..buffered() };
+    assert_eq!(SPAN_FITS_CACHE.severity(&uncounted.record()), Some(Severity::Biased));
+    assert_eq!(SPAN_FITS_CACHE.severity(&spanning(17 << 30, &uncounted)), None);
+    let cached = Fixture { delivered: 0.3, ..buffered() };
+    assert_eq!(SPAN_FITS_CACHE.answer(&cached.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn more_than_half_a_random_pass_is_a_note() {
+    // 45 MB are read in a run.
+    let at = |span| RE_READS.severity(&spanning(span, &Fixture::honest()));
+    assert_eq!(at(100 << 20), None, "19 %");
+    assert_eq!(at(90 << 20), Some(Severity::Note), "21 %");
+}
+
+#[test]
+fn repeats_through_the_page_cache_bias_unless_a01_fires() {
+    let buffered = |delivered| {
+        let cache = model::job::Cache::Buffered;
+        let fixture = Fixture { cache, delivered, ..Fixture::honest() };
+        RE_READS.answer(&spanning(16 << 20, &fixture))
+    };
+    assert!(matches!(buffered(1.0), Ok(Answer::Finding(f)) if f.severity == Severity::Biased));
+    assert_eq!(buffered(0.2), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn an_order_without_repeats_holds_and_zipf_is_not_checked() {
+    let ordered = |order, span| {
+        let mut record = spanning(span, &Fixture::honest());
+        record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = order;
+        RE_READS.answer(&record)
+    };
+    assert!(matches!(ordered(Order::Once, 46 << 20), Ok(Answer::Holds(..))));
+    assert!(matches!(ordered(Order::Once, 16 << 20), Ok(Answer::Finding(_))));
+    assert_eq!(ordered(Order::Zipf(1.1), 16 << 20), Ok(Answer::DoesNotApply));
+}
+
+/// A record whose second reads take about `ns`, and whose first take 80 us.
+#[cfg(test)]
+fn with_second_reads(fixture: &Fixture, ns: u64) -> model::record::Record {
+    super::probe(fixture, |p| {
+        for (i, again) in p.as_mut().unwrap().again_ns.iter_mut().enumerate() {
+            *again = ns + 10 * (i as u64 % 5);
+        }
+    })
+}
+
+#[test]
+fn a_factor_of_two_in_either_direction_biases() {
+    let at = |ns| FIRST_TOUCH.severity(&with_second_reads(&Fixture::honest(), ns));
+    assert_eq!(at(41_000), None, "1.95 times");
+    assert_eq!(at(39_000), Some(Severity::Biased));
+    assert_eq!(at(155_000), None);
+    assert_eq!(at(165_000), Some(Severity::Biased));
+}
+
+#[test]
+fn a_burst_by_another_process_is_not_checked() {
+    use model::evidence::Moment;
+    let with_foreign_reads = |ios: u64| {
+        let mut record = with_second_reads(&Fixture::honest(), 20_000);
+        let mut idle = record.evidence[0].clone();
+        idle.moment = Moment::IdleStart;
+        // The disk did no reads before these.
+        let text = idle.files["/sys/block/vda/stat"].clone().unwrap();
+        let written: Vec<&str> = text.split_ascii_whitespace().skip(4).collect();
+        let (requests, sectors) = (128 + ios, (128 + ios) * 8);
+        let stat = format!("{requests} 0 {sectors} 40 {}\n", written.join(" "));
+        idle.files.insert("/sys/block/vda/stat".into(), Ok(stat));
+        record.evidence.push(idle);
+        FIRST_TOUCH.answer(&record)
+    };
+    assert!(matches!(with_foreign_reads(48), Ok(Answer::Finding(_))));
+    assert!(with_foreign_reads(49).is_err_and(|why| why.contains("49 requests (196 KiB)")));
+}
+
+#[test]
+fn a_large_factor_of_few_blocks_may_be_chance() {
+    let record_with = |count: usize, slow: usize| {
+        super::probe(&Fixture::honest(), move |p| {
+            let p = p.as_mut().unwrap();
+            p.first_ns = (0..count).map(|i| if i < slow { 900_000 } else { 80_000 }).collect();
+            p.again_ns = (0..count).map(|i| 30_000 + i as u64 * 20_000).collect();
+        })
+    };
+    assert_eq!(FIRST_TOUCH.severity(&record_with(8, 5)), None);
+    assert!(FIRST_TOUCH.answer(&record_with(7, 7)).is_err_and(|why| why.contains("fewer than 8")));
+}

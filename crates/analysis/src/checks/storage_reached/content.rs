@@ -1,0 +1,328 @@
+//! Whether the content of the data makes the work too easy (A05, A08).
+//!
+//! A05 counts the zero blocks among the single reads made before the runs, without those that earlier phases of
+//! the job overwrote. A08 compares the measured compressibility and duplicates of written data with limits, and
+//! checks whether a layer below is known to compress.
+
+use crate::checks::prelude::*;
+use model::job::Data;
+use model::record::Written;
+
+/// Share of zeros above which the rate is biased. Databases and virtual disks contain some empty blocks.
+const ZEROS_BIASED_ABOVE: Share = Share(0.05);
+/// Share of zeros at or above which the result is void.
+const ZEROS_VOID_FROM: Share = Share(0.5);
+/// Fewest blocks that give a useful share: one in sixteen is 6 %.
+const FEWEST_BLOCKS: u64 = 16;
+
+pub(super) const ZERO_DATA: Check = Check {
+    id: CheckId::A05,
+    name: "ZERO_DATA",
+    belief: "the blocks that were read hold data",
+    reads: "64 single direct reads at random places of each target, made before the first run and outside \
+            every measured window. Each block is checked completely.",
+    formula: formula!(
+        "zero share = blocks that hold only zeros / blocks read. Above {ZEROS_BIASED_ABOVE} the number is biased: \
+         real files have a few empty blocks. From {ZEROS_VOID_FROM} on it is void if the storage can answer zeros \
+         without its medium: a block device, an SSD or a virtual disk. A hard disk reads written zeros like \
+         any other data. Fewer than {FEWEST_BLOCKS} blocks are too few to judge. Data other than zeros that \
+         earlier phases of the job wrote to the target are subtracted, as if those phases wrote no block \
+         twice."
+    ),
+    provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
+              you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
+    fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy NAME \
+          TARGET` over all of it), or name a directory and let fathom make its own test file.",
+    accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept a \
+             void finding.",
+    ask: Ask::After(&[CheckId::A04], check_zero_data),
+    #[cfg(test)]
+    fires: Some(|| {
+        with_zeros(
+            &crate::fixture::Fixture { role: model::plan::Role::Device, ..crate::fixture::Fixture::honest() },
+            64,
+        )
+    }),
+    #[cfg(test)]
+    blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
+};
+
+fn check_zero_data(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let (mut blocks, mut zeros) = (0_u64, 0_u64);
+    for probe in case.probes()? {
+        blocks = blocks.saturating_add(probe.first_ns.len() as u64);
+        zeros = zeros.saturating_add(probe.zero_blocks);
+    }
+    if blocks < FEWEST_BLOCKS {
+        return Err(format!("only {blocks} blocks were read before the runs, too few to judge the data"));
+    }
+    let part = share(zeros as f64, blocks as f64);
+    let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
+    if part <= ZEROS_BIASED_ABOVE {
+        return holds("The blocks that were read hold data.", numbers);
+    }
+    let written = written_before(case);
+    let remaining = part - written;
+    if remaining <= ZEROS_BIASED_ABOVE.0 {
+        return Err("the zeros were read before an earlier phase of the job wrote to the same target".into());
+    }
+    finding!(
+        if remaining >= ZEROS_VOID_FROM.0 && zeros_are_free(case) {
+            Severity::Void
+        } else {
+            Severity::Biased
+        },
+        numbers,
+        "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads from \
+         their map without reading the medium.",
+        if written > 0.0 { "At least " } else { "" },
+        show_share(remaining),
+        show_count(blocks as f64)
+    )
+}
+
+/// Returns the largest share of the read region that earlier phases of the job can have filled with data. Sums
+/// the bytes that they wrote to the same targets and assumes that no block was written twice.
+fn written_before(case: &Case) -> f64 {
+    let mut bytes = 0_u64;
+    for run in case.record.runs.iter().filter(|run| run.start.job == case.at && run.start.phase < case.phase)
+    {
+        let streams = case.job.phases.get(run.start.phase).map_or(&[][..], |phase| &phase.streams);
+        let ends = run.end.iter().flat_map(|end| &end.streams);
+        let shares_target =
+            |stream: &Stream| stream.targets.iter().any(|target| case.stream.targets.contains(target));
+        for (_, end) in
+            streams.iter().zip(ends).filter(|(stream, _)| shares_target(stream) && stream.data != Data::Zeros)
+        {
+            bytes = bytes.saturating_add(end.issued.get(&Kind::Write).map_or(0, |issued| issued.bytes));
+        }
+    }
+    let access = &case.stream.access;
+    let region = case.stream.targets.iter().filter_map(|target| {
+        let length = case.record.runs.first()?.start.target_bytes.get(*target)?;
+        Some(access.span_bytes.min(length.saturating_sub(access.offset_bytes)))
+    });
+    share(bytes as f64, region.sum::<u64>() as f64)
+}
+
+/// Whether the storage may answer zeros without reading the medium: from the map of an SSD or of a virtual disk,
+/// or after a discard. Assumed if unknown.
+fn zeros_are_free(case: &Case) -> bool {
+    let spinning = |leaves: Vec<&model::machine::Layer>| {
+        leaves.iter().all(|l| l.queue_number("rotational") == Ok(1) && !case.is_virtual(l))
+    };
+    case.on_block_devices() || !case.leaves().is_ok_and(spinning)
+}
+
+/// Percent that a compressor may save. Random data save nothing, and no device would show a smaller share.
+const COMPRESS_ABOVE: f64 = 10.0;
+/// Percent of the 4096 measured blocks that may be copies. No device would show a smaller share.
+const DEDUP_ABOVE: f64 = 5.0;
+/// Percent saved at or above which the storage keeps almost nothing: zeros, or one block repeated.
+const NOTHING_LEFT: f64 = 95.0;
+/// Percentage points by which the measured share may exceed the requested one. The measurement samples 4096
+/// blocks.
+const AS_ASKED: f64 = 3.0;
+/// File systems that can compress with a mount option.
+const COMPRESS_BY_OPTION: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
+
+pub(super) const PAYLOAD_TOO_EASY: Check = Check {
+    id: CheckId::A08,
+    name: "PAYLOAD_TOO_EASY",
+    belief: "the content of the data does not matter to the storage",
+    reads: "The written data, generated again after the run: 4096 blocks of 4 KiB, measured with an LZ \
+            compressor, and how many of them are copies. Also the options and attributes of the file system \
+            and the kind of device.",
+    formula: formula!(
+        "Biased if a compressor saves more than {COMPRESS_ABOVE} % or more than {DEDUP_ABOVE} % of the \
+         blocks are copies, since no drive reports whether it compresses. A note if both are at most \
+         {AS_ASKED} percentage points above the shares requested with --compress and --dedup. Void if \
+         {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing was \
+         stored."
+    ),
+    provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs mounted \
+              with compress-force.",
+    fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use --compress \
+          and --dedup to imitate your data.",
+    accept: "Accept it if your data are as compressible.",
+    ask: Ask::Alone(check_payload_too_easy),
+    #[cfg(test)]
+    fires: Some(|| written(&crate::fixture::Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest_write().record();
+        record.runs.iter_mut().for_each(|r| r.end.as_mut().unwrap().streams[0].data = None);
+        record
+    },
+};
+
+fn check_payload_too_easy(case: &Case) -> Known<Answer> {
+    // Plain memory stores every byte as it is. Compressed memory (zram) does not.
+    let plain_memory = case.ram().is_some() && !compresses(case);
+    if !case.does(Kind::Write) || !case.has_storage() || plain_memory {
+        return Ok(Answer::DoesNotApply);
+    }
+    let data: Option<Vec<Written>> = case.runs.iter().map(|r| r.stream.data).collect();
+    let data = data.filter(|d| !d.is_empty()).ok_or("the content of the written data was not measured")?;
+    let compress = data.iter().map(|d| d.compress_percent).fold(0.0, f64::max);
+    let dedup = data.iter().map(|d| d.dedup_percent).fold(0.0, f64::max);
+    let numbers = evidence([("compress_percent", compress), ("dedup_percent", dedup)]);
+    if compress <= COMPRESS_ABOVE && dedup <= DEDUP_ABOVE {
+        return holds("The written data can be neither compressed nor deduplicated.", numbers);
+    }
+    let almost_nothing_stored = compress.max(dedup) >= NOTHING_LEFT;
+    let (severity, consequence) = if almost_nothing_stored && compresses(case) {
+        (Severity::Void, "and this storage compresses: almost nothing was stored")
+    } else if as_asked(&case.stream.data, compress, dedup) {
+        (Severity::Note, "as requested; storage that compresses or deduplicates is faster with such data")
+    } else {
+        (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
+    };
+    finding!(
+        severity,
+        numbers,
+        "A compressor saves {} of the written data, and {} of the blocks are copies, {consequence}.",
+        show_share(compress / 100.0),
+        show_share(dedup / 100.0)
+    )
+}
+
+/// Whether the user requested these shares and the data are no easier than requested.
+fn as_asked(data: &Data, compress: f64, dedup: f64) -> bool {
+    let Data::Random { compress_percent, dedup_percent, .. } = data else { return false };
+    compress <= f64::from(*compress_percent) + AS_ASKED && dedup <= f64::from(*dedup_percent) + AS_ASKED
+}
+
+/// Whether a layer below the target is known to compress.
+fn compresses(case: &Case) -> bool {
+    let by_file_system = |place: &Place| {
+        place.file_system.as_ref().is_some_and(|fs| {
+            let able = COMPRESS_BY_OPTION.contains(&fs.kind.as_str());
+            let option =
+                fs.options.split([',', ' ']).any(|o| o.starts_with("compress") && !o.ends_with("=no"));
+            able && (option || fs.kind == "zfs" || fs.attributes.iter().any(|a| a == "compressed"))
+        })
+    };
+    case.places().any(|p| p.layers.iter().any(|l| l.kind == LayerKind::Zram) || by_file_system(p))
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[cfg(test)]
+fn with_zeros(fixture: &Fixture, zeros: u64) -> model::record::Record {
+    super::probe(fixture, |p| p.as_mut().unwrap().zero_blocks = zeros)
+}
+
+#[test]
+fn the_share_of_zeros_decides_between_silent_biased_and_void() {
+    let at = |zeros| ZERO_DATA.severity(&with_zeros(&Fixture::honest(), zeros));
+    assert_eq!(at(3), None);
+    assert_eq!(at(4), Some(Severity::Biased));
+    assert_eq!(at(31), Some(Severity::Biased));
+    assert_eq!(at(32), Some(Severity::Void));
+}
+
+#[test]
+fn zeros_on_a_spinning_disk_only_bias() {
+    let mut record = with_zeros(&Fixture::honest(), 64);
+    for layer in &mut record.header.hosts[0].places[0].layers {
+        layer.queue.insert("rotational".into(), "1\n".into());
+    }
+    assert_eq!(ZERO_DATA.severity(&record), Some(Severity::Biased));
+    record.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!(ZERO_DATA.severity(&record), Some(Severity::Void));
+}
+
+#[test]
+fn few_blocks_are_not_checked_and_holes_are_left_to_a04() {
+    let few = super::probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
+    assert!(ZERO_DATA.answer(&few).is_err_and(|why| why.contains("only 15")));
+    let holes = with_zeros(&Fixture { hole_share: 1.0, ..Fixture::honest() }, 64);
+    assert_eq!(ZERO_DATA.answer(&holes), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn zeros_that_earlier_phases_may_have_overwritten_are_subtracted() {
+    let writing = Fixture::honest_write().record();
+    let after_phase = |target: usize, part: f64| {
+        let mut record = with_zeros(&Fixture::honest(), 64);
+        let mut writer = writing.header.plan.jobs[0].phases[0].clone();
+        writer.streams[0].targets = vec![target];
+        record.header.plan.jobs[0].phases.insert(0, writer);
+        record.runs.iter_mut().for_each(|run| run.start.phase = 1);
+        let access = &record.header.plan.jobs[0].phases[1].streams[0].access;
+        let region = access.span_bytes.min(record.runs[0].start.target_bytes[0] - access.offset_bytes);
+        let mut run = writing.runs[0].clone();
+        let issued = run.end.as_mut().and_then(|end| end.streams[0].issued.get_mut(&Kind::Write)).unwrap();
+        issued.bytes = (region as f64 * part) as u64;
+        record.runs.push(run);
+        let reads = crate::case::cases(&record).pop().unwrap_or_else(|| panic!("no case of {target}"));
+        let answers = crate::findings::ask_all(&reads);
+        answers.into_iter().find(|(check, _)| check.id == ZERO_DATA.id).unwrap().1
+    };
+    for part in [0.96, 1.0, 7.0] {
+        assert!(after_phase(0, part).is_err_and(|why| why.contains("an earlier phase")), "{part}");
+    }
+    let severity = |answer| match answer {
+        Ok(Answer::Finding(f)) => Some((f.severity, f.sentence.starts_with("At least"))),
+        _ => None,
+    };
+    assert_eq!(severity(after_phase(0, 0.25)), Some((Severity::Void, true)));
+    assert_eq!(severity(after_phase(0, 0.75)), Some((Severity::Biased, true)));
+    assert_eq!(severity(after_phase(7, 1.0)), Some((Severity::Void, false)));
+}
+
+#[cfg(test)]
+fn written(
+    fixture: &Fixture,
+    data: Data,
+    [compress_percent, dedup_percent]: [f64; 2],
+) -> model::record::Record {
+    let mut record = fixture.record();
+    record.header.plan.jobs[0].phases[0].streams[0].data = data;
+    for run in &mut record.runs {
+        run.end.as_mut().unwrap().streams[0].data = Some(Written { compress_percent, dedup_percent });
+    }
+    record
+}
+
+#[test]
+fn small_shares_are_accepted_and_zeros_bias_or_void() {
+    let own = || Data::default();
+    let at = |data, shares| PAYLOAD_TOO_EASY.severity(&written(&Fixture::honest_write(), data, shares));
+    assert_eq!(at(own(), [10.0, 5.0]), None);
+    assert_eq!(at(own(), [10.5, 0.0]), Some(Severity::Biased));
+    assert_eq!(at(Data::File("/f".into()), [0.0, 5.5]), Some(Severity::Biased));
+    assert_eq!(at(Data::Zeros, [100.0, 100.0]), Some(Severity::Biased));
+    let btrfs = Fixture { kind: "btrfs", options: "rw,compress-force=zstd:3", ..Fixture::honest_write() };
+    let record = written(&btrfs, Data::Zeros, [100.0, 100.0]);
+    assert_eq!(PAYLOAD_TOO_EASY.severity(&record), Some(Severity::Void));
+}
+
+#[test]
+fn requested_shares_are_a_note_and_easier_data_bias() {
+    let requested = || Data::Random {
+        compress_percent: 50,
+        dedup_percent: 0,
+        dedup_set_bytes: None,
+        dedup_shared: false,
+    };
+    let at = |shares| PAYLOAD_TOO_EASY.severity(&written(&Fixture::honest_write(), requested(), shares));
+    assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
+    assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));
+}
+
+#[test]
+fn plain_memory_is_not_checked_and_zeros_on_zram_are_void() {
+    let tmpfs =
+        written(&Fixture { ram: Some("tmpfs"), ..Fixture::honest_write() }, Data::Zeros, [100.0, 100.0]);
+    assert_eq!(PAYLOAD_TOO_EASY.answer(&tmpfs), Ok(Answer::DoesNotApply));
+    let mut zram =
+        written(&Fixture { ram: Some("zram0"), ..Fixture::honest_write() }, Data::Zeros, [100.0, 100.0]);
+    zram.header.hosts[0].places[0].layers[0].kind = LayerKind::Zram;
+    assert_eq!(PAYLOAD_TOO_EASY.severity(&zram), Some(Severity::Void));
+}

@@ -1,0 +1,380 @@
+//! What the blocks of the file are: never written, inline, encoded, or shared (A04, A06, A07, A21).
+//!
+//! All read the extent map of the file (FIEMAP). A04 measures the share of holes and unwritten extents before
+//! the first operation and after the last one. A06 finds files whose bytes are in the inode or share a block
+//! with other files. A07 finds compressed and encrypted extents, for writes after the final sync. A21 finds
+//! extents shared with a copy or snapshot, and files that gain extents during the run: their writes go to new
+//! blocks.
+
+use crate::checks::prelude::*;
+
+/// Share of never written bytes that is harmless: one block at the end of a 4 MiB file.
+pub(crate) const UNWRITTEN_ABOVE: Share = Share(0.001);
+
+pub(super) const HOLES_READ: Check = Check {
+    id: CheckId::A04,
+    name: "HOLES_READ",
+    belief: "the bytes that were read are on the disk",
+    reads: "The extents of the measured region of the file before the first run and at the start and end of \
+            every run (FIEMAP): holes, and extents that were allocated but never written. If the check \
+            already fires before the first run, fathom measures nothing.",
+    formula: formula!(
+        "Bytes never written / bytes of the region > {UNWRITTEN_ABOVE}, which is one block at the end of a file \
+         of a few mebibytes. The kernel answers such reads with zeros without asking the disk, even with \
+         O_DIRECT. Block devices have no extents; A05 checks their data."
+    ),
+    provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
+    fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw \
+          write --bs 1m --destroy FILE FILE`.",
+    accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
+    ask: Ask::Alone(check_holes_read),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { hole_share: 1.0, ..crate::fixture::Fixture::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_holes_read(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let measured = !case.runs.is_empty();
+    let before = never_written_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
+    let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
+    let (share_unwritten, at_start) = if before > UNWRITTEN_ABOVE { (before, true) } else { (after, false) };
+    let numbers = evidence([("never_written_share", share_unwritten)]);
+    if share_unwritten <= UNWRITTEN_ABOVE {
+        let sentence = if share_unwritten > 0.0 {
+            "Almost every byte that was read is stored on the disk."
+        } else {
+            "Every byte that was read is stored on the disk."
+        };
+        return holds(sentence, numbers);
+    }
+    let share = show_share(share_unwritten);
+    let sentence = match (measured, at_start) {
+        (false, _) => format!(
+            "{share} of the region to read was never written: the kernel returns zeros without reading the \
+             disk."
+        ),
+        (true, true) => format!(
+            "{share} of the region that was read had never been written: the kernel returned zeros without \
+             reading the disk."
+        ),
+        (true, false) => format!(
+            "{share} of the region became a hole while it was read: the kernel returned zeros without \
+             reading the disk."
+        ),
+    };
+    Detail::new(Severity::Void, sentence, numbers).found()
+}
+
+/// Returns the largest share of never written bytes in any of the extent maps.
+fn never_written_share(maps: &[model::evidence::Extents]) -> Known<f64> {
+    let mut worst: Option<f64> = None;
+    for e in maps {
+        if e.span_bytes > 0 {
+            let never = e.hole_bytes as f64 + e.unwritten_bytes as f64;
+            worst = Some(worst.unwrap_or(0.0).max(share(never, e.span_bytes as f64)));
+        }
+    }
+    worst.ok_or_else(|| "the map of the file's extents is empty".into())
+}
+
+/// Inline share that is harmless: the packed tail of a file of some hundred blocks.
+const INLINE_ABOVE: Share = Share(0.01);
+
+pub(super) const INLINE_OR_TAIL: Check = Check {
+    id: CheckId::A06,
+    name: "INLINE_OR_TAIL",
+    belief: "the file has data blocks of its own",
+    reads: "The extents of the file at the start of each run (FIEMAP): those marked as stored in the inode \
+            or packed with other files.",
+    formula: formula!(
+        "Bytes in such extents / bytes of the file > {INLINE_ABOVE}. The packed tail of a file of some \
+         hundred blocks stays below. For a file in its inode, the share is 100 %."
+    ),
+    provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom run \
+              --rw randread --bs 50 --cache buffered FILE`.",
+    fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
+          file.",
+    accept: "Accept it if you want to measure tiny files.",
+    ask: Ask::Alone(check_inline_or_tail),
+    #[cfg(test)]
+    fires: Some(|| with_inline(1 << 30)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_inline_or_tail(case: &Case) -> Known<Answer> {
+    if !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let extents = case.extents()?;
+    let part = extents.iter().map(|e| share(e.inline_bytes as f64, e.span_bytes as f64)).fold(0.0, f64::max);
+    let numbers = evidence([("inline_share", part)]);
+    if part <= INLINE_ABOVE {
+        return holds("The file has data blocks of its own.", numbers);
+    }
+    detail!(
+        Severity::Rename,
+        numbers,
+        "{} of the file is stored in its inode or in a block shared with other files, not in data blocks of \
+         its own.",
+        show_share(part)
+    )
+    .relabelled(Rename::Medium("inside the inode".into()))
+    .found()
+}
+
+/// Share above which the bytes on the device are no longer those of the file.
+pub(crate) const ENCODED_ABOVE: Share = Share(0.01);
+
+pub(super) const ENCODED_EXTENTS: Check = Check {
+    id: CheckId::A07,
+    name: "ENCODED_EXTENTS",
+    belief: "the bytes on the disk are the bytes of the file",
+    reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those marked \
+            as encoded or encrypted. Also the bytes that fathom issued and the bytes that the device moved.",
+    formula: formula!(
+        "Bytes in such extents / bytes of the file > {ENCODED_ABOVE}. A smaller share changes no rate by more \
+         than the usual variation."
+    ),
+    provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
+              --compress 50 --cache buffered DIR`.",
+    fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression \
+          none`, `chattr -c`).",
+    accept: "Accept it if your real data are stored like this and compress as well as the test data \
+             (--compress).",
+    ask: Ask::Alone(check_encoded_extents),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { encoded_share: 1.0, ..crate::fixture::Fixture::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_encoded_extents(case: &Case) -> Known<Answer> {
+    if !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let part = encoded_share(case)?;
+    let issued = case.issued_total().bytes;
+    let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
+    if part <= ENCODED_ABOVE {
+        let sentence = if part > 0.0 {
+            "Almost none of the file is stored compressed or encrypted."
+        } else {
+            "The file is stored neither compressed nor encrypted."
+        };
+        return holds(sentence, numbers);
+    }
+    let mut sentence =
+        format!("{} of the file is stored compressed or encrypted, which costs CPU time.", show_share(part));
+    if let Ok(device) = case.device() {
+        let bytes = device.total().bytes;
+        sentence +=
+            &format!(" fathom issued {}, and the disk moved {}.", show_bytes(issued), show_bytes(bytes));
+        numbers.insert("device_bytes".into(), bytes as f64);
+    }
+    Detail::new(Severity::Biased, sentence, numbers).found()
+}
+
+/// Returns the largest share of encoded bytes before or after any run. Writes may be encoded only afterwards.
+fn encoded_share(case: &Case) -> Known<f64> {
+    let mut all = case.extents()?;
+    if case.does(Kind::Write) {
+        all.extend(case.extents_over_runs()?.into_iter().map(|(_, after)| after));
+    }
+    let encoded_share_of = |e: &Extents| share(e.encoded_bytes as f64, e.span_bytes as f64);
+    Ok(all.iter().map(encoded_share_of).fold(0.0, f64::max))
+}
+
+/// Share of shared bytes that is harmless.
+const SHARED_ABOVE: Share = Share(0.01);
+/// Factor by which the number of extents may grow. An overwrite in place does not change it.
+const GROWN_FROM: f64 = 2.0;
+/// Additional extents that are harmless.
+const FEW: u64 = 16;
+pub(super) const SHARED_EXTENTS: Check = Check {
+    id: CheckId::A21,
+    name: "SHARED_EXTENTS",
+    belief: "overwriting happens in place",
+    reads: "The number of extents of the file and which of them are shared, at the start of each run and \
+            after its final sync (FIEMAP).",
+    formula: formula!(
+        "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
+         {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes neither. \
+         The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written, \
+         since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \
+         since such extents are short (A07), or if the job trims."
+    ),
+    provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. \
+              Or `fathom run --rw randwrite DIR` on btrfs.",
+    fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
+    accept: "Accept it if you want to measure copy-on-write.",
+    ask: Ask::Alone(check_shared_extents),
+    #[cfg(test)]
+    fires: Some(|| stored(1 << 29, 1)),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_write() }.record(),
+};
+
+fn check_shared_extents(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let trims = case.does(Kind::Trim) || case.issued(Kind::Trim).ops > 0;
+    let (mut shared, mut grown) = (0.0_f64, None);
+    for (before, after) in case.extents_over_runs()? {
+        let span = before.span_bytes as f64;
+        shared = shared.max(share(before.shared_bytes as f64, span));
+        let unwritten = share(before.hole_bytes as f64 + before.unwritten_bytes as f64, span)
+            + share(before.delayed_bytes as f64, span);
+        let has_grown = before.count.max(1) as f64 * GROWN_FROM <= after.count as f64
+            && after.count.saturating_sub(before.count) >= FEW;
+        // Compressed extents are at most 128 KiB long, wherever they are (A07).
+        let encoded = share(after.encoded_bytes as f64, span) > ENCODED_ABOVE;
+        if has_grown && unwritten <= UNWRITTEN_ABOVE && !encoded && !trims {
+            grown = grown.or(Some((before.count, after.count)));
+        }
+    }
+    let mut numbers = evidence([("shared_share", shared)]);
+    if let Some((before, after)) = grown {
+        numbers.insert("extents_before".into(), before as f64);
+        numbers.insert("extents_after".into(), after as f64);
+    }
+    let counts = grown.map(|(a, b)| {
+        format!("its extent count grew from {} to {}", show_count(a as f64), show_count(b as f64))
+    });
+    let sentence = match (shared > SHARED_ABOVE, counts) {
+        (false, None) => return holds("The file was overwritten in place.", numbers),
+        (true, counts) => {
+            let counts = counts.map(|c| format!(" ({c})")).unwrap_or_default();
+            format!(
+                "{} of the file is shared with a copy or a snapshot, so writes go to new blocks{counts}.",
+                show_share(shared)
+            )
+        }
+        (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
+    };
+    Detail::new(Severity::Biased, sentence, numbers).found()
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn encoded_extents_are_not_holes_and_writes_are_not_checked() {
+    let encoded = Fixture { encoded_share: 1.0, ..Fixture::honest() };
+    assert!(matches!(HOLES_READ.answer(&encoded.record()), Ok(Answer::Holds(..))));
+    let write = Fixture { hole_share: 1.0, ..Fixture::honest_write() };
+    assert_eq!(HOLES_READ.answer(&write.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn holes_punched_during_the_run_are_found() {
+    let record = super::extents(&Fixture::honest(), |moment, e| {
+        if moment == model::evidence::Moment::Stop {
+            e.hole_bytes = e.span_bytes / 2;
+        }
+    });
+    let Ok(Answer::Finding(f)) = HOLES_READ.answer(&record) else { panic!("silent") };
+    assert!(f.sentence.contains("while it was read"), "{}", f.sentence);
+}
+
+#[test]
+fn holes_of_block_devices_are_not_checked() {
+    let device = Fixture { role: model::plan::Role::Device, no_fiemap: true, ..Fixture::honest() };
+    assert_eq!(HOLES_READ.answer(&device.record()), Ok(Answer::DoesNotApply));
+}
+
+#[cfg(test)]
+fn with_inline(bytes: u64) -> model::record::Record {
+    super::extents(&crate::fixture::Fixture::honest(), |_, e| e.inline_bytes = bytes)
+}
+
+#[test]
+fn a_packed_tail_is_accepted_and_an_inline_file_is_relabelled() {
+    assert_eq!(INLINE_OR_TAIL.severity(&with_inline(1 << 23)), None, "0.8 %");
+    assert_eq!(INLINE_OR_TAIL.severity(&with_inline(1 << 24)), Some(Severity::Rename));
+}
+
+#[test]
+fn block_devices_have_no_inline_files() {
+    let device = crate::fixture::Fixture {
+        role: model::plan::Role::Device,
+        no_fiemap: true,
+        ..crate::fixture::Fixture::honest()
+    };
+    assert_eq!(INLINE_OR_TAIL.answer(&device.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn more_than_one_percent_biases_and_names_the_bytes() {
+    let at = |encoded_share| ENCODED_EXTENTS.answer(&Fixture { encoded_share, ..Fixture::honest() }.record());
+    assert!(matches!(at(0.01), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = at(0.02) else { panic!("silent") };
+    assert!(f.sentence.contains("the disk moved") && f.severity == Severity::Biased, "{}", f.sentence);
+}
+
+#[test]
+fn writes_are_checked_after_the_final_sync() {
+    use model::evidence::Moment;
+    let late = super::extents(&Fixture::honest_write(), |moment, e| {
+        if moment == Moment::Synced {
+            e.encoded_bytes = e.span_bytes;
+        }
+    });
+    assert_eq!(ENCODED_EXTENTS.severity(&late), Some(Severity::Biased));
+    let mut unseen = Fixture::honest_write().record();
+    unseen.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
+    assert!(ENCODED_EXTENTS.answer(&unseen).is_err());
+}
+
+/// A file with `shared` shared bytes and `after` extents after each run.
+#[cfg(test)]
+fn stored(shared: u64, after: u64) -> model::record::Record {
+    super::extents(&Fixture::honest_write(), move |moment, e| {
+        e.shared_bytes = shared;
+        if moment == Moment::Synced {
+            e.count = after;
+        }
+    })
+}
+
+#[test]
+fn more_than_one_percent_shared_biases() {
+    assert_eq!(SHARED_EXTENTS.severity(&stored(10_000_000, 1)), None);
+    let Ok(Answer::Finding(f)) = SHARED_EXTENTS.answer(&stored(1 << 30, 958)) else { panic!("silent") };
+    assert!(f.sentence.contains("grew from 1 to 958"), "{}", f.sentence);
+    let read = super::extents(&Fixture::honest(), |_, e| e.shared_bytes = e.span_bytes);
+    assert_eq!(SHARED_EXTENTS.answer(&read), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_growing_number_of_extents_biases() {
+    assert_eq!(SHARED_EXTENTS.severity(&stored(0, 16)), None);
+    assert_eq!(SHARED_EXTENTS.severity(&stored(0, 17)), Some(Severity::Biased));
+    let allocating = super::extents(&Fixture::honest_write(), |moment, e| {
+        e.unwritten_bytes = e.span_bytes;
+        if moment == Moment::Synced {
+            e.count = 900;
+        }
+    });
+    assert_eq!(SHARED_EXTENTS.severity(&allocating), None, "unwritten extents are split in place");
+    let compressed = super::extents(&Fixture::honest_write(), |moment, e| {
+        if moment == Moment::Synced {
+            (e.count, e.encoded_bytes) = (8_192, e.span_bytes);
+        }
+    });
+    assert_eq!(SHARED_EXTENTS.severity(&compressed), None, "compressed extents are short");
+}
+
+#[test]
+fn a_file_without_a_map_after_the_run_is_not_checked() {
+    let mut record = Fixture::honest_write().record();
+    record.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
+    assert!(SHARED_EXTENTS.answer(&record).is_err());
+}

@@ -1,0 +1,274 @@
+//! A23: a file that changed while it was measured. Compares its identity, length, links, allocation and times
+//! after preparation and at the start and end of every attempt at a run, through the descriptor that fathom holds
+//! open.
+use crate::checks::prelude::*;
+use model::evidence::{FileState, TargetState};
+use model::job::GROW;
+use model::plan::Role;
+
+pub(super) const FILE_CHANGED: Check = Check {
+    id: CheckId::A23,
+    name: "FILE_CHANGED",
+    belief: "the file stayed the same while it was measured",
+    reads: "Device, inode, names, length, allocated bytes and change times (mtime, ctime) of every file \
+            after preparation and at the start and end of each run (fstat on the descriptor that fathom \
+            holds), and its extents (FIEMAP) if the run only reads. Programs cannot read the change cookies \
+            of file systems, so the change times take their place.",
+    formula: formula!(
+        "Void if the length changed in a run other than by `--engine sync:grow`, or if a later run found \
+         another file. If fathom only reads the file, also void if bytes were removed from it or its extents \
+         moved, and biased if only its change times moved: another process wrote to it, renamed it or set \
+         its times. Biased if a name of the file was removed or given to another file in a run: that name no \
+         longer leads to the measured file. Discarded attempts are checked too, and for your own files the \
+         time between runs. There is no threshold: no other process should touch the file."
+    ),
+    provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole --offset \
+              0 --length 1m FILE`, `truncate -s 1m FILE`, or `mv OTHER FILE`.",
+    fix: "Make sure that no process changes the file during the measurement, or name its directory and let \
+          fathom make its own file.",
+    accept: "Do not accept it: no correction exists for a file that changed.",
+    ask: Ask::Alone(check_file_changed),
+    #[cfg(test)]
+    fires: Some(|| changed(&crate::fixture::Fixture::honest(), |f| f.bytes = 4096)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        super::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
+        record
+    },
+};
+
+/// A change to a file, worst first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Another,
+    Length(u64, u64),
+    Stored,
+    Renamed,
+    Written,
+    Touched,
+}
+
+impl Change {
+    fn severity(&self) -> Severity {
+        match self {
+            Self::Another | Self::Length(..) | Self::Stored => Severity::Void,
+            Self::Renamed | Self::Written | Self::Touched => Severity::Biased,
+        }
+    }
+
+    fn sentence(&self, path: &str) -> String {
+        match self {
+            Self::Another => format!("{path} became another file while it was measured."),
+            Self::Length(before, after) => format!(
+                "{path} was {} while it was measured: from {} to {}.",
+                if after < before { "shortened" } else { "extended" },
+                show_bytes(*before),
+                show_bytes(*after)
+            ),
+            Self::Stored => format!(
+                "The extents of {path} changed in a run in which fathom only read it: another process \
+                 removed or moved bytes."
+            ),
+            Self::Renamed => {
+                format!(
+                    "{path} was removed or replaced in a run: this name no longer leads to the measured \
+                     file."
+                )
+            }
+            Self::Written => format!("Another process wrote to {path} while fathom only read it."),
+            Self::Touched => format!(
+                "Another process renamed {path}, or changed its times, owner, mode or attributes, while \
+                 fathom only read it: the name may now lead to another file, and times that were set back \
+                 may hide a write."
+            ),
+        }
+    }
+}
+
+fn check_file_changed(case: &Case) -> Known<Answer> {
+    let streams = phase_streams(case);
+    let files: Vec<usize> = case.own_places().map(|(t, _)| t).filter(|t| is_file(case, *t)).collect();
+    if files.is_empty() || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    case.need_run()?;
+    let mut worst: Option<(Change, usize)> = None;
+    for target in files {
+        // fathom's own writes change the times and the allocation, but not the length.
+        let streams_only_read =
+            streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
+        let only_read = streams_only_read && !is_written_by_hosts(case, target);
+        for change in changes(case, target, only_read)? {
+            if worst.as_ref().is_none_or(|(known, _)| change < *known) {
+                worst = Some((change, target));
+            }
+        }
+    }
+    let Some((change, target)) = worst else {
+        return holds("The file stayed the same while it was measured.", evidence([]));
+    };
+    let path = case.record.header.plan.targets.get(target).map_or("the file", |t| t.path.as_str());
+    let numbers = match change {
+        Change::Length(before, after) => {
+            evidence([("bytes_before", before as f64), ("bytes_after", after as f64)])
+        }
+        _ => evidence([]),
+    };
+    Detail::new(change.severity(), change.sentence(path), numbers).found()
+}
+
+/// Whether other hosts of this measurement write the file in other runs. The change may appear here later.
+fn is_written_by_hosts(case: &Case, target: usize) -> bool {
+    let plan = &case.record.header.plan;
+    let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    plan.common(target).is_some() && all.any(model::job::Stream::changes_targets)
+}
+
+fn is_file(case: &Case, target: usize) -> bool {
+    case.record.header.plan.targets.get(target).is_some_and(|t| matches!(t.role, Role::File | Role::Made))
+}
+
+/// Returns the changes to a target over all attempts at all runs, including discarded ones.
+fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
+    let plan = &case.record.header.plan;
+    // A file made by fathom stays open from the first run to the last, and a resumed session makes a new one.
+    let is_users_file = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
+    let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    let using_streams: Vec<&Stream> = streams.filter(|s| s.targets.contains(&target)).collect();
+    let never_written = !using_streams.iter().any(|s| s.changes_targets());
+    // The length of a file may change if the job appends to it or sets its length.
+    let grows = using_streams.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());
+    let prepared = case.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
+    let mut last = prepared.filter(|_| is_users_file).map(|s| state(s, target)).transpose()?;
+    let mut attempts: Vec<&CaseRun> = case.way.iter().chain(&case.runs).chain(&case.aside).collect();
+    attempts.sort_by_key(|ran| ran.run.start.at_ns);
+    let mut out = Vec::new();
+    for ran in attempts {
+        let start = state(ran.at(Moment::Start)?, target)?;
+        let stop = state(ran.at(Moment::Stop)?, target)?;
+        if let Some(last) = last {
+            add_changes(last, start, never_written, &mut out)?;
+        }
+        add_changes(start, stop, only_read, &mut out)?;
+        last = is_users_file.then_some(stop);
+    }
+    out.retain(|change| !(grows && matches!(change, Change::Length(..))));
+    Ok(out)
+}
+
+/// Adds the changes between two observations of a target.
+fn add_changes(then: &TargetState, now: &TargetState, only_read: bool, out: &mut Vec<Change>) -> Known<()> {
+    let (before, after) = (facts(then)?, facts(now)?);
+    if (before.device, before.inode) != (after.device, after.inode) {
+        out.push(Change::Another);
+        return Ok(());
+    }
+    if before.bytes != after.bytes {
+        out.push(Change::Length(before.bytes, after.bytes));
+    }
+    out.extend((after.links < before.links).then_some(Change::Renamed));
+    if only_read {
+        let moved = matches!((&then.extents, &now.extents), (Some(Ok(a)), Some(Ok(b))) if a != b);
+        // A thread of the file system may free blocks allocated beyond the end.
+        let freed = after.allocated_bytes < before.allocated_bytes.min(after.bytes);
+        out.extend((moved || freed).then_some(Change::Stored));
+        let written = before.modified_ns != after.modified_ns;
+        out.extend(written.then_some(Change::Written));
+        let known = before.changed_ns.zip(after.changed_ns);
+        out.extend((!written && known.is_some_and(|(then, now)| then != now)).then_some(Change::Touched));
+    }
+    Ok(())
+}
+
+fn state(snapshot: &Snapshot, target: usize) -> Known<&TargetState> {
+    snapshot.targets.get(target).ok_or_else(|| "the snapshot does not contain the target".into())
+}
+
+fn facts(state: &TargetState) -> Known<FileState> {
+    state.file.clone().unwrap_or_else(|| {
+        Err("the state of the file at the start and end of the runs was not recorded".into())
+    })
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// A record whose file differs at the end of its last run.
+#[cfg(test)]
+fn changed(fixture: &Fixture, change: impl Fn(&mut FileState)) -> model::record::Record {
+    let mut record = fixture.record();
+    let last = record.runs.last_mut().unwrap();
+    let stops = last.evidence.iter_mut().filter(|s| s.moment != Moment::Start);
+    stops.flat_map(|s| &mut s.targets).filter_map(|t| t.file.as_mut()?.as_mut().ok()).for_each(change);
+    record
+}
+
+#[test]
+fn a_new_length_or_identity_is_void_and_a_write_biases() {
+    let at = |fixture: &Fixture, change: fn(&mut FileState)| FILE_CHANGED.severity(&changed(fixture, change));
+    let (read, write) = (Fixture::honest(), Fixture::honest_write());
+    assert_eq!(at(&read, |f| f.bytes += 1), Some(Severity::Void));
+    assert_eq!(at(&write, |f| f.bytes -= 1), Some(Severity::Void));
+    assert_eq!(at(&read, |f| f.inode += 1), Some(Severity::Void));
+    assert_eq!(at(&read, |f| f.allocated_bytes -= 4096), Some(Severity::Void));
+    assert_eq!(at(&read, |f| f.modified_ns += 1), Some(Severity::Biased));
+    assert_eq!(at(&read, |f| f.links = 0), Some(Severity::Biased));
+    assert_eq!(at(&read, |f| f.changed_ns = Some(2)), Some(Severity::Biased), "renamed, or times set back");
+    assert_eq!(at(&read, |f| f.changed_ns = None), None, "sessions of earlier versions");
+    assert_eq!(at(&write, |f| f.changed_ns = Some(2)), None);
+    // fathom's own writes.
+    assert_eq!(at(&write, |f| f.modified_ns += 1), None);
+    assert_eq!(at(&write, |f| f.allocated_bytes += 4096), None);
+}
+
+#[test]
+fn changes_between_runs_and_in_discarded_attempts_are_found() {
+    let later = |fixture: &Fixture, from: usize, change: fn(&mut FileState)| {
+        let mut record = fixture.record();
+        let files = record.runs[from..].iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
+        files.filter_map(|t| t.file.as_mut()?.as_mut().ok()).for_each(change);
+        record
+    };
+    let severity = |role, from, change| {
+        FILE_CHANGED.severity(&later(&Fixture { role, ..Fixture::honest() }, from, change))
+    };
+    for from in [0, 4] {
+        assert_eq!(severity(Role::File, from, |f| f.device += 1), Some(Severity::Void), "from run {from}");
+        assert_eq!(severity(Role::File, from, |f| f.bytes += 1), Some(Severity::Void), "from run {from}");
+        assert_eq!(
+            severity(Role::File, from, |f| f.modified_ns += 1),
+            Some(Severity::Biased),
+            "from run {from}"
+        );
+        assert_eq!(severity(Role::Made, from, |f| f.device += 1), None, "resumed before run {from}");
+    }
+    let mut grown = changed(&Fixture::honest_write(), |f| f.bytes = 4096);
+    grown.header.plan.jobs[0].phases[0].streams[0].options.insert(GROW.into(), None);
+    assert_eq!(FILE_CHANGED.severity(&grown), None, "it grows by what is written");
+    // Jobs of the same plan write between runs.
+    let write = Fixture { role: Role::File, ..Fixture::honest_write() };
+    assert_eq!(FILE_CHANGED.severity(&later(&write, 4, |f| f.modified_ns += 1)), None);
+
+    let mut record = changed(&Fixture::honest(), |f| f.bytes += 1);
+    let mut repeated = record.runs.pop().unwrap();
+    record.aside.push(repeated.clone());
+    repeated.start.attempt += 1;
+    repeated.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| {
+        t.file.as_mut().unwrap().as_mut().unwrap().bytes = 1 << 30;
+    });
+    record.runs.push(repeated);
+    assert_eq!(FILE_CHANGED.severity(&record), Some(Severity::Void), "a discarded attempt");
+}
+
+#[test]
+fn moved_extents_are_found_and_devices_are_not_checked() {
+    let moved = super::extents(&Fixture::honest(), |moment, e| {
+        if moment == Moment::Stop {
+            e.count = 2;
+        }
+    });
+    assert_eq!(FILE_CHANGED.severity(&moved), Some(Severity::Void));
+    let device = Fixture { role: Role::Device, ..Fixture::honest() }.record();
+    assert_eq!(FILE_CHANGED.answer(&device), Ok(Answer::DoesNotApply));
+}

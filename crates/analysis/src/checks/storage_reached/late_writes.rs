@@ -1,0 +1,252 @@
+//! Writes that were acknowledged but had not reached the device (A09, A10).
+//!
+//! A09 looks before the final sync: it compares the bytes written with the bytes at the device, and counts
+//! dirty pages. A10 looks after the sync: it counts dirty pages that this process dropped, and compares the
+//! bytes at the device with the distinct blocks written. A02 and A22 report direct writes that did not arrive.
+
+use crate::case::grown;
+use crate::checks::prelude::*;
+
+/// Share in memory that is normal: requests in flight and the last pages of a flush.
+const IN_MEMORY_ABOVE: Share = Share(0.05);
+
+pub(super) const WRITES_STILL_IN_RAM: Check = Check {
+    id: CheckId::A09,
+    name: "WRITES_STILL_IN_RAM",
+    belief: "the writes had left memory when the clock stopped",
+    reads: "The `stat` files of the devices and the dirty pages of the target (cachestat), both at the stop \
+            of every run and before the final sync, compared with the bytes that fathom wrote. Also the \
+            duration of that sync.",
+    formula: formula!(
+        "Share in memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes \
+         written. Above {IN_MEMORY_ABOVE} the number is relabelled to the page cache: smaller shares are \
+         requests in flight and the last pages of a flush. The finding also gives the rate with the final \
+         sync included. If other streams write to the same device, the bytes of this stream are known within \
+         bounds. At least: direct writes that its own workers submitted, or pages that they dirtied and that \
+         are clean again (`write_bytes` in /proc/thread-self/io). At most: the device's total less the other \
+         streams' writes."
+    ),
+    provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
+    fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb the writes.",
+    accept: "Accept it if your program also writes bursts into memory.",
+    ask: Ask::Alone(check_writes_still_in_ram),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture {
+            delivered: 0.3,
+            dirty_share: 0.7,
+            ..crate::fixture::Fixture::honest_write()
+        }
+        .record()
+    }),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
+};
+
+fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let written = issued_bytes(case, Kind::Write)? as f64;
+    let bounds = case.at_device(Kind::Write);
+    let device = bounds.as_ref().map(|d| d.most as f64);
+    let share_missing = |device: Option<f64>| device.map_or(0.0, |d| 1.0 - d / written);
+    let dirty = case.own_dirty_bytes(Moment::Stop).map(|bytes| bytes as f64);
+    let share_in_memory =
+        |device: Option<f64>| share_missing(device).max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0);
+    let device = device.ok();
+    let in_memory = share_in_memory(device);
+    let mut numbers = evidence([("written_bytes", written), ("in_memory_share", in_memory)]);
+    numbers.extend(device.map(|d| ("device_write_bytes".to_owned(), d)));
+    numbers.extend(dirty.map(|d| ("dirty_bytes".to_owned(), d)));
+    if in_memory > IN_MEMORY_ABOVE {
+        return Ok(Answer::Finding(in_memory_finding(case, in_memory, numbers)));
+    }
+    // If other streams share the device, both bounds must lead to the same answer.
+    if share_in_memory(Some(bounds?.least as f64)) > IN_MEMORY_ABOVE {
+        return case.cannot_tell("how many of this stream's writes had left memory");
+    }
+    holds("The writes were at the device when the clock stopped.", numbers)
+}
+
+fn in_memory_finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
+    let mut sentence = format!(
+        "{} of the written bytes were still in memory when the clock stopped.",
+        show_share(in_memory)
+    );
+    if let Some(rate) = rate_with_sync(case) {
+        sentence += &format!(" Including the final sync, the rate is {} MB/s.", show_rate(rate));
+        numbers.insert("mb_per_s_with_sync".into(), rate);
+    }
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into()))
+}
+
+/// Returns the write rate in MB/s with the final sync counted as part of the time.
+fn rate_with_sync(case: &Case) -> Option<f64> {
+    // The final sync covers the writes of all streams.
+    if case.others_write() {
+        return None;
+    }
+    let mut ns = case.window_ns();
+    for ran in &case.runs {
+        ns += ran.end.sync_ns? as f64;
+    }
+    let bytes = case.in_windows(Kind::Write).bytes as f64;
+    (ns > 0.0).then(|| bytes / ns * 1e3)
+}
+
+/// Share of the written bytes that may have been dropped: at most a temporary file of fathom itself.
+const DROPPED_ABOVE: Share = Share(0.01);
+/// Share of the distinct blocks written that the device must have seen after the sync. The number of distinct
+/// blocks follows from the order of offsets, to a few percent.
+const WRITTEN_FROM: Share = Share(0.9);
+
+pub(super) const NEVER_WRITTEN: Check = Check {
+    id: CheckId::A10,
+    name: "NEVER_WRITTEN",
+    belief: "the written data reached the device in the end",
+    reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run \
+            and after its final sync.",
+    formula: formula!(
+        "Void if fathom's own operations dropped more than {DROPPED_ABOVE} of the written bytes while they were \
+         dirty. The kernel charges dropped pages to the process that drops them, so truncation by another \
+         process shows only at the device. Therefore also void if, for writes through the page cache, the \
+         device wrote less than {WRITTEN_FROM} of the distinct blocks: a rewritten block may reach it only \
+         once, but each block must reach it. The number of distinct blocks follows from the order of offsets \
+         to a few percent, hence the tolerance. Not checked if the order does not determine it or if the \
+         file is compressed."
+    ),
+    provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate \
+              -s 0 FILE; truncate -s 1g FILE` in another terminal.",
+    fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
+    accept: "Do not accept it: the data were never stored.",
+    ask: Ask::After(&[CheckId::A07], check_never_written),
+    #[cfg(test)]
+    fires: Some(|| cancelled(20_000_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest_write().record();
+        super::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
+        record
+    },
+};
+
+fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let written = issued_bytes(case, Kind::Write)?;
+    let cancelled = case.cancelled_bytes()?;
+    let mut numbers = evidence([("written_bytes", written as f64), ("cancelled_bytes", cancelled as f64)]);
+    if cancelled as f64 > DROPPED_ABOVE.0 * written as f64 {
+        if case.issued(Kind::Trim).ops > 0 || case.does(Kind::Trim) {
+            return not_checked(
+                "the job trims blocks that it wrote, and the kernel counts trimmed pages as dropped",
+            );
+        }
+        return finding!(
+            Severity::Void,
+            numbers,
+            "{} of the written data were dropped from memory before they were stored.",
+            show_bytes(cancelled)
+        );
+    }
+    // A sync has nothing to write after direct writes.
+    if case.stream.cache.is_direct() {
+        return holds("No write was dropped before it was stored.", numbers);
+    }
+    let tops = case.tops()?;
+    let others = case.submitted_by_sharers(Kind::Write, &tops);
+    let synced = case.synced_write_bytes()?;
+    let arrived = synced.saturating_sub(others.least);
+    let distinct = distinct_bytes(case)?;
+    numbers.insert("device_write_bytes_after_sync".into(), arrived as f64);
+    numbers.insert("different_bytes".into(), distinct);
+    let arrived_at_least = if others.most == 0 { arrived } else { synced.saturating_sub(grown(others.most)) };
+    if arrived as f64 >= WRITTEN_FROM.0 * distinct && (arrived_at_least as f64) < WRITTEN_FROM.0 * distinct {
+        return case.cannot_tell("whether all of this stream's writes were stored");
+    }
+    if arrived as f64 >= WRITTEN_FROM.0 * distinct {
+        return holds("The written data were stored after the final sync.", numbers);
+    }
+    if case.extents_over_runs().is_err() || earlier.finds(CheckId::A07) {
+        return not_checked(
+            "the file may be stored compressed, so the bytes at the device do not show how much was stored",
+        );
+    }
+    finding!(
+        Severity::Void,
+        numbers,
+        "Even after the final sync, the device had written only {} of {} in distinct blocks ({}): another \
+         process deleted or truncated the file, or a layer lost the data.",
+        show_bytes(arrived),
+        show_bytes(distinct as u64),
+        show_share(arrived as f64 / distinct)
+    )
+}
+
+/// Returns the bytes of distinct blocks that the stream wrote in all runs.
+fn distinct_bytes(case: &Case) -> Known<f64> {
+    let distinct_in_run = |ran: &crate::case::CaseRun| {
+        let written = ran.stream.issued.get(&Kind::Write).map_or(0, |i| i.bytes) as f64;
+        Ok(written * (1.0 - super::cacheable::repeated_share(case, written)?))
+    };
+    case.runs.iter().map(distinct_in_run).sum()
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn the_sentence_contains_the_rate_with_the_final_sync() {
+    let fixture = Fixture { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Fixture::honest_write() };
+    let Ok(Answer::Finding(f)) = WRITES_STILL_IN_RAM.answer(&fixture.record()) else { panic!("silent") };
+    // 10,000 operations of 4 KiB in 1 s and 3 s of sync.
+    assert_eq!(f.evidence.get("mb_per_s_with_sync").map(|r| (r * 100.0).round()), Some(1024.0));
+    assert!(f.sentence.contains("10.2 MB/s"), "{}", f.sentence);
+}
+
+#[test]
+fn reads_are_not_checked_and_dirty_pages_suffice_without_counters() {
+    assert_eq!(WRITES_STILL_IN_RAM.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+    let dirty = Fixture { dirty_share: 0.5, stat_unreadable: true, ..Fixture::honest_write() };
+    assert_eq!(WRITES_STILL_IN_RAM.severity(&dirty.record()), Some(Severity::Rename));
+}
+
+#[cfg(test)]
+fn cancelled(bytes: u64) -> model::record::Record {
+    let mut record = Fixture::honest_write().record();
+    super::snapshots(&mut record, |s| {
+        let bytes = if s.moment == Moment::Synced { bytes } else { 0 };
+        s.files
+            .insert("/proc/self/io".into(), Ok(format!("write_bytes: 9\ncancelled_write_bytes: {bytes}\n")));
+    });
+    record
+}
+
+#[test]
+fn more_than_one_percent_dropped_is_void() {
+    // 11,000 writes of 4 KiB a run.
+    assert_eq!(NEVER_WRITTEN.severity(&cancelled(440_000)), None);
+    assert_eq!(NEVER_WRITTEN.severity(&cancelled(460_000)), Some(Severity::Void));
+}
+
+#[test]
+fn bytes_missing_at_the_device_after_the_sync_are_void() {
+    let lost = Fixture { cache: model::job::Cache::Buffered, sync_works: false, ..Fixture::honest_write() };
+    let buffered = |delivered| Fixture { delivered, ..lost.clone() };
+    let at = |delivered| NEVER_WRITTEN.severity(&buffered(delivered).record());
+    assert_eq!(at(0.95), None);
+    assert_eq!(at(0.8), Some(Severity::Void));
+    let encoded = Fixture { encoded_share: 1.0, ..buffered(0.5) };
+    assert!(NEVER_WRITTEN.answer(&encoded.record()).is_err());
+}
+
+#[test]
+fn a_job_that_trims_is_not_checked() {
+    let mut record = cancelled(20_000_000);
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of_percents(0, 10);
+    assert!(NEVER_WRITTEN.answer(&record).is_err_and(|why| why.contains("trims")));
+}

@@ -1,0 +1,489 @@
+//! A12: a layer below the target's device that kept part of the work in a cache, such as a loop device on a
+//! cached file. Compares the bytes of each layer with the bytes of the layers below it.
+//!
+//! 1. Compares the top devices with the lowest devices, then every layer with the layers directly below it.
+//! 2. If other processes use a disk below a cached loop device, counts only the bytes that the kernel charged to
+//!    fathom.
+//! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
+//! 4. Reads of never written blocks of an image are named as the cause instead of a cache.
+use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
+use crate::checks::prelude::*;
+
+/// Least share of the top's bytes that a layer must move to be checked by itself.
+const MATTERS_FROM: Share = Share(0.05);
+/// Part of the missing bytes that never written blocks must explain to be named as the cause. Random reads hit
+/// them roughly in proportion.
+const EXPLAINS_FROM: Share = Share(0.9);
+
+pub(super) const LOWER_LAYER_CACHE: Check = Check {
+    id: CheckId::A12,
+    name: "LOWER_LAYER_CACHE",
+    belief: "the disks below did all of the top device's I/O",
+    reads: "The `stat` files of the top devices and of the disks below them, from start to stop of every \
+            run, for the directions that the job uses. Also the bytes that the kernel charged to fathom's \
+            own cgroup on the disks below.",
+    formula: formula!(
+        "Bytes at the disks / bytes at the top < {ARRIVED_FROM}: all I/O of a layer must arrive below, or a \
+         cache in between served it. Checked for the whole chain, and for each layer that moved more than \
+         {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a loop device \
+         with a cache moved more than the loop device, only the bytes that the kernel charged to fathom \
+         count, since other processes may use the disk too. Not checked if nothing is charged there, or if \
+         too little is charged for writes that no sync makes durable. A loop device answers reads of never \
+         written blocks of its image without a disk. If the holes of the image (FIEMAP) explain \
+         {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a cache. A partition and \
+         its disk are one device. If other streams use the disks below too, the bytes that they submitted \
+         are subtracted, and the check answers if that decides. RAID levels that write more than requested \
+         pass: only missing bytes point to a cache."
+    ),
+    provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
+    fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure \
+          the disk itself.",
+    accept: "Accept it if you want to measure the stack with its cache.",
+    ask: Ask::After(&[CheckId::A04], check_lower_layer_cache),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { leaf_share: Some(0.02), ..crate::fixture::Fixture::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || {
+        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_loop() }.record()
+    },
+};
+
+fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    // A partition and its disk are one device.
+    let (tops, leaves) = (case.shared()?, case.leaves()?);
+    if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let sides = Sides { tops: &tops, leaves: &leaves, stored: earlier.holds(CheckId::A04) };
+    if !case.sharers(&chain(case)).is_empty() {
+        return shared(case, sides);
+    }
+    let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
+    let whole_chain = missing_below(case, sides, &top);
+    let single_layer = || {
+        steps(case).into_iter().find_map(|(above, below)| {
+            missing_below(case, Sides { tops: &[above], leaves: &below, ..sides }, &top).ok().flatten()
+        })
+    };
+    if let Some(finding) = whole_chain.clone().ok().flatten().or_else(single_layer) {
+        return Ok(Answer::Finding(finding));
+    }
+    whole_chain?;
+    let numbers =
+        evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
+    holds("The disks below did all of the top device's I/O.", numbers)
+}
+
+/// The upper and the lower layers of a comparison.
+#[derive(Clone, Copy)]
+struct Sides<'s> {
+    tops: &'s [&'s Layer],
+    leaves: &'s [&'s Layer],
+    /// Whether all bytes that the job reads are known to be stored.
+    stored: bool,
+}
+
+/// The traffic of the upper and the lower layers in one direction.
+#[derive(Clone, Copy)]
+struct Flows {
+    above: BlockFlow,
+    below: BlockFlow,
+}
+
+impl Flows {
+    /// Returns the share of the upper layers' bytes that arrived below.
+    fn arrived(self) -> f64 {
+        share(self.below.bytes as f64, self.above.bytes as f64)
+    }
+}
+
+/// Returns the answer for a stream whose chain other streams use too: the bytes at the disks less the bytes that
+/// the other streams submitted.
+fn shared(case: &Case, sides: Sides) -> Known<Answer> {
+    let Sides { tops, leaves, stored } = sides;
+    let why_shared = || case.not_alone(&case.sharers(&chain(case)), leaves);
+    let (mut undecided, mut numbers) = (false, evidence([]));
+    for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
+        let above = case.at_device(kind)?;
+        let done = super::flow(&case.counted_together(leaves)?, kind).bytes;
+        let charged = if kind == Kind::Read { case.charged_reads_on(leaves) } else { None };
+        let done = charged.map_or(done, |charged| charged.min(done));
+        let others = case.submitted_by_sharers(kind, leaves);
+        let most = done.saturating_sub(others.least);
+        let can_tell = kind == Kind::Write || charged.is_some();
+        let mut least = if can_tell { case.least_left(kind, done, others) } else { 0 };
+        // If all streams use the same top device and no layer between reads ahead, this stream cannot miss more
+        // than all streams miss together.
+        let all = case.with_sharers();
+        let same_top =
+            all.shared().is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
+        if same_top && can_tell && !may_be_kept(case, kind, leaves) {
+            let missing = super::flow(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
+            least = least.max(above.least.saturating_sub(missing));
+        }
+        let flow = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
+        let flows = Flows { above: flow(above.least), below: flow(most) };
+        if above.least > 0 && flows.arrived() < ARRIVED_FROM {
+            let why = Why::from_case(case, kind, 1.0 - flows.arrived(), stored);
+            let mut finding = finding(kind, sides, flows, " for this stream", why);
+            // Requests of streams that share a device are not counted separately.
+            finding.evidence.retain(|key, _| !key.ends_with("_ios"));
+            return Ok(Answer::Finding(finding));
+        }
+        undecided |= (least as f64) < ARRIVED_FROM.0 * above.most as f64;
+        numbers.extend(evidence([("top_bytes", above.least as f64), ("leaf_bytes_at_least", least as f64)]));
+    }
+    if undecided {
+        return Err(why_shared());
+    }
+    holds("The disks below did all of the top device's I/O.", numbers)
+}
+
+/// Returns all layers below the targets.
+fn chain<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
+    case.places().flat_map(|p| &p.layers).collect()
+}
+
+/// Returns each layer that has layers below it, together with these.
+fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
+    let steps_in_place = |place: &'a model::machine::Place| {
+        let layers = place.layers.iter().filter(|l| !l.below.is_empty() && l.kind != LayerKind::Partition);
+        layers.map(|l| (l, l.below.iter().filter_map(|i| place.layers.get(*i)).collect()))
+    };
+    case.places().flat_map(steps_in_place).collect()
+}
+
+/// Returns a finding if the lower layers moved fewer bytes than the upper ones. Ignores directions in which the
+/// upper layers carried only a small part of the bytes in `all`.
+fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Detail>> {
+    let (top, leaf) = (case.counted(sides.tops)?, case.counted(sides.leaves)?);
+    for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
+        let mut flows = Flows { above: super::flow(&top, kind), below: super::flow(&leaf, kind) };
+        let matters = flows.above.bytes as f64 > MATTERS_FROM.0 * super::flow(all, kind).bytes as f64;
+        if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.leaves) {
+            flows = own_flows(case, kind, sides, flows)?;
+        }
+        if matters && flows.arrived() < ARRIVED_FROM {
+            let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.stored);
+            // The disk did more, for other processes.
+            let whose = if flows.below == super::flow(&leaf, kind) { "" } else { " for fathom" };
+            return Ok(Some(finding(kind, sides, flows, whose, why)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the page cache of a loop device's image may answer for one of these disks. C01 and C03 check writes
+/// that are made stable.
+fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
+    let may_stay = kind == Kind::Read || !case.syncs_itself();
+    may_stay && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
+}
+
+/// Returns the flows that belong to fathom above and below. If both sides already agree, they are unchanged.
+/// Otherwise, a disk below a cached image and the layers above it count only the bytes that the kernel charged to
+/// fathom, because other processes may use both.
+///
+/// # Errors
+/// Fails if such a disk was charged less than all: other processes may have read it while the page cache served
+/// fathom.
+fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows> {
+    let above_bytes = flows.above.bytes;
+    if (flows.below.bytes as f64 - above_bytes as f64).abs() <= SAME_BYTES * above_bytes as f64 {
+        return Ok(flows);
+    }
+    let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
+    for top in sides.tops {
+        let done = super::flow(&case.counted(&[top])?, kind);
+        let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
+        at_tops = at_tops.plus(&at_most(done, own));
+    }
+    for leaf in sides.leaves {
+        let done = super::flow(&case.counted(&[leaf])?, kind);
+        let own = if is_below_cached_image(case, leaf) {
+            charged(case, kind, leaf, done.bytes.min(above_bytes)).map_err(|why| {
+                format!(
+                    "{} did {} of {}s, perhaps for other processes, while the page cache of a loop device's \
+                     image may have served fathom: {why}",
+                    leaf.name,
+                    show_bytes(done.bytes),
+                    kind.word()
+                )
+            })?
+        } else {
+            done.bytes
+        };
+        at_leaves = at_leaves.plus(&at_most(done, own));
+    }
+    // cgroup v1 charges split requests twice, so the bytes issued are the upper limit.
+    let issued = Some(case.issued(kind).bytes).filter(|bytes| *bytes > 0);
+    Ok(Flows { above: at_most(at_tops, issued.unwrap_or(at_tops.bytes)), below: at_leaves })
+}
+
+/// Limits a flow to `bytes` and scales its request count in proportion.
+fn at_most(done: BlockFlow, bytes: u64) -> BlockFlow {
+    let part = share(bytes as f64, done.bytes as f64).min(1.0);
+    BlockFlow { bytes: done.bytes.min(bytes), ios: (done.ios as f64 * part) as u64, ..done }
+}
+
+/// Returns the bytes that the kernel charged to fathom on a layer. At most `possible` bytes can be fathom's.
+///
+/// # Errors
+/// Fails if nothing was charged, or if only a part of the writes was: some are written back later and charged to
+/// no process.
+fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> {
+    let own = case.charged_on(&[layer])?.bytes[usize::from(kind == Kind::Write)];
+    let least = if kind == Kind::Write { ARRIVED_FROM.0 } else { COUNTS_AT_ALL };
+    if (own as f64) < least * possible as f64 {
+        let (own, possible) = (show_bytes(own), show_bytes(possible));
+        return Err(format!("{own} of {possible} were charged to fathom's cgroup"));
+    }
+    Ok(own)
+}
+
+/// Whether a loop device above this disk reads its image through the page cache.
+fn is_below_cached_image(case: &Case, disk: &Layer) -> bool {
+    let in_place = |place: &Place| {
+        let mut over = BTreeSet::new();
+        // Layers come before the layers below them, so the reverse order starts at the disks.
+        place.layers.iter().enumerate().rev().any(|(i, layer)| {
+            let is_over = layer.below.iter().any(|below| over.contains(below));
+            if is_over || layer.stat_file == disk.stat_file {
+                over.insert(i);
+            }
+            is_over && layer.kind == LayerKind::Loop && layer.backing_direct != Some(true)
+        })
+    };
+    case.places().any(in_place)
+}
+
+/// The reason why the disks did less.
+#[derive(Clone, Copy)]
+enum Why {
+    Cache,
+    /// This share of the device was never written, so a layer answers without the disk.
+    NeverWritten(f64),
+    NotKnown,
+}
+
+impl Why {
+    /// Determines why a share of the work is missing. `stored` is true if all bytes read are known to be stored.
+    fn from_case(case: &Case, kind: Kind, missing: f64, stored: bool) -> Self {
+        if kind != Kind::Read {
+            return Self::Cache;
+        }
+        // For a file, its own extents decide.
+        if !case.on_block_devices() {
+            return if stored { Self::Cache } else { Self::NotKnown };
+        }
+        match never_written(case) {
+            Some(0.0) => Self::Cache,
+            Some(unwritten) if unwritten >= EXPLAINS_FROM.0 * missing => Self::NeverWritten(unwritten),
+            _ => Self::NotKnown,
+        }
+    }
+}
+
+/// Returns the share of a loop device's image that was never written at the start of the runs, or `None` if
+/// unknown.
+fn never_written(case: &Case) -> Option<f64> {
+    let states = case.states(Moment::Start).ok()?;
+    let unwritten_share = |state: &model::evidence::TargetState| {
+        let extents = state.backing.as_ref()?.as_ref().ok()?;
+        Some(share((extents.hole_bytes + extents.unwritten_bytes) as f64, extents.span_bytes as f64))
+    };
+    states.into_iter().flatten().map(unwritten_share).try_fold(0.0, |most: f64, share| Some(most.max(share?)))
+}
+
+fn finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Detail {
+    let Flows { above, below } = flows;
+    let (word, top, leaf) = (kind.word(), layer_names(sides.tops), layer_names(sides.leaves));
+    let (meaning, cure, medium) = match why {
+        Why::Cache => ("a cache between them served the rest".to_owned(), None, format!("cache below {top}")),
+        Why::NeverWritten(unwritten) => (
+            format!(
+                "{} of {top} was never written, and reads of that part need no disk",
+                show_share(unwritten)
+            ),
+            Some(format!("Write {top} once from end to end, or measure only a part that was written.")),
+            format!("never written blocks of {top}"),
+        ),
+        Why::NotKnown => (
+            "a cache between them served the rest, or these blocks were never written (fathom cannot tell \
+             which)"
+                .to_owned(),
+            Some(format!(
+                "Measure {leaf} itself, or write {top} once and set it up without a cache (losetup \
+                 --direct-io=on)."
+            )),
+            format!("a layer between {top} and {leaf}"),
+        ),
+    };
+    detail!(
+        Severity::Rename,
+        evidence([
+            ("top_bytes", above.bytes as f64),
+            ("leaf_bytes", below.bytes as f64),
+            ("top_ios", above.ios as f64),
+            ("leaf_ios", below.ios as f64),
+        ]),
+        "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
+        show_bytes(above.bytes),
+        show_bytes(below.bytes),
+        show_share(flows.arrived())
+    )
+    .with_cure(cure)
+    .relabelled(Rename::Medium(medium))
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn never_written_blocks_are_named_instead_of_a_cache() {
+    let fixture = Fixture {
+        leaf_share: Some(0.0),
+        role: model::plan::Role::Device,
+        no_fiemap: true,
+        ..Fixture::honest()
+    };
+    let sentence = |holes: Option<u64>| {
+        let mut record = fixture.record();
+        super::snapshots(&mut record, |s| {
+            for state in &mut s.targets {
+                let extents = |hole_bytes| model::evidence::Extents {
+                    span_bytes: 100,
+                    hole_bytes,
+                    ..Default::default()
+                };
+                state.backing = holes.map(|h| Ok(extents(h)));
+            }
+        });
+        match LOWER_LAYER_CACHE.answer(&record) {
+            Ok(Answer::Finding(f)) => f.sentence,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(
+        sentence(Some(100)).contains("100 % of loop0 was never written")
+            && !sentence(Some(100)).contains("cache")
+    );
+    assert!(sentence(Some(0)).contains("a cache between them served the rest."));
+    assert!(
+        sentence(Some(30)).contains("cannot tell which") && sentence(None).contains("cannot tell which"),
+        "{}",
+        sentence(None)
+    );
+}
+
+#[test]
+fn a_stack_without_a_cache_holds_and_a_single_disk_is_not_checked() {
+    assert!(matches!(LOWER_LAYER_CACHE.answer(&Fixture::honest_loop().record()), Ok(Answer::Holds(..))));
+    assert_eq!(LOWER_LAYER_CACHE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+/// A second disk `vdb` next to a loop device that passes on half of its bytes. `vdb` does `times` as many.
+#[cfg(test)]
+fn next_to_a_disk(times: u64) -> model::record::Record {
+    let mut record = Fixture { leaf_share: Some(0.5), ..Fixture::honest() }.record();
+    let place = &mut record.header.hosts[0].places[0];
+    let mut disk = place.layers[1].clone();
+    (disk.name, disk.number, disk.stat_file) = ("vdb".into(), "254:16".into(), "/sys/block/vdb/stat".into());
+    place.layers.push(disk);
+    place.tops.push(2);
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/loop0/stat"].clone().unwrap();
+        let more = text.split_whitespace().map(|w| (w.parse::<u64>().unwrap() * times).to_string());
+        snapshot.files.insert("/sys/block/vdb/stat".into(), Ok(more.collect::<Vec<_>>().join(" ")));
+    }
+    record
+}
+
+#[test]
+fn a_single_caching_layer_is_found_even_if_the_sum_of_the_chain_hides_it() {
+    let Ok(Answer::Finding(f)) = LOWER_LAYER_CACHE.answer(&next_to_a_disk(12)) else { panic!("silent") };
+    assert!(f.sentence.starts_with("loop0 did") && f.sentence.contains("vda below it"), "{}", f.sentence);
+    assert!(
+        matches!(LOWER_LAYER_CACHE.answer(&next_to_a_disk(40)), Ok(Answer::Holds(..))),
+        "its share of the bytes is too small to matter"
+    );
+}
+
+#[test]
+fn reads_by_other_processes_below_do_not_hide_a_cache() {
+    let with_other_reads =
+        |fixture: &Fixture| crate::figures::traffic::with_foreign_requests(fixture, 0, 100_000);
+    let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
+    let Ok(Answer::Finding(f)) = LOWER_LAYER_CACHE.answer(&with_other_reads(&cached)) else {
+        panic!("silent")
+    };
+    assert!(
+        f.sentence.contains("reads for fathom") && f.sentence.contains("(30 %): a cache"),
+        "{}",
+        f.sentence
+    );
+    assert!(matches!(
+        LOWER_LAYER_CACHE.answer(&with_other_reads(&Fixture::honest_loop())),
+        Ok(Answer::Holds(..))
+    ));
+    // Unknown: either nothing arrived, or nothing is charged there.
+    let all_cached = with_other_reads(&Fixture { leaf_share: Some(0.0), ..Fixture::honest() });
+    assert!(LOWER_LAYER_CACHE.answer(&all_cached).is_err_and(|why| why.contains("0 B of ")));
+    let mut volume = all_cached;
+    volume.header.hosts[0].places[0].layers[0].kind = LayerKind::DeviceMapper;
+    assert!(
+        matches!(LOWER_LAYER_CACHE.answer(&volume), Ok(Answer::Holds(..))),
+        "requests are passed on as they are"
+    );
+    // Reads by other processes of the device itself do not count either, above or below.
+    let mut above = with_other_reads(&Fixture::honest_loop());
+    for snapshot in above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let more = snapshot.files["/sys/block/vda/stat"].clone();
+        let Ok(more) =
+            more.map(|text| text.split_whitespace().map(|w| w.parse::<u64>().unwrap()).collect::<Vec<_>>())
+        else {
+            continue;
+        };
+        let text = more.iter().map(|n| (n / 2).to_string()).collect::<Vec<_>>().join(" ");
+        snapshot.files.insert("/sys/block/loop0/stat".into(), Ok(text));
+    }
+    assert!(
+        matches!(LOWER_LAYER_CACHE.answer(&above), Ok(Answer::Holds(..))),
+        "{:?}",
+        LOWER_LAYER_CACHE.answer(&above)
+    );
+    // If other processes read less than the missing amount, the result is unchanged.
+    let few = crate::figures::traffic::with_foreign_requests(&cached, 0, 10);
+    assert!(matches!(LOWER_LAYER_CACHE.answer(&few), Ok(Answer::Finding(_))));
+}
+
+#[test]
+fn writes_by_other_processes_below_a_loop_device_do_not_count() {
+    let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest_write() };
+    assert!(
+        LOWER_LAYER_CACHE
+            .answer(&crate::figures::traffic::with_foreign_requests(&cached, 4, 100_000))
+            .is_err()
+    );
+    assert!(matches!(
+        LOWER_LAYER_CACHE.answer(&crate::figures::traffic::with_foreign_requests(&cached, 4, 10)),
+        Ok(Answer::Finding(_))
+    ));
+    let stable =
+        Fixture { cache: model::job::Cache::DirectDsync, leaf_share: Some(1.0), ..Fixture::honest_write() };
+    assert!(matches!(
+        LOWER_LAYER_CACHE.answer(&crate::figures::traffic::with_foreign_requests(&stable, 4, 3_000)),
+        Ok(Answer::Holds(..))
+    ));
+    // The bytes that arrived were charged, the journal was not.
+    let honest = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
+    assert!(matches!(
+        LOWER_LAYER_CACHE.answer(&crate::figures::traffic::with_foreign_requests(&honest, 4, 3_000)),
+        Ok(Answer::Holds(..))
+    ));
+}

@@ -1,0 +1,435 @@
+//! Whether the page cache answered instead of the device (A01, A02, A03).
+//!
+//! A01 compares the bytes read with the bytes that the device delivered. A02 looks for direct I/O that the file
+//! system sent through the page cache: new or dirty pages of the target, too few bytes at the device, or writes
+//! that btrfs copied. A03 decides by statx, mount options and file attributes whether a file supports direct
+//! I/O at all. Holes (A04) and targets in memory (A11) have their own checks.
+
+use super::extents::ENCODED_ABOVE;
+use crate::case::SAME_BYTES;
+use crate::checks::prelude::*;
+use crate::figures::kernel_text::{grown, keyed};
+use model::evidence::Pages;
+
+/// Share of cached bytes above which the rate is biased. A smaller share can come from pages that other readers
+/// left.
+pub(crate) const CACHED_ABOVE: Share = Share(0.05);
+/// Share of cached bytes at or above which the result is named after the page cache.
+pub(crate) const CACHED_RENAMED_FROM: Share = Share(0.5);
+pub(super) const CACHE_SERVED: Check = Check {
+    id: CheckId::A01,
+    name: "CACHE_SERVED",
+    belief: "the reads measured the device, not memory",
+    reads: "The `stat` files of the devices below the file system and the io counters of fathom's own \
+            cgroup, from start to stop of every run, compared with the bytes that fathom read. Also \
+            `read_bytes` in /proc/thread-self/io of each worker.",
+    formula: formula!(
+        "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's count \
+         and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. Above \
+         {CACHED_ABOVE} the number is biased: a smaller share can come from pages that other readers left. \
+         From {CACHED_RENAMED_FROM} on, it mostly measures the page cache and is relabelled. If other streams of \
+         the phase use the same device, the kernel's counts of the reads that each stream's own workers \
+         submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper bound, and the check \
+         answers if both lead to one answer. A file with more than {ENCODED_ABOVE} stored compressed is not \
+         checked: the bytes on its disk are not the bytes of the file.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
+              randread --cache buffered FILE`.",
+    fix: "Use --cache direct, or a --size well above the memory of the machine.",
+    accept: "Accept it if you want to measure the page cache.",
+    ask: Ask::After(&[CheckId::A04], check_cache_served),
+    #[cfg(test)]
+    fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_cache_served(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let delivered = case.at_device(Kind::Read)?;
+    let read = issued_bytes(case, Kind::Read)?;
+    let cached_share = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
+    // Where other streams share the device, both bounds must lead to the same answer.
+    let at_most = cached_share(delivered.least);
+    let delivered = if at_most <= CACHED_ABOVE { delivered.least } else { delivered.most };
+    let share_cached = cached_share(delivered);
+    let numbers = evidence([
+        ("read_bytes", read as f64),
+        ("device_read_bytes", delivered as f64),
+        ("cached_share", share_cached),
+    ]);
+    let Some(severity) = severity_of_cached_share(share_cached) else {
+        if at_most <= CACHED_ABOVE {
+            return holds("The device delivered all bytes that were read.", numbers);
+        }
+        return case.cannot_tell("how many of this stream's reads came from memory");
+    };
+    if delivered > 0 && is_encoded(case) {
+        return not_checked(
+            "the file is stored compressed, so the bytes at the device do not show what the cache served",
+        );
+    }
+    let (renames, meaning) = match severity {
+        Severity::Rename => {
+            (Some(Rename::Medium("page cache".into())), "This is the speed of the page cache.")
+        }
+        _ => (None, "The rate mixes the device and memory."),
+    };
+    detail!(
+        severity,
+        numbers,
+        "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
+        show_share(share_cached),
+        show_bytes(read),
+        show_bytes(delivered)
+    )
+    .relabelled(renames)
+    .found()
+}
+
+/// Returns the severity of a share of cached bytes among the bytes read, or `None` if it is harmless.
+pub fn severity_of_cached_share(cached_share: f64) -> Option<Severity> {
+    // A share that is not a number is no pass.
+    match cached_share {
+        share if share <= CACHED_ABOVE.0 => None,
+        share if share >= CACHED_RENAMED_FROM.0 => Some(Severity::Rename),
+        _ => Some(Severity::Biased),
+    }
+}
+
+fn is_encoded(case: &Case) -> bool {
+    let over =
+        |e: &model::evidence::Extents| share(e.encoded_bytes as f64, e.span_bytes as f64) > ENCODED_ABOVE;
+    case.extents().is_ok_and(|all| all.iter().any(over))
+}
+
+/// Share of the bytes that may appear as new or dirty pages. Readers of other parts of the file add a few.
+const PAGES_ABOVE: Share = Share(0.02);
+/// Bytes that other readers may add to the cached pages of one target out of several.
+const FEW_BYTES: f64 = (1 << 20) as f64;
+/// Share of the bytes written to btrfs that must be dirtied and written back in the same time. The counters cover
+/// the whole machine, so a smaller share may belong to other processes. btrfs is known to do this since Linux
+/// 6.15.
+const COPIED_FROM: Share = Share(0.9);
+
+pub(super) const DIRECT_FELL_BACK: Check = Check {
+    id: CheckId::A02,
+    name: "DIRECT_FELL_BACK",
+    belief: "direct I/O went past the page cache",
+    reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or mincore). \
+            Also the `stat` files of the devices and the cgroup's counters, compared with the bytes that \
+            fathom issued.",
+    formula: formula!(
+        "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
+         touch: readers of other parts of the file add a few. Each of several targets is also checked alone, \
+         from {few} on. Also fires if the device saw less than {ARRIVED_FROM} of the bytes of a direction, \
+         since all direct I/O must reach it. If other streams use the same device, the bytes that it saw for \
+         this stream are known within bounds (see A01). Also fires for writes to a btrfs file with checksums \
+         if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back in the same time \
+         (nr_dirtied, nr_written).",
+        few = show_bytes(FEW_BYTES as u64)
+    ),
+    provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a \
+              directory of btrfs with compression.",
+    fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
+          checksums (btrfs: `chattr +C` on the empty directory).",
+    accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
+    ask: Ask::After(&[CheckId::A04], check_direct_fell_back),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture { cached_share: 0.9, ..crate::fixture::Fixture::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_direct_fell_back(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A04) {
+        return Ok(Answer::DoesNotApply);
+    }
+    // If another stream uses the target through the page cache, its pages prove nothing about this stream.
+    let pages = if case.shares_pages() {
+        Err("another stream uses the target through the page cache".to_owned())
+    } else {
+        new_pages(case)
+    };
+    if let Ok(new) = &pages
+        && new.share() > PAGES_ABOVE
+    {
+        let sentence = format!(
+            "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during the \
+             runs.",
+            file_systems(case),
+            show_bytes(new.bytes as u64),
+            new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
+        );
+        return fell_back_finding(sentence, new.evidence());
+    }
+    if let Some(dirtied) = copied_by_btrfs(case)? {
+        let sentence = format!(
+            "Direct writes were requested, but btrfs copied them through the page cache, as it does for \
+             files with checksums: this machine dirtied and wrote back {} while fathom wrote {}.",
+            show_bytes(dirtied as u64),
+            show_bytes(case.issued(Kind::Write).bytes)
+        );
+        return fell_back_finding(sentence, evidence([("dirtied_bytes", dirtied)]));
+    }
+    let mut is_undecided = false;
+    for kind in Kind::MOVING {
+        let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
+        let share_seen = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
+        is_undecided |= share_seen(seen.least) < ARRIVED_FROM;
+        let (part, seen) = (share_seen(seen.most), seen.most);
+        if part < ARRIVED_FROM {
+            let sentence = format!(
+                "Direct I/O was requested, but the device saw only {} of the {} bytes: {} handled the rest \
+                 in memory.",
+                show_share(part),
+                kind.word(),
+                file_systems(case)
+            );
+            return fell_back_finding(
+                sentence,
+                evidence([("issued_bytes", issued as f64), ("device_bytes", seen as f64)]),
+            );
+        }
+    }
+    if is_undecided {
+        return case.cannot_tell("whether the device saw all of this stream's I/O");
+    }
+    let numbers = pages.map_or_else(|_| Evidence::new(), NewPages::evidence);
+    holds("Direct I/O reached the device and left nothing in the page cache.", numbers)
+}
+
+/// Returns the bytes that were dirtied and written back during direct writes to btrfs, if they match the bytes
+/// written. These pages leave the cache after writeback, so counting cached pages does not find them.
+fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
+    let checksums = |place: &Place| {
+        let fs = place.file_system.as_ref()?;
+        let plain = fs.attributes.iter().any(|a| a == "nocow")
+            || fs.options.split([',', ' ']).any(|o| o == "nodatasum" || o == "nodatacow");
+        (fs.kind == "btrfs" && !plain).then_some(())
+    };
+    let written = case.issued(Kind::Write).bytes as f64;
+    if written <= 0.0 || case.places().find_map(checksums).is_none() {
+        return Ok(None);
+    }
+    let bytes = |key: &str| -> Known<f64> {
+        let pages = sum_over_runs(case, |ran| grown(ran, VMSTAT, |text| keyed(text, key)))?;
+        Ok(pages as f64 * VMSTAT_PAGE_BYTES as f64)
+    };
+    let mut copied = bytes("nr_dirtied")?.min(bytes("nr_written")?);
+    if case.others_write() {
+        // The counters include pages that other streams dirtied.
+        let others = case.of_phase().issued(Kind::Write).bytes as f64 - written;
+        if copied >= COPIED_FROM.0 * written && copied - others < COPIED_FROM.0 * written {
+            return not_checked(
+                "other streams write too, and the kernel counts the pages of all of them together",
+            );
+        }
+        copied -= others;
+    }
+    Ok((copied >= COPIED_FROM.0 * written).then_some(copied))
+}
+
+fn fell_back_finding(sentence: String, numbers: Evidence) -> Known<Answer> {
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into())).found()
+}
+
+/// New pages in the page cache, and the bytes that the stream can have touched.
+#[derive(Clone, Copy)]
+struct NewPages {
+    bytes: f64,
+    touchable_bytes: f64,
+    /// The target, or `None` for the sum of all targets.
+    target: Option<usize>,
+}
+
+impl NewPages {
+    fn share(self) -> f64 {
+        share(self.bytes, self.touchable_bytes)
+    }
+
+    fn evidence(self) -> Evidence {
+        evidence([("new_page_bytes", self.bytes), ("new_page_share", self.share())])
+    }
+}
+
+/// Returns the new and dirty pages of the run with the largest share. A block counts once however often it was
+/// touched, so the upper limit is the smaller of the bytes moved and the span.
+fn new_pages(case: &Case) -> Known<NewPages> {
+    let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
+    let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, target: None };
+    for ((before, after), ran) in before.iter().zip(&after).zip(&case.runs) {
+        let mut bytes = Vec::new();
+        for (a, b) in before.iter().zip(after) {
+            let (a, b) = (a.pages.as_ref().map_err(Clone::clone)?, b.pages.as_ref().map_err(Clone::clone)?);
+            let new = b.cached.saturating_sub(a.cached).max(dirty(b).saturating_sub(dirty(a)));
+            bytes.push(new as f64 * b.page_bytes as f64);
+        }
+        let moved: u64 = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
+        let span = case.stream.access.span_bytes.max(1) as f64;
+        let all =
+            NewPages { bytes: bytes.iter().sum(), touchable_bytes: (moved as f64).min(span), target: None };
+        // If only one of several targets fell back, its share of the total is small.
+        let touchable_each = (moved as f64 / bytes.len().max(1) as f64).min(span);
+        let each = bytes.iter().enumerate().filter(|(_, bytes)| **bytes > FEW_BYTES);
+        let each = each.map(|(at, bytes)| NewPages {
+            bytes: *bytes,
+            touchable_bytes: touchable_each,
+            target: Some(at),
+        });
+        for new in std::iter::once(all).chain(each) {
+            if new.share() > worst.share() {
+                worst = new;
+            }
+        }
+    }
+    Ok(worst)
+}
+
+fn dirty(pages: &Pages) -> u64 {
+    pages.dirty.unwrap_or(0)
+}
+
+fn file_systems(case: &Case) -> String {
+    case.places().next().map_or("the target", |p| p.kind()).to_owned()
+}
+
+pub(super) const DIRECT_UNSUPPORTED: Check = Check {
+    id: CheckId::A03,
+    name: "DIRECT_UNSUPPORTED",
+    belief: "the target supports direct I/O",
+    reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount \
+            options and the type of the file system.",
+    formula: formula!(
+        "Fires if statx reports an alignment of zero, which means that the file does not support direct I/O; \
+         if the file system is tmpfs or ramfs; if data go through the journal (data=journal, chattr +j); or \
+         if btrfs compresses the file. A file system that reports no alignment is not checked; A02 shows \
+         what happened then."
+    ),
+    provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
+    fix: "Measure on a file system that supports direct I/O, or name the block device.",
+    accept: "Accept it if you cannot change the file system and want to measure its page cache too.",
+    ask: Ask::Alone(check_direct_unsupported),
+    #[cfg(test)]
+    fires: Some(|| {
+        let none = DirectIo { memory_align: 0, offset_align: 0 };
+        crate::fixture::Fixture { direct: Some(none), ..crate::fixture::Fixture::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { direct: None, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_direct_unsupported(case: &Case) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut not_stated = None;
+    for place in case.places() {
+        if let Some(why) = place.without_direct() {
+            return detail!(
+                Severity::Rename,
+                evidence([]),
+                "This target does not support direct I/O ({why}): its I/O goes through the page cache."
+            )
+            .relabelled(Rename::Medium("page cache".into()))
+            .found();
+        }
+        if place.direct.is_none() {
+            not_stated = Some(format!("{} does not report whether it supports direct I/O", place.kind()));
+        }
+    }
+    match not_stated {
+        Some(why) => Err(why),
+        None if case.places().next().is_none() => Err("the record does not contain the device chain of the \
+                                                       target"
+            .into()),
+        None => holds("The file system reports that the target supports direct I/O.", evidence([])),
+    }
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::machine::DirectIo;
+
+#[test]
+fn the_cached_share_decides_between_biased_and_relabelled() {
+    let at = |delivered| CACHE_SERVED.severity(&Fixture { delivered, ..Fixture::honest() }.record());
+    assert_eq!(at(0.97), None);
+    assert_eq!(at(0.9), Some(Severity::Biased));
+    assert_eq!(at(0.5), Some(Severity::Rename));
+    assert_eq!(at(0.0), Some(Severity::Rename));
+    let sentence = |delivered| match CACHE_SERVED.answer(&Fixture { delivered, ..Fixture::honest() }.record())
+    {
+        Ok(Answer::Finding(f)) => f.sentence,
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        sentence(0.901).contains("9.9 %") && !sentence(0.901).contains("speed of the page cache"),
+        "{}",
+        sentence(0.901)
+    );
+    assert!(sentence(0.2).contains("speed of the page cache"));
+}
+
+#[test]
+fn reads_by_other_processes_do_not_hide_the_cache() {
+    let fixture = Fixture { delivered: 0.1, foreign_ios: 5_000, ..Fixture::honest() };
+    assert_eq!(CACHE_SERVED.severity(&fixture.record()), Some(Severity::Rename));
+}
+
+#[test]
+fn compressed_files_are_not_checked() {
+    let fixture = Fixture { delivered: 0.6, encoded_share: 1.0, ..Fixture::honest() };
+    assert!(CACHE_SERVED.answer(&fixture.record()).is_err());
+}
+
+#[test]
+fn a_device_that_saw_too_few_bytes_relabels() {
+    let fixture = Fixture { delivered: 0.6, ..Fixture::honest() };
+    assert_eq!(DIRECT_FELL_BACK.severity(&fixture.record()), Some(Severity::Rename));
+    let written = Fixture { delivered: 0.6, ..Fixture::honest_write() };
+    assert_eq!(DIRECT_FELL_BACK.severity(&written.record()), Some(Severity::Rename));
+}
+
+#[test]
+fn buffered_io_is_not_checked() {
+    let fixture = Fixture { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    assert_eq!(DIRECT_FELL_BACK.answer(&fixture.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn new_pages_suffice_without_device_counters() {
+    let fixture = Fixture { cached_share: 0.9, stat_unreadable: true, ..Fixture::honest() };
+    assert_eq!(DIRECT_FELL_BACK.severity(&fixture.record()), Some(Severity::Rename));
+}
+
+#[test]
+fn btrfs_copies_direct_writes_of_files_with_checksums() {
+    let fixture = |kind, options, pages: u64| {
+        let mut record = Fixture { kind, options, ..Fixture::honest_write() }.record();
+        super::snapshots(&mut record, |s| {
+            let pages = if s.moment == Moment::Start { 0 } else { pages };
+            s.files.insert("/proc/vmstat".into(), Ok(format!("nr_dirtied {pages}\nnr_written {pages}\n")));
+        });
+        DIRECT_FELL_BACK.severity(&record)
+    };
+    // 11,000 writes of 4 KiB a run.
+    assert_eq!(fixture("btrfs", "rw", 10_000), Some(Severity::Rename));
+    assert_eq!(fixture("btrfs", "rw", 9_800), None);
+    assert_eq!(fixture("btrfs", "rw,nodatasum", 10_000), None);
+    assert_eq!(fixture("ext4", "rw", 10_000), None);
+}
+
+#[test]
+fn a_data_journal_and_tmpfs_do_not_support_direct_io() {
+    let journal = Fixture { options: "rw,data=journal", ..Fixture::honest() };
+    assert_eq!(DIRECT_UNSUPPORTED.severity(&journal.record()), Some(Severity::Rename));
+    let tmpfs = Fixture { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Fixture::honest() };
+    assert_eq!(DIRECT_UNSUPPORTED.severity(&tmpfs.record()), Some(Severity::Rename));
+}

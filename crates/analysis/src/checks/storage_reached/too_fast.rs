@@ -1,0 +1,382 @@
+//! Results that are faster than the hardware can be (A18, A19, A20).
+//!
+//! A18 fires if the median latency of direct reads is below that of the fastest media and no earlier check
+//! (A01, A02) explains it; holes (A04) soften it to biased. A19 compares the best run with the PCI Express or
+//! SATA link of the drives, or with the memory copy rate of the self test if the target is memory. A20 compares
+//! random direct reads of a rotational disk with the time of half a turn, and with the best time per operation
+//! at high depth.
+
+use crate::checks::prelude::*;
+use crate::figures::kernel_text::link;
+
+/// The fastest media (Optane) answer in 8 us or more, including the kernel path. Flash takes 25 us.
+const FASTEST_MEDIA_NS: u64 = 5_000;
+/// Share of holes that explains a median below the floor.
+const HOLES_EXPLAIN_FROM: Share = Share(0.5);
+
+pub(super) const FASTER_THAN_PHYSICS: Check = Check {
+    id: CheckId::A18,
+    name: "FASTER_THAN_PHYSICS",
+    belief: "a storage device can be this fast",
+    reads: "The latencies of direct reads that fathom measured. No kernel file.",
+    formula: formula!(
+        "Void if half of the reads took less than {floor} on a target that is not memory and that A01 and \
+         A02 did not relabel. Biased if A04 found that at least {HOLES_EXPLAIN_FROM} of the target are \
+         holes, which explains it. The fastest media (Optane) answer in 8 us including the kernel; flash \
+         takes 25 us or more.",
+        floor = Ns(FASTEST_MEDIA_NS as f64)
+    ),
+    provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 --accept A04 FILE`: the kernel \
+              answers reads of holes.",
+    fix: "Find out what answers from memory: holes (A04), a cache below (A12), a FUSE program. Name the disk \
+          itself.",
+    accept: "Accept it only if you know a medium that fast.",
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], check_faster_than_physics),
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::fixture::Fixture {
+            latency_ns: Some(900),
+            depth: 1,
+            depth_seen: 0.9,
+            ..crate::fixture::Fixture::honest()
+        }
+        .record()
+    }),
+    #[cfg(test)]
+    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
+};
+
+fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    let applies = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
+    if !applies || earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
+    let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
+    let numbers = evidence([("read_p50_ns", median as f64), ("floor_ns", FASTEST_MEDIA_NS as f64)]);
+    if median >= FASTEST_MEDIA_NS {
+        return holds("The reads took as long as a storage device needs.", numbers);
+    }
+    let start_of_sentence = format!("Half of the reads took {} or less", show_ns(median as f64));
+    let (severity, sentence) = if holes_explain(earlier) {
+        (
+            Severity::Biased,
+            format!(
+                "{start_of_sentence}: the kernel answered them from holes (A04), without a storage device."
+            ),
+        )
+    } else {
+        (Severity::Void, format!("{start_of_sentence}: no storage device is that fast."))
+    };
+    Detail::new(severity, sentence, numbers).found()
+}
+
+/// Whether holes (A04) explain the median. The kernel answers reads of holes without a device.
+fn holes_explain(earlier: &Earlier) -> bool {
+    let Some(Ok(Answer::Finding(holes))) = earlier.answer(CheckId::A04) else { return false };
+    holes.evidence.get("never_written_share").is_some_and(|share| *share >= HOLES_EXPLAIN_FROM)
+}
+
+/// How much faster small blocks are copied than the 1 MiB blocks of the self test, because they stay in the
+/// nearest cache.
+const NEAREST_CACHE: f64 = 4.0;
+/// Engines that pass pages on without copying them.
+const WITHOUT_COPY: &[&str] = &["mmap", "splice"];
+
+pub(super) const ABOVE_CEILING: Check = Check {
+    id: CheckId::A19,
+    name: "ABOVE_CEILING",
+    belief: "the link to the storage can carry this rate",
+    reads: "For every drive below: `current_link_speed` and `current_link_width` of its PCI function, or \
+            `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate of the \
+            best run.",
+    formula: formula!(
+        "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in \
+         each direction. A SATA link carries its speed less 2 of 10 bits, both directions together. Several \
+         drives carry the sum. Void above that: packet headers take some more percent, so no drive comes \
+         near. The limit of memory is workers times the copy rate times {NEAREST_CACHE}, since blocks \
+         smaller than the self test's stay in the nearest CPU cache. A virtual disk has no link."
+    ),
+    provoke: "No command is known on real hardware: a rate above the link comes from a cache, and other \
+              checks report that first. The check's tests use recorded link files.",
+    fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and check the \
+          cache settings of the controller.",
+    accept: "Accept it only if the kernel reports a wrong link (compare `lspci -vv`).",
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], check_above_ceiling),
+    #[cfg(test)]
+    fires: Some(|| linked(1 << 20, &[("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "4")])),
+    #[cfg(test)]
+    blind: || linked(4096, &[("current_link_speed", "Unknown"), ("current_link_width", "255")]),
+};
+
+/// The bandwidth limit of a link or of memory.
+struct Ceiling {
+    /// Bytes per second in each direction.
+    bytes_per_s: f64,
+    /// Whether both directions share the bandwidth.
+    shared: bool,
+    /// The link or memory, for the sentence.
+    name: String,
+}
+
+fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    let is_explained = earlier.relabels(CheckId::A01)
+        || earlier.finds(CheckId::A02)
+        || earlier.finds(CheckId::A09)
+        || earlier.finds(CheckId::A12);
+    if !case.has_storage() || is_explained {
+        return Ok(Answer::DoesNotApply);
+    }
+    let Some(ceiling) = ceiling(case)? else { return Ok(Answer::DoesNotApply) };
+    let rates = Kind::MOVING.map(|kind| best_rate(case, kind));
+    let rate = if ceiling.shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
+    let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
+    if rate <= ceiling.bytes_per_s {
+        return holds("The link to the storage can carry this rate.", numbers);
+    }
+    finding!(
+        Severity::Void,
+        numbers,
+        "{} MB/s is more than {} can carry ({} MB/s at most): something in between answered instead.",
+        show_rate(rate / 1e6),
+        ceiling.name,
+        show_rate(ceiling.bytes_per_s / 1e6)
+    )
+}
+
+/// Returns the bandwidth limit of the targets, or `None` if there is no known limit.
+fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
+    if case.ram().is_some() {
+        if WITHOUT_COPY.contains(&case.stream.engine.as_str()) {
+            return Ok(None);
+        }
+        let copied = case.record.header.self_test.copy_bytes_per_s;
+        if !(copied.is_finite() && copied > 0.0) {
+            return Err("the self test did not measure the copy rate of memory".into());
+        }
+        let workers = f64::from(case.stream.workers.max(1));
+        let name = "memory copies".to_owned();
+        return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, shared: true, name }));
+    }
+    let leaves = case.leaves()?;
+    let links: Known<Vec<Ceiling>> = leaves.iter().map(|leaf| link_ceiling(leaf)).collect();
+    let links = match links {
+        // A passed-through device has a link. A simulated device has none.
+        Err(_) if leaves.iter().all(|l| case.is_virtual(l)) => return Ok(None),
+        links => links?,
+    };
+    Ok(Some(Ceiling {
+        bytes_per_s: links.iter().map(|l| l.bytes_per_s).sum(),
+        shared: links.iter().all(|l| l.shared),
+        name: links.into_iter().map(|l| l.name).collect::<Vec<_>>().join(" and "),
+    }))
+}
+
+/// Returns the bandwidth limit of a drive's link.
+fn link_ceiling(layer: &Layer) -> Known<Ceiling> {
+    let link = link(layer)?;
+    let name = format!("{} to {}", link.words, layer.name);
+    Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, name })
+}
+
+/// Returns the bytes per second of a kind in the window of the best run.
+fn best_rate(case: &Case, kind: Kind) -> f64 {
+    let rate_of_run = |ran: &CaseRun| {
+        crate::case::share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9
+    };
+    case.runs.iter().map(rate_of_run).fold(0.0, f64::max)
+}
+
+/// Half a turn takes 4.17 ms at 7,200 rpm and 2 ms at 15,000 rpm, without the seek.
+const HALF_TURN_NS: u64 = 2_000_000;
+/// Time per operation and disk that is too short at any depth. With 32 operations to choose from, disks of 15,000
+/// rpm reach some 600 operations per second, 1.6 ms each.
+const DEEP_QUEUE_NS: f64 = 500_000.0;
+/// Smaller spans fit the cache of the disk itself.
+const SPAN_FROM_BYTES: u64 = 1 << 30;
+
+pub(super) const HDD_TOO_FAST: Check = Check {
+    id: CheckId::A20,
+    name: "HDD_TOO_FAST",
+    belief: "disks that the kernel calls rotational are hard disks",
+    reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine \
+            is virtual.",
+    formula: formula!(
+        "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} (half \
+         a turn at 15,000 rpm, without the seek), or less than {each} times the operations in flight per \
+         disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased on real \
+         hardware: a cache answered. A note on a virtual disk, whose driver often leaves the flag at its \
+         default. Spans below {span} fit the cache of a hard disk and are not judged.",
+        floor = Ns(HALF_TURN_NS as f64),
+        each = Ns(DEEP_QUEUE_NS),
+        span = show_bytes(SPAN_FROM_BYTES)
+    ),
+    provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
+    fix: "If it is not a hard disk, `echo 0 > /sys/block/X/queue/rotational`. If it is one, find the cache \
+          that answers: a RAID controller's, or a host's.",
+    accept: "Accept it if you know the kind of disk and the cache that answers.",
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], check_hdd_too_fast),
+    #[cfg(test)]
+    fires: Some(|| spinning(&crate::fixture::Fixture::honest())),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture::honest().record();
+        record.header.hosts[0].places[0].layers[0].queue.remove("rotational");
+        record
+    },
+};
+
+fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    let is_random = case.stream.access.pattern() == Some(Pattern::Random);
+    let applies = is_random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
+    let is_explained = earlier.relabels(CheckId::A01)
+        || [CheckId::A02, CheckId::A04, CheckId::A18].into_iter().any(|id| earlier.finds(id));
+    if !applies || is_explained {
+        return Ok(Answer::DoesNotApply);
+    }
+    let leaves = case.leaves()?;
+    let spinning: Known<Vec<u64>> = leaves.iter().map(|l| l.queue_number("rotational")).collect();
+    if spinning?.contains(&0) {
+        return holds("At least one disk below is not rotational.", evidence([]));
+    }
+    let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
+    let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
+    let span = case.span_bytes();
+    let depth_per_disk = (case.depth_mean()? / leaves.len().max(1) as f64).max(1.0);
+    let numbers = evidence([
+        ("read_p50_ns", median as f64),
+        ("depth_per_disk", depth_per_disk),
+        ("span_bytes", span as f64),
+    ]);
+    if median >= HALF_TURN_NS && median as f64 >= DEEP_QUEUE_NS * depth_per_disk {
+        return holds("The reads took as long as a hard disk needs.", numbers);
+    }
+    let is_virtual = leaves.iter().any(|l| case.is_virtual(l));
+    if span < SPAN_FROM_BYTES && !is_virtual {
+        return Err(format!("a span of {} fits the cache of a hard disk", show_bytes(span)));
+    }
+    let (severity, cause) = if is_virtual {
+        (Severity::Note, "it is a virtual disk, whose flag means nothing for the disks of the host")
+    } else {
+        (Severity::Biased, "a cache answered, or it is not a hard disk")
+    };
+    finding!(
+        severity,
+        numbers,
+        "The kernel calls {} rotational, but half of the random reads took {} or less at depth {}: {cause}.",
+        layer_names(&leaves),
+        show_ns(median as f64),
+        show_rate(depth_per_disk)
+    )
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[test]
+fn relabelled_results_and_memory_are_not_checked() {
+    let fast = || Fixture { latency_ns: Some(900), ..Fixture::honest() };
+    let cached = Fixture { delivered: 0.0, cached_share: 0.9, ..fast() };
+    assert_eq!(FASTER_THAN_PHYSICS.answer(&cached.record()), Ok(Answer::DoesNotApply));
+    let zram = Fixture { ram: Some("zram0"), ..fast() };
+    assert_eq!(FASTER_THAN_PHYSICS.answer(&zram.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn holes_explain_the_median_only_if_half_of_the_reads_hit_them() {
+    let holes =
+        |share| Fixture { latency_ns: Some(900), delivered: 0.0, hole_share: share, ..Fixture::honest() };
+    assert_eq!(FASTER_THAN_PHYSICS.severity(&holes(1.0).record()), Some(Severity::Biased));
+    assert_eq!(FASTER_THAN_PHYSICS.severity(&holes(0.3).record()), Some(Severity::Void));
+}
+
+/// A record of 10,000 operations per second over a link described by `files`.
+#[cfg(test)]
+fn linked(block_bytes: u32, files: &[(&str, &str)]) -> model::record::Record {
+    let mut record = Fixture { block_bytes, ..Fixture::honest() }.record();
+    let device = &mut record.header.hosts[0].places[0].layers[0].device;
+    device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    record
+}
+
+#[test]
+fn a_lane_carries_its_specified_bandwidth() {
+    let per_lane = |speed| {
+        let record = linked(4096, &[("current_link_speed", speed), ("current_link_width", "1")]);
+        let rate = link(&record.header.hosts[0].places[0].layers[0]).unwrap().bytes_per_s;
+        (rate / 1e6).round() as u64
+    };
+    assert_eq!(
+        [per_lane("2.5 GT/s PCIe"), per_lane("5.0 GT/s PCIe\n"), per_lane("8.0 GT/s PCIe")],
+        [250, 500, 985]
+    );
+    assert_eq!(per_lane("16.0 GT/s PCIe"), 1969);
+}
+
+#[test]
+fn a_rate_above_the_ceiling_is_void() {
+    // 384 KiB at 10,000/s are 3,932 MB/s; four lanes of the third generation carry 3,938.
+    let x4 = [("current_link_speed", "8.0 GT/s PCIe\n"), ("current_link_width", "4\n")];
+    assert!(matches!(ABOVE_CEILING.answer(&linked(384 << 10, &x4)), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = ABOVE_CEILING.answer(&linked(385 << 10, &x4)) else { panic!("silent") };
+    assert!(
+        f.severity == Severity::Void && f.sentence.contains("4 lanes at 8 GT/s to vda"),
+        "{}",
+        f.sentence
+    );
+}
+
+#[test]
+fn the_sata_link_limits_more_than_the_controller() {
+    // A drive reads 560 MB/s through 600; the controller's lane would carry 985.
+    let sata =
+        [("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "1")];
+    assert_eq!(ABOVE_CEILING.severity(&linked(56_000, &sata)), None);
+    assert_eq!(ABOVE_CEILING.severity(&linked(61_440, &sata)), Some(Severity::Void));
+}
+
+#[test]
+fn memory_is_compared_with_copying_and_virtual_disks_are_not_checked() {
+    let tmpfs = |block_bytes| Fixture { block_bytes, ram: Some("tmpfs"), ..Fixture::honest() };
+    // The self test of the fixture copies 10 GB/s.
+    assert!(matches!(ABOVE_CEILING.answer(&tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));
+    assert_eq!(ABOVE_CEILING.severity(&tmpfs(4 << 20).record()), Some(Severity::Void));
+    let mapped = Fixture { engine: "mmap", ..tmpfs(4 << 20) };
+    assert_eq!(ABOVE_CEILING.answer(&mapped.record()), Ok(Answer::DoesNotApply));
+    let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
+    assert_eq!(ABOVE_CEILING.answer(&guest.record()), Ok(Answer::DoesNotApply));
+}
+
+#[cfg(test)]
+fn spinning(fixture: &Fixture) -> model::record::Record {
+    let mut record = fixture.record();
+    for layer in &mut record.header.hosts[0].places[0].layers {
+        layer.queue.insert("rotational".into(), "1\n".into());
+    }
+    record
+}
+
+#[test]
+fn reads_faster_than_half_a_turn_bias_and_are_a_note_on_a_virtual_disk() {
+    let at = |depth: u32, ns| {
+        let depth_seen = f64::from(depth);
+        let fixture = Fixture { depth, depth_seen, latency_ns: Some(ns), ..Fixture::honest() };
+        HDD_TOO_FAST.severity(&spinning(&fixture))
+    };
+    assert_eq!(at(1, 2_100_000), None);
+    assert_eq!(at(1, 1_900_000), Some(Severity::Biased));
+    assert_eq!(at(32, 17_000_000), None);
+    assert_eq!(at(32, 15_000_000), Some(Severity::Biased));
+    let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
+    assert_eq!(HDD_TOO_FAST.severity(&spinning(&guest)), Some(Severity::Note));
+}
+
+#[test]
+fn small_spans_and_sequential_reads_are_not_checked() {
+    let mut small = spinning(&Fixture::honest());
+    small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 256 << 20;
+    assert!(HDD_TOO_FAST.answer(&small).is_err());
+    assert!(matches!(HDD_TOO_FAST.answer(&Fixture::honest().record()), Ok(Answer::Holds(..))));
+    let sequential = Fixture { pattern: Pattern::Sequential, ..Fixture::honest() };
+    assert_eq!(HDD_TOO_FAST.answer(&spinning(&sequential)), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,368 @@
+//! The checks of a comparison: questions about two sides. They are in the same catalogue as the checks of one
+//! result ([`crate::checks`]).
+//!
+//! - E14 finds sides that did different work, or ran on different machines, and names everything that differs.
+//! - E15 compares the difference of the headline with the differences between sessions of one side.
+//! - E16 lists numbers that differ by their own interval, but not after correction for multiple tests.
+//! - E18 finds percentiles that were added up, in edited and foreign reports: a percentile of all operations lies between the smallest and the
+//!   largest of the runs.
+
+use crate::checks::prelude::*;
+use crate::compare::SideResult;
+use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS};
+use crate::{compare, findings};
+use model::comparison::{Answer as Word, Metric, Pair};
+use model::finding::Finding;
+use model::report::{Figures, Measured, Report};
+use stats::comparison::ALLOWED;
+
+/// The checks, in the order of the catalogue.
+pub(crate) const CHECKS: &[ComparisonCheck] = &[NOT_ALIKE, NOISE_FLOOR, MULTIPLE_LOOKS, SUM_OF_PEAKS];
+
+/// A question about a comparison.
+pub(crate) struct ComparisonCheck {
+    /// Catalogue id.
+    pub(crate) id: CheckId,
+    /// Name, such as `NOT_ALIKE`.
+    pub(crate) name: &'static str,
+    /// The belief that the check tests.
+    pub(crate) belief: &'static str,
+    /// The texts of its page, as of [`crate::checks::Check`].
+    pub(crate) reads: &'static str,
+    pub(crate) formula: fn() -> String,
+    pub(crate) provoke: &'static str,
+    pub(crate) fix: &'static str,
+    pub(crate) accept: &'static str,
+    /// Whether `--accept` can accept the finding.
+    pub(crate) acceptable: bool,
+    /// The function that answers, with the results that each answer is about.
+    ask: fn(&Context) -> Vec<NamedAnswer>,
+}
+
+/// An answer, and the results that it is about.
+pub(super) type NamedAnswer = (Vec<String>, Known<Answer>);
+
+/// The data of a comparison that the checks read.
+pub(super) struct Context<'a> {
+    /// The reports of A and of B.
+    pub(super) sides: [&'a [Report]; 2],
+    /// The name of the other side: `B`.
+    pub(super) name: &'a str,
+    /// The compared pairs with their answers.
+    pub(super) pairs: &'a [Pair],
+    /// For each pair, the circumstances that are unknown on one or both sides.
+    pub(super) unknown: Vec<Vec<String>>,
+    /// Whether E14 is accepted.
+    pub(super) accepted: bool,
+}
+
+impl<'a> Context<'a> {
+    /// Returns the number that answers the comparison.
+    fn headline(&self) -> Option<(&'a Pair, &'a Metric)> {
+        let pair = self.pairs.iter().find(|p| p.headline)?;
+        Some((pair, pair.metrics.first()?))
+    }
+
+    /// Returns all numbers except the headline.
+    fn others(&self) -> impl Iterator<Item = (&'a Pair, &'a Metric)> {
+        let all = self.pairs.iter().flat_map(|p| p.metrics.iter().enumerate().map(move |(i, m)| (p, i, m)));
+        all.filter(|(p, i, _)| !(p.headline && *i == 0)).map(|(p, _, m)| (p, m))
+    }
+}
+
+/// Runs all checks. Equal answers about several results become one finding, and the worst findings come first.
+pub(super) fn ask(context: &Context) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    for check in CHECKS {
+        for (about, answer) in (check.ask)(context) {
+            let Some(mut new) = findings::finding(check.id, check.name, check.fix, &answer, about) else {
+                continue;
+            };
+            new.accepted = check.acceptable && context.accepted;
+            let same =
+                |f: &&mut Finding| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);
+            match out.iter_mut().find(same) {
+                Some(old) => old.about.extend(new.about),
+                None => out.push(new),
+            }
+        }
+    }
+    out.sort_by_key(|f| (f.outcome, f.severity, f.id));
+    out
+}
+
+const NOT_ALIKE: ComparisonCheck = ComparisonCheck {
+    id: CheckId::E14,
+    name: "NOT_ALIKE",
+    belief: "nothing else differs between the two sides",
+    reads: "The jobs of both sides as they ran, the machine, file system and block stack of both, and the \
+            findings that invalidate or relabel a result.",
+    formula: formula!(
+        "Refused, because the work differs: another order, direction, block size, span, first byte, number \
+         of targets, depth, workers, cache mode, pace, syncs or data, or other concurrent streams. Also \
+         refused: a side that a finding invalidates; a side that a finding relabels while the other is not \
+         relabelled, such as the page cache (A01) against the device; sessions of one side that differ in \
+         anything. If the sides rest on different accepted findings (`--accept`), or one side uses another \
+         engine because the default engine was denied there, and nothing else refuses, the answer is CANNOT \
+         TELL. Named, because it may be the subject of the comparison: host, kernel, CPU, hypervisor, cgroup \
+         limits, file system, mount options, device, its queue, engine, batch, CPUs of the workers, times, \
+         and the limiter of the result (B05, D05, D06, D08, D11). A circumstance that is unknown on one side \
+         is not checked."
+    ),
+    provoke: "fathom run --cache direct -o a.json DIR\n\
+              fathom run --cache buffered -o b.json DIR\n\
+              fathom compare a.json b.json",
+    fix: "Measure both sides alike, or use --accept E14 to compare them anyway.",
+    accept: "With --accept E14 the differences are named, and the answers cover them as well.",
+    acceptable: true,
+    ask: check_not_alike,
+};
+
+fn check_not_alike(context: &Context) -> Vec<NamedAnswer> {
+    let mut out = Vec::new();
+    for (pair, unknown) in context.pairs.iter().zip(&context.unknown) {
+        let mut add = |answer| out.push((vec![pair.name.clone()], answer));
+        let findings: Vec<Detail> =
+            [other_work(pair, context), side_without_number(pair, context), labelled_differences(pair)]
+                .into_iter()
+                .flatten()
+                .collect();
+        if !unknown.is_empty() {
+            add(Err(format!("unknown on one or both sides: {}", unknown.join("; "))));
+        } else if findings.is_empty() {
+            add(holds("Nothing else differs between the two sides.", Evidence::new()));
+        }
+        for found in findings {
+            add(Ok(Answer::Finding(found)));
+        }
+    }
+    out
+}
+
+fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
+    Detail::new(severity, sentence, Evidence::new()).with_cure(cure.to_owned())
+}
+
+/// Returns the finding for sides that did different work, accepted or not.
+fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
+    let sentence = compare::other_work(&pair.differences, context.name)? + ".";
+    Some(if context.accepted {
+        found(Severity::Rename, sentence, "")
+    } else {
+        Detail::new(Severity::Void, sentence, Evidence::new())
+    })
+}
+
+/// Returns the finding for a side without a number, or with several different sessions.
+fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
+    let other_work = compare::other_work(&pair.differences, context.name);
+    let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
+    Some(found(Severity::Void, format!("{why}."), "Measure again without that."))
+}
+
+fn labelled_differences(pair: &Pair) -> Option<Detail> {
+    let differences: Vec<String> =
+        pair.differences.iter().filter(|d| !d.refuses).map(compare::show_difference).collect();
+    let sentence = format!("Other differences between the sides: {}.", differences.join("; "));
+    (!differences.is_empty()).then(|| found(Severity::Note, sentence, ""))
+}
+
+const NOISE_FLOOR: ComparisonCheck = ComparisonCheck {
+    id: CheckId::E15,
+    name: "NOISE_FLOOR",
+    belief: "two sessions of the same configuration have the same result",
+    reads: "The means of the sessions of each side, if a side has several.",
+    formula: formula!(
+        "The floor is the largest difference between two sessions of one side, from 20 pairs on their 95th \
+         percentile: both have the same configuration, so this difference occurs without any change. It \
+         replaces the margin of {margin} if it is larger, separately for each number. Fires if the headline \
+         differs by no more. Runs of one session cannot show the floor: changes from one hour to the next, \
+         or with a new test file, affect all of them alike. Therefore, if each side is one session, the \
+         margin is {lone}, unless you give another.",
+        margin = Share(MARGIN),
+        lone = Share(MARGIN_OF_LONE_SESSIONS)
+    ),
+    provoke: "Measure A twice with another load on the disk in between, then `fathom compare A1,A2 B`.",
+    fix: "Find what changes between sessions of one configuration, or measure more of them in turns: `fathom \
+          compare A1,A2,A3 B1,B2,B3`.",
+    accept: "",
+    acceptable: false,
+    ask: check_noise_floor,
+};
+
+fn check_noise_floor(context: &Context) -> Vec<NamedAnswer> {
+    let Some((pair, metric)) = context.headline() else { return Vec::new() };
+    let about = vec![pair.name.clone()];
+    let Some(floor) = metric.floor else {
+        let why = format!(
+            "each side is one session, so the difference between two sessions of one configuration is \
+             unknown, and {} counts as no difference; give several on each side: A1,A2,A3 B1,B2,B3",
+            show_share(metric.margin)
+        );
+        return vec![(about, Err(why))];
+    };
+    // Symmetric: half and double are the same effect.
+    let effect = metric.ratio.ln().abs().exp_m1();
+    let numbers = evidence([("floor_share", floor), ("difference_share", effect)]);
+    if effect > floor {
+        let sentence = "The sessions of one side differ less than the two sides.";
+        return vec![(about, holds(sentence, numbers))];
+    }
+    let found = detail!(
+        Severity::Biased,
+        numbers,
+        "{} differs by {}, but sessions of one side differ by up to {} without any change.",
+        metric.name,
+        show_share(effect),
+        show_share(floor)
+    );
+    vec![(about, Ok(Answer::Finding(found)))]
+}
+
+const MULTIPLE_LOOKS: ComparisonCheck = ComparisonCheck {
+    id: CheckId::E16,
+    name: "MULTIPLE_LOOKS",
+    belief: "a difference in one of many numbers means something",
+    reads: "The p-values of all numbers of the comparison except the headline.",
+    formula: formula!(
+        "Of 20 numbers without a difference, one is outside its 95 % interval by chance. Holm's procedure \
+         therefore raises the p-values until the probability of any false answer is below {allowed}. The \
+         headline was chosen before the measurement and is judged separately. Fires if a number is beyond \
+         the margin by its own interval but not after the correction.",
+        allowed = Share(ALLOWED)
+    ),
+    provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours, \
+              which has more than thirty numbers.",
+    fix: "Measure the number that matters alone (`fathom run` makes it the headline), or with more --runs.",
+    accept: "Do not quote the one number that differs.",
+    acceptable: false,
+    ask: check_multiple_looks,
+};
+
+fn check_multiple_looks(context: &Context) -> Vec<NamedAnswer> {
+    let count = context.others().count();
+    if count < 2 {
+        return Vec::new();
+    }
+    let held: Vec<String> = context
+        .others()
+        .filter(|(_, m)| is_corrected_away(m))
+        .map(|(p, m)| format!("{} {}", p.name, m.name))
+        .collect();
+    let numbers = evidence([("looks", count as f64), ("held_back", held.len() as f64)]);
+    let answer = if held.is_empty() {
+        Answer::Holds("No number differs only because many were compared.", numbers)
+    } else {
+        Answer::Finding(detail!(
+            Severity::Biased,
+            numbers,
+            "The comparison has {count} numbers in addition to the headline, and some differ by chance. Not \
+             significant after correction for multiple tests: {}.",
+            held.join(", ")
+        ))
+    };
+    vec![(Vec::new(), Ok(answer))]
+}
+
+/// Whether a number is beyond the margin by its own interval, but not after correction for all numbers.
+fn is_corrected_away(metric: &Metric) -> bool {
+    let beyond = metric
+        .interval
+        .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));
+    matches!(metric.answer, Word::CannotTell | Word::NoDifferenceSeen)
+        && beyond
+        && metric.p.is_some_and(|p| p > ALLOWED)
+}
+
+/// Share by which a percentile may be outside: histogram buckets are accurate to 0.8 %.
+const SAME: Share = Share(0.01);
+
+const SUM_OF_PEAKS: ComparisonCheck = ComparisonCheck {
+    id: CheckId::E18,
+    name: "SUM_OF_PEAKS",
+    belief: "a percentile of several runs comes from all their operations",
+    reads: "The percentiles of each result over all operations, and those of each of its runs.",
+    formula: formula!(
+        "A percentile of all operations lies between the smallest and the largest of the same percentile of \
+         the parts, for any parts: fathom merges histograms. A percentile more than {SAME} outside was added \
+         up or comes from another source; percentiles of that name are then not compared. Percentiles are \
+         compared run by run: the value shown is the geometric mean over runs, the percentile of a typical \
+         run, not that of all operations in each report."
+    ),
+    provoke: "Add up a percentile in a report by hand: `jq '.results[].read.latency_ns.percentiles[\"99\"] \
+              *= 8' a.json > b.json` and `fathom compare a.json b.json`.",
+    fix: "Compare the sessions themselves, which have the histograms, instead of edited files.",
+    accept: "",
+    acceptable: false,
+    ask: check_sum_of_peaks,
+};
+
+fn check_sum_of_peaks(context: &Context) -> Vec<NamedAnswer> {
+    let mut out = Vec::new();
+    let mut seen = false;
+    for (side, reports) in [("A", context.sides[0]), (context.name, context.sides[1])] {
+        for one in reports
+            .iter()
+            .flat_map(|report| report.results.iter().map(move |result| SideResult { report, result }))
+        {
+            seen |= one.result.runs.iter().any(|r| !r.percentiles_ns.is_empty());
+            let about = vec![one.result.name.clone()];
+            out.extend(
+                percentiles_outside(one.result)
+                    .into_iter()
+                    .map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))),
+            );
+        }
+    }
+    if !out.is_empty() {
+        return out;
+    }
+    let answer = Answer::Holds("The percentiles come from all operations.", Evidence::new());
+    let unseen = || Err("the reports of an older fathom contain no percentiles of single runs".into());
+    vec![(Vec::new(), if seen { Ok(answer) } else { unseen() })]
+}
+
+/// Whether the percentile of that name, such as `read p99`, does not come from the runs.
+pub(super) fn contradicts(one: SideResult, name: &str) -> bool {
+    percentiles_outside(one.result).iter().any(|o| o.name == name)
+}
+
+/// A percentile outside those of the runs.
+struct Outside {
+    name: String,
+    all_runs_ns: u64,
+    runs: [u64; 2],
+}
+
+impl Outside {
+    fn found(&self, side: &str) -> Detail {
+        let [whole, low, high] = [self.all_runs_ns, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
+        detail!(
+            Severity::Void,
+            Evidence::new(),
+            "The {} of {side} is {whole}, but those of its runs are between {low} and {high}: it does not \
+             come from these runs.",
+            self.name
+        )
+    }
+}
+
+fn percentiles_outside(result: &Measured) -> Vec<Outside> {
+    let kinds: [(&str, &Option<Figures>); 4] =
+        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
+    let percentiles =
+        kinds.into_iter().filter_map(|(kind, f)| Some((kind, f.as_ref()?))).flat_map(|(kind, figures)| {
+            figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
+        });
+    percentiles
+        .filter_map(|(kind, rank, whole)| {
+            let percentile_of_run =
+                |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
+            let runs: Vec<u64> = result.runs.iter().map(percentile_of_run).collect::<Option<_>>()?;
+            let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
+            let out =
+                (whole as f64) < (1.0 - SAME.0) * low as f64 || whole as f64 > (1.0 + SAME.0) * high as f64;
+            out.then(|| Outside { name: format!("{kind} p{rank}"), all_runs_ns: whole, runs: [low, high] })
+        })
+        .collect()
+}

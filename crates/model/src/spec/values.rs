@@ -1,0 +1,728 @@
+//! Values of keys that are words, names or short lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs,
+//! NUMA nodes and priorities. `sharing` parses one, `of_sharing` formats it for the parser.
+//!
+//! The plan finds out which engines, CPUs and nodes exist.
+
+use super::number::{any_of, count, decimal, quoted_excerpt, size, time, whole, word};
+use super::{EngineSpec, Rw};
+use crate::job::{
+    ALL_ERRORS, Arrivals, Batch, Cache, Content, Create, Every, Filling, Flow, IoPriority, Kind, Layout,
+    MemoryNodes, OpPriority, Options, Sharing, Verify,
+};
+use crate::spec::number::{
+    MAX_BATCH, MAX_BLOCK_BYTES, MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_NODE, MAX_PATH, MAX_RUN, MAX_SPLIT,
+    MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS,
+};
+
+/// Seed of stamps: fixed, so that one call can check the writes of another.
+const STAMPS_SEED: u64 = 0x6661_7468_6f6d_2076;
+/// Digits of a pattern at most.
+const MAX_PATTERN: usize = 1024;
+
+impl Rw {
+    /// All values with their words, which are those of fio.
+    pub const WORDS: [(&'static str, Self); 10] = [
+        ("read", Self::Read),
+        ("write", Self::Write),
+        ("rw", Self::Rw),
+        ("randread", Self::Randread),
+        ("randwrite", Self::Randwrite),
+        ("randrw", Self::Randrw),
+        ("trim", Self::Trim),
+        ("randtrim", Self::Randtrim),
+        ("trimwrite", Self::Trimwrite),
+        ("randtrimwrite", Self::Randtrimwrite),
+    ];
+
+    /// The typed word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, rw)| *rw == self).map_or("", |(word, _)| word)
+    }
+
+    /// Whether offsets are random.
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::Randread | Self::Randwrite | Self::Randrw | Self::Randtrim | Self::Randtrimwrite)
+    }
+
+    /// Whether a write follows each trim.
+    pub fn writes_after_trims(self) -> bool {
+        matches!(self, Self::Trimwrite | Self::Randtrimwrite)
+    }
+
+    /// Whether directions are mixed.
+    pub fn is_mixed(self) -> bool {
+        matches!(self, Self::Rw | Self::Randrw)
+    }
+}
+
+impl EngineSpec {
+    /// As typed: `io_uring:sqpoll=1`.
+    pub fn to_flag(&self) -> String {
+        if self.options.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}:{}", self.name, options(&self.options))
+        }
+    }
+}
+
+/// Options of an engine as typed: `iopoll,sqpoll=1`.
+pub fn options(options: &Options) -> String {
+    let one = |(name, value): (&String, &Option<u64>)| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.clone(),
+    };
+    join_with_commas(options.iter().map(one))
+}
+
+/// Order and direction.
+///
+/// # Errors
+/// All the words.
+pub fn rw(text: &str) -> Result<Rw, String> {
+    word(text, &Rw::WORDS)
+}
+
+/// Open flags.
+///
+/// # Errors
+/// All the words.
+pub fn cache(text: &str) -> Result<Cache, String> {
+    word(text, &Cache::ALL.map(|c| (c.word(), c)))
+}
+
+/// The layout of a file for the workers of all hosts.
+///
+/// # Errors
+/// All the words.
+pub fn layout(text: &str) -> Result<Layout, String> {
+    match text.trim() {
+        "segmented" => Ok(Layout::Segmented),
+        "strided" => Ok(Layout::Strided),
+        other => size(other, 1, u64::MAX)
+            .map(Layout::Blocks)
+            .map_err(|_| format!("`{other}` is not a layout; type segmented, strided or a block size")),
+    }
+}
+
+/// A file that is made if it is missing: its size, and its content.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn create(text: &str) -> Result<Create, String> {
+    let (kept, unlink) = text.strip_suffix(UNLINK).map_or((text, false), |kept| (kept, true));
+    let (bytes, with) = kept.split_once(',').unwrap_or((kept, ""));
+    let filling = if with.is_empty() { Filling::Data } else { word(with, &Filling::WORDS)? };
+    Ok(Create { bytes: size(bytes, 1, u64::MAX)?, filling, unlink })
+}
+
+/// Suffix of a file that is removed at the end.
+const UNLINK: &str = ",unlink";
+
+/// Formats a file for [`create`]: its size, and its content.
+pub fn of_create(create: Create) -> String {
+    format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
+}
+
+/// A share of the operations of concurrent streams: its weight, its group, and the pause of a worker that is ahead.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn flow(text: &str) -> Result<Flow, String> {
+    let parts: Vec<&str> = text.split(',').take(4).collect();
+    if parts.len() > 3 {
+        return Err(format!(
+            "{} has too many parts; type WEIGHT,GROUP,PAUSE, such as 3,0,100us",
+            quoted_excerpt(text)
+        ));
+    }
+    Ok(Flow {
+        weight: count(parts.first().unwrap_or(&""), 1, MAX_WEIGHT)?,
+        group: parts.get(1).map_or(Ok(0), |part| count(part, 0, u32::MAX))?,
+        pause_ns: parts.get(2).map_or(Ok(0), |part| time(part, 0, MAX_TIME_NS))?,
+    })
+}
+
+/// Largest weight of a share.
+const MAX_WEIGHT: u32 = 1_000_000;
+
+/// Distances between arrivals.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn arrivals(text: &str) -> Result<Arrivals, String> {
+    let known = any_of(&[POISSON, CONSTANT, "batch:8", "on-off:2ms/30ms"]);
+    let wrong = || format!("{} is not a valid value; type {known}", quoted_excerpt(text));
+    match text.trim().split_once(':') {
+        None => match text.trim() {
+            POISSON => Ok(Arrivals::Poisson),
+            CONSTANT => Ok(Arrivals::Constant),
+            _ => Err(wrong()),
+        },
+        Some(("batch", mean)) => {
+            let mean = decimal(mean).filter(|mean| (1.0..=MAX_BATCH).contains(mean));
+            mean.map(|mean| Arrivals::Batch { mean }).ok_or_else(|| {
+                format!(
+                    "{} is not a batch; type the mean number of arrivals at once, 1 or more, such as batch:8",
+                    quoted_excerpt(text)
+                )
+            })
+        }
+        Some(("on-off", times)) => {
+            let (on, off) = times.split_once('/').ok_or_else(wrong)?;
+            Ok(Arrivals::OnOff { on_ns: time(on, 1, MAX_TIME_NS)?, off_ns: time(off, 1, MAX_TIME_NS)? })
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// Writes before a call that makes them stable: a whole number, or a mean.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn every(text: &str) -> Result<Every, String> {
+    if !text.contains('.') {
+        return count(text, 1, u32::MAX).map(Every::writes);
+    }
+    let mean = decimal(text).filter(|mean| (1.0 / MAX_SYNCS..=MAX_SYNCS).contains(mean));
+    let parts = mean.map(|mean| (mean * MAX_SYNCS).round() as u32);
+    let parts = parts.ok_or_else(|| {
+        format!(
+            "{} is not a number of writes; type one from 0.0001 to 10000, such as 8 or 2.9",
+            quoted_excerpt(text)
+        )
+    })?;
+    let common = greatest_common_divisor(parts, MAX_SYNCS as u32);
+    Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
+}
+
+/// The largest number that divides both.
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a.max(1) } else { greatest_common_divisor(b, a % b) }
+}
+
+/// Mean length of sequential runs, in operations.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn mean_operations(text: &str) -> Result<f64, String> {
+    let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
+    mean.ok_or_else(|| {
+        format!(
+            "{} is not a length; type a mean number of operations, 1 or more, such as 3.5",
+            quoted_excerpt(text)
+        )
+    })
+}
+
+/// Formats arrivals for [`arrivals`].
+pub fn of_arrivals(arrivals: Arrivals) -> String {
+    match arrivals {
+        Arrivals::Poisson => POISSON.into(),
+        Arrivals::Constant => CONSTANT.into(),
+        Arrivals::Batch { mean } => format!("batch:{mean}"),
+        Arrivals::OnOff { on_ns, off_ns } => format!("on-off:{on_ns}ns/{off_ns}ns"),
+    }
+}
+
+const POISSON: &str = "poisson";
+const CONSTANT: &str = "constant";
+
+/// A bool, for languages without such a type.
+///
+/// # Errors
+/// Both words.
+pub fn switch(text: &str) -> Result<bool, String> {
+    word(text, &[("true", true), ("false", false)])
+}
+
+/// How operations are divided among targets.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn sharing(text: &str) -> Result<Sharing, String> {
+    match text.trim() {
+        "each" => Ok(Sharing::Each),
+        "round-robin" => Ok(Sharing::RoundRobin),
+        "random" => Ok(Sharing::Random),
+        other => {
+            if let Some(turns) = round_robin(other)? {
+                return Ok(turns);
+            }
+            let Some(weights) = other.strip_prefix("weighted:") else {
+                let known = any_of(&["each", "round-robin", "random", "round-robin:8", "weighted:3,1"]);
+                return Err(format!("{} is not a valid value; type {known}", quoted_excerpt(text)));
+            };
+            let weights: Vec<u32> = weights
+                .split(',')
+                .take(MAX_TARGETS + 1)
+                .map(|w| count(w, 1, 1_000_000))
+                .collect::<Result<_, _>>()?;
+            if weights.len() > MAX_TARGETS {
+                return Err(format!(
+                    "there are too many weights; type {MAX_TARGETS} at most, one per target"
+                ));
+            }
+            Ok(Sharing::Weighted(weights))
+        }
+    }
+}
+
+/// Operations in a row on each target, and the number of targets in a group: `round-robin:8:2`. `None` for other
+/// words.
+fn round_robin(text: &str) -> Result<Option<Sharing>, String> {
+    let Some((order, numbers)) = text.split_once(':') else { return Ok(None) };
+    let drawn = match order {
+        "round-robin" => false,
+        "random" => true,
+        _ => return Ok(None),
+    };
+    let (operations, open) = numbers.split_once(':').unwrap_or((numbers, ""));
+    let operations = count(operations, 1, u32::MAX)?;
+    let open = if open.is_empty() { MAX_TARGETS as u32 } else { count(open, 1, MAX_TARGETS as u32)? };
+    Ok(Some(Sharing::Turns { drawn, operations, open }))
+}
+
+/// Formats sharing for [`sharing`]: `weighted:3,1`.
+pub fn of_sharing(sharing: &Sharing) -> String {
+    match sharing {
+        Sharing::Each => "each".into(),
+        Sharing::RoundRobin => "round-robin".into(),
+        Sharing::Random => "random".into(),
+        Sharing::Weighted(weights) => {
+            format!("weighted:{}", join_with_commas(weights.iter().map(u32::to_string)))
+        }
+        Sharing::Turns { drawn, operations, open } => {
+            let order = if *drawn { "random" } else { "round-robin" };
+            format!("{order}:{operations}:{open}")
+        }
+    }
+}
+
+pub(super) fn join_with_commas(pieces: impl Iterator<Item = String>) -> String {
+    pieces.collect::<Vec<_>>().join(",")
+}
+
+/// An engine with its options.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn engine(text: &str) -> Result<EngineSpec, String> {
+    let (name, list) = text.trim().split_once(':').map_or((text.trim(), None), |(n, l)| (n, Some(l)));
+    let wordy = |w: &str| {
+        !w.is_empty()
+            && w.len() <= MAX_NAME
+            && w.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+    };
+    if !wordy(name) {
+        return Err(format!(
+            "{} is not an engine; type its name, such as io_uring or io_uring:sqpoll=1",
+            quoted_excerpt(text)
+        ));
+    }
+    let mut options = Options::new();
+    for piece in list.into_iter().flat_map(|l| l.split(',')) {
+        let (option, number) = piece.split_once('=').map_or((piece, None), |(o, n)| (o, Some(n)));
+        let option = option.trim();
+        if !wordy(option) {
+            return Err(format!(
+                "{} is not an option; type options after a colon, such as {name}:a,b=1",
+                quoted_excerpt(piece)
+            ));
+        }
+        let number = number.map(|n| whole(n, 0, u64::MAX)).transpose()?;
+        if options.insert(option.into(), number).is_some() {
+            return Err(format!("option {} is given twice; type it once", quoted_excerpt(option)));
+        }
+    }
+    Ok(EngineSpec { name: name.into(), options })
+}
+
+/// How operations are submitted.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn batch(text: &str) -> Result<Batch, String> {
+    let (submit, complete) = text.split_once(',').unwrap_or((text, "1"));
+    let number = |word: &str| {
+        count(word, 1, MAX_DEPTH).map_err(|_| {
+            format!(
+                "{} is not a batch; type one or two numbers from 1 to {MAX_DEPTH}, such as 32 or 32,8",
+                quoted_excerpt(word)
+            )
+        })
+    };
+    Ok(Batch { submit: number(submit)?, complete: number(complete)? })
+}
+
+/// Failed operations after which a worker gives up.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn max_errors(text: &str) -> Result<u64, String> {
+    if text == "all" { Ok(ALL_ERRORS) } else { count(text, 1, u32::MAX).map(u64::from) }
+}
+
+/// Formats a limit for [`max_errors`].
+pub fn of_max_errors(errors: u64) -> String {
+    if errors == ALL_ERRORS { "all".into() } else { errors.to_string() }
+}
+
+/// A name for tables.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn name(text: &str) -> Result<String, String> {
+    let fits =
+        !text.trim().is_empty() && text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control);
+    if fits {
+        return Ok(text.trim().into());
+    }
+    Err(format!("{} is not a name; type 1 to {MAX_NAME} printable characters", quoted_excerpt(text)))
+}
+
+/// The content for verification: `stamps` or `pattern:HEX`.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn verify(text: &str) -> Result<Verify, String> {
+    let content = match text.split_once(':') {
+        None if text == "stamps" => Content::Stamps { seed: STAMPS_SEED },
+        Some(("pattern", hex)) => Content::Pattern { bytes: hex_bytes(hex)?, offsets: Vec::new() },
+        _ => {
+            return Err(format!(
+                "{} is not a kind of verification; type stamps or pattern:deadbeef",
+                quoted_excerpt(text)
+            ));
+        }
+    };
+    Ok(Verify { content, checks: true, back: None, fatal: false })
+}
+
+/// Formats a content for [`verify`].
+pub fn of_verify(verify: &Verify) -> String {
+    match &verify.content {
+        Content::Stamps { .. } => "stamps".into(),
+        Content::Pattern { bytes, .. } => {
+            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+            let hex = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+            format!("pattern:{}", hex.collect::<String>())
+        }
+    }
+}
+
+fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let fits =
+        digits.is_ascii() && digits.len().is_multiple_of(2) && (2..=MAX_PATTERN).contains(&digits.len());
+    let pairs = (0..digits.len() / 2).map(|at| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok());
+    let bytes = if fits { pairs.collect::<Option<Vec<u8>>>() } else { None };
+    bytes.ok_or_else(|| {
+        format!(
+            "{} is not a pattern; type up to 512 bytes by two digits each, such as pattern:deadbeef",
+            quoted_excerpt(text)
+        )
+    })
+}
+
+/// A path: any text that the kernel accepts as one.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn path(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
+        return Err(format!(
+            "{} is not a path; type the name of a file, directory or device",
+            quoted_excerpt(text)
+        ));
+    }
+    Ok(text.into())
+}
+
+/// Adds CPUs to a list: `0-3,8`.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
+    for piece in text.split(',') {
+        let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+        let number = |t: &str| {
+            count(t, 0, MAX_CPU)
+                .map_err(|_| format!("{} is not a CPU; type their numbers, such as 0-3,8", quoted_excerpt(t)))
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!("{} runs backwards; type the smaller number first", quoted_excerpt(piece)));
+        }
+        for cpu in first..=last {
+            if list.contains(&cpu) {
+                return Err(format!("CPU {cpu} is given twice; type it once"));
+            }
+            list.push(cpu);
+        }
+    }
+    Ok(())
+}
+
+/// NUMA nodes of memory: `bind:0-1`, `prefer:0`, `interleave:0-1`, `local`.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
+    let number = |t: &str| {
+        count(t, 0, MAX_NODE)
+            .map_err(|_| format!("{} is not a NUMA node; type its number, such as 0", quoted_excerpt(t)))
+    };
+    let list = |t: &str| -> Result<Vec<u32>, String> {
+        let mut nodes = Vec::new();
+        for piece in t.split(',') {
+            let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last || nodes.iter().any(|n| (first..=last).contains(n)) {
+                return Err(format!(
+                    "{} is not a list of NUMA nodes; type each once, such as 0-1,3",
+                    quoted_excerpt(t)
+                ));
+            }
+            nodes.extend(first..=last);
+        }
+        Ok(nodes)
+    };
+    match text.split_once(':') {
+        None if text == "local" => Ok(MemoryNodes::Local),
+        Some(("bind", nodes)) => list(nodes).map(MemoryNodes::Bind),
+        Some(("prefer", node)) => number(node).map(MemoryNodes::Prefer),
+        Some(("interleave", nodes)) => list(nodes).map(MemoryNodes::Interleave),
+        _ => Err(format!(
+            "{} is not a policy; type bind:0-1, prefer:0, interleave:0-1 or local",
+            quoted_excerpt(text)
+        )),
+    }
+}
+
+/// Formats NUMA nodes for [`memory_nodes`].
+pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
+    match nodes {
+        MemoryNodes::Local => "local".into(),
+        MemoryNodes::Bind(nodes) => format!("bind:{}", of_cpus(nodes)),
+        MemoryNodes::Prefer(node) => format!("prefer:{node}"),
+        MemoryNodes::Interleave(nodes) => format!("interleave:{}", of_cpus(nodes)),
+    }
+}
+
+/// Formats CPUs for [`cpus`], consecutive ones as a range: `0-3,8`.
+pub fn of_cpus(cpus: &[u32]) -> String {
+    let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
+    join_with_commas(ranges.map(|range| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        range => join_with_commas(range.iter().map(u32::to_string)),
+    }))
+}
+
+/// A priority of I/O: `rt:0` to `rt:7`, `be:0` to `be:7`, `idle`.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn io_priority(text: &str) -> Result<IoPriority, String> {
+    let level = |level: &str| level.parse().ok().filter(|level: &u8| *level < 8 && text.len() == 4);
+    let read = match text.split_once(':') {
+        Some(("rt", number)) => level(number).map(IoPriority::Realtime),
+        Some(("be", number)) => level(number).map(IoPriority::BestEffort),
+        None if text == "idle" => Some(IoPriority::Idle),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        format!(
+            "{} is not a priority; type rt:0 to rt:7, be:0 to be:7 or idle; 0 is the highest",
+            quoted_excerpt(text)
+        )
+    })
+}
+
+/// Formats a priority for [`io_priority`].
+pub fn of_io_priority(priority: IoPriority) -> String {
+    match priority {
+        IoPriority::Realtime(level) => format!("rt:{level}"),
+        IoPriority::BestEffort(level) => format!("be:{level}"),
+        IoPriority::Idle => "idle".into(),
+    }
+}
+
+/// A nice value: -20 to 19.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn nice(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|n: &i32| (-20..20).contains(n) && *text == n.to_string());
+    number.ok_or_else(|| {
+        format!("{} is not a nice value; type -20 to 19; -20 is the highest priority", quoted_excerpt(text))
+    })
+}
+
+/// Shares of operations with their priorities.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
+    let all: Vec<OpPriority> =
+        text.split(',').take(MAX_SPLIT + 1).map(op_priority).collect::<Result<_, _>>()?;
+    if all.len() > MAX_SPLIT {
+        return Err(format!("there are too many shares; type {MAX_SPLIT} at most"));
+    }
+    check(&all)?;
+    Ok(all)
+}
+
+/// Checks that the shares of the same operations do not exceed 100 %.
+///
+/// # Errors
+/// The shares that do, and what to type.
+pub fn check(all: &[OpPriority]) -> Result<(), String> {
+    let most = |kind: Kind| {
+        let percent_of = |bytes: Option<u32>| -> u32 {
+            let same = all.iter().filter(|one| one.kind.is_none_or(|k| k == kind) && one.bytes == bytes);
+            same.map(|one| u32::from(one.percent)).sum()
+        };
+        percent_of(None)
+            + all.iter().filter_map(|one| one.bytes).map(|bytes| percent_of(Some(bytes))).max().unwrap_or(0)
+    };
+    if Kind::MOVING.into_iter().any(|kind| most(kind) > 100) {
+        return Err("the shares of the same operations sum to more than 100 %; type smaller ones".into());
+    }
+    Ok(())
+}
+
+fn op_priority(text: &str) -> Result<OpPriority, String> {
+    let wrong = || {
+        format!(
+            "{} is not a share with a priority; type one such as 20%=rt:0 or read/4k/20%=be:7",
+            quoted_excerpt(text)
+        )
+    };
+    let (which, priority) = text.split_once('=').ok_or_else(wrong)?;
+    let priority = io_priority(priority.trim())?;
+    let mut words: Vec<&str> = which.split('/').map(str::trim).collect();
+    let percent = words.pop().and_then(|word| word.strip_suffix('%')).ok_or_else(wrong)?;
+    let percent = percent.parse().ok().filter(|n| (1..=100).contains(n)).ok_or_else(wrong)?;
+    let kind = words.first().and_then(|word| Kind::MOVING.into_iter().find(|kind| kind.word() == *word));
+    let bytes = match (kind, words.as_slice()) {
+        (Some(_), [_]) | (None, []) => None,
+        (Some(_), [_, text]) | (None, [text]) => Some(size(text, 1, MAX_BLOCK_BYTES)? as u32),
+        _ => return Err(wrong()),
+    };
+    Ok(OpPriority { kind, bytes, percent, priority })
+}
+
+/// Formats shares for [`op_priorities`].
+pub fn of_op_priorities(all: &[OpPriority]) -> String {
+    let one = |one: &OpPriority| {
+        let kind = one.kind.map_or_else(String::new, |kind| format!("{}/", kind.word()));
+        let bytes = one.bytes.map_or_else(String::new, |bytes| format!("{bytes}/"));
+        format!("{kind}{bytes}{}%={}", one.percent, of_io_priority(one.priority))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn words_are_parsed_from_their_formatted_form() {
+    for (word, value) in Rw::WORDS {
+        assert_eq!((rw(word), value.word()), (Ok(value), word));
+    }
+    for value in Cache::ALL {
+        assert_eq!(cache(value.word()), Ok(value));
+    }
+    assert!(cache("warm").is_err_and(|e| e.contains("buffered, sync")));
+    for word in ["poisson", "constant", "batch:3.5", "on-off:2000000ns/30000000ns"] {
+        assert_eq!(arrivals(word).map(of_arrivals).as_deref(), Ok(word));
+    }
+    assert_eq!(arrivals("on-off:2ms/30ms"), arrivals("on-off:2000000ns/30000000ns"));
+    for bad in ["", "batch", "batch:0.5", "batch:x", "on-off:2ms", "on-off:0/1ms", "often:1"] {
+        assert!(arrivals(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert_eq!((every("8"), every("2.9")), (Ok(Every::writes(8)), Ok(Every { writes: 29, calls: 10 })));
+    assert_eq!(
+        (every("0.3").map(Every::format_count), every("2.0")),
+        (Ok("0.3".into()), Ok(Every::writes(2)))
+    );
+    for bad in ["0", "0.0", "-1", "1e3", "x", "99999.5"] {
+        assert!(every(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert_eq!((mean_operations("3.5"), mean_operations("0.5").is_err()), (Ok(3.5), true));
+    for word in ["each", "round-robin", "random", "weighted:3,1", "weighted:7"] {
+        assert_eq!(sharing(word).map(|s| of_sharing(&s)).as_deref(), Ok(word));
+    }
+}
+
+#[test]
+fn engines_take_options() {
+    let spec = engine("io_uring:iopoll,sqpoll=1").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(spec.name, "io_uring");
+    assert_eq!(spec.options, Options::from([("iopoll".into(), None), ("sqpoll".into(), Some(1))]));
+    for bad in ["", ":x", "io_uring:", "io_uring:a,a", "io_uring:a=b", "a b"] {
+        assert!(engine(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+}
+
+#[test]
+fn lists_are_read_and_limited() {
+    assert_eq!(flow("3"), Ok(Flow { weight: 3, group: 0, pause_ns: 0 }));
+    assert_eq!(flow("3,2,100us"), Ok(Flow { weight: 3, group: 2, pause_ns: 100_000 }));
+    assert!(
+        ["", "0", "1,x", "1,2,3,4", "1,,1s"].iter().all(|bad| flow(bad).is_err_and(|e| e.contains("; type")))
+    );
+    assert_eq!(batch("32,8"), Ok(Batch { submit: 32, complete: 8 }));
+    assert_eq!(batch("32"), Ok(Batch { submit: 32, complete: 1 }));
+    assert!(batch("0").is_err() && batch("1,2,3").is_err());
+    assert_eq!(sharing("weighted:3,1"), Ok(Sharing::Weighted(vec![3, 1])));
+    let turns = Sharing::Turns { drawn: true, operations: 8, open: 2 };
+    assert_eq!((sharing("random:8:2"), of_sharing(&turns).as_str()), (Ok(turns.clone()), "random:8:2"));
+    assert!(sharing("round-robin:0").is_err() && sharing("round-robin:1:0").is_err());
+    assert!(sharing("weighted").is_err() && sharing("weighted:0").is_err());
+    assert!(name("a\u{1b}[2J").is_err() && name(" ").is_err() && path("a\0").is_err() && path("").is_err());
+}
+
+#[test]
+fn placements_are_parsed_from_their_formatted_form() {
+    for word in ["0", "0-3,8", "5,2-3", "3,2,1"] {
+        let mut list = Vec::new();
+        assert_eq!((cpus(&mut list, word), of_cpus(&list).as_str()), (Ok(()), word));
+    }
+    for word in ["local", "bind:0-1,4", "prefer:3", "interleave:0-1"] {
+        assert_eq!(memory_nodes(word).map(|m| of_memory_nodes(&m)).as_deref(), Ok(word));
+    }
+    for bad in
+        ["", "local:0", "bind", "bind:", "bind:1-0", "bind:0,0", "prefer:0-1", "interleave:x", "bind:1024"]
+    {
+        assert!(memory_nodes(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert_eq!((of_cpus(&[u32::MAX, 0]), of_cpus(&[])), ("4294967295,0".into(), String::new()));
+}
+
+#[test]
+fn cpus_are_lists_of_numbers_and_ranges() {
+    let mut list = Vec::new();
+    assert_eq!((cpus(&mut list, "0-3,8"), list.as_slice()), (Ok(()), [0, 1, 2, 3, 8].as_slice()));
+    for bad in ["", "3-1", "a", "99999", "0-3,2", "1-"] {
+        assert!(cpus(&mut Vec::new(), bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+}
+
+#[test]
+fn priority_shares_are_parsed_from_their_formatted_form() {
+    use crate::job::IoPriority;
+    let all = op_priorities("read/4k/20%=rt:0,10%=be:7").unwrap_or_default();
+    let [first, second] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((first.kind, first.bytes, first.percent), (Some(Kind::Read), Some(4096), 20));
+    assert_eq!((second.kind, second.bytes, second.priority), (None, None, IoPriority::BestEffort(7)));
+    assert!(
+        first.is_of(Kind::Read, 4096) && !first.is_of(Kind::Read, 8192) && !first.is_of(Kind::Write, 4096)
+    );
+    assert!(second.is_of(Kind::Write, 1) && !second.is_of(Kind::Trim, 1));
+    assert_eq!(of_op_priorities(&all), "read/4096/20%=rt:0,10%=be:7");
+    assert_eq!(op_priorities(&of_op_priorities(&all)), Ok(all));
+    for bad in ["", "20%", "20=rt:0", "0%=rt:0", "101%=rt:0", "trim/5%=rt:0", "4k/read/5%=rt:0", "5%=rt:9"] {
+        assert!(op_priorities(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert!(op_priorities("60%=rt:0,read/4k/50%=be:7").is_err_and(|e| e.contains("100 %")));
+    assert!(op_priorities("read/60%=rt:0,write/50%=be:7").is_ok());
+}
