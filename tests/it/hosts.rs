@@ -425,7 +425,7 @@ mod together {
         let why = report["fleet"]["lost"]["why"].as_str().unwrap_or_default();
         assert!(!why.contains("fathom-lab"), "that one alone was silent: {why}");
         let hosts = report["fleet"]["hosts"].as_array().unwrap().iter();
-        let silent = hosts.filter(|host| host["reason"] == "it sent no results");
+        let silent = hosts.filter(|host| host["reason"] == "the host sent no results");
         assert_eq!(silent.map(|host| host["name"].as_str().unwrap()).collect::<Vec<_>>(), [who], "{report}");
         assert!(others_ended.is_some_and(|took| took < Duration::from_secs(8)), "{:?}", before.elapsed());
     }

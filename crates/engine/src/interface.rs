@@ -64,7 +64,7 @@ pub(crate) trait Call: Sized {
     fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize>;
 }
 
-/// Makes an engine of a blocking call. It executes one operation at a time.
+/// Makes an engine of a blocking call. The engine executes one operation at a time.
 pub(crate) struct BlockingEngine<C> {
     call: C,
     clock: Clock,
@@ -119,7 +119,7 @@ impl<C: Call> Queue for BlockingEngine<C> {
     }
 }
 
-/// How late a sleep may end, in ns: the rest of a pause is spent reading the clock.
+/// How late a sleep may end, in ns. So a pause sleeps shorter by this time, and reads the clock for the rest.
 const OVERSLEEP_NS: u64 = 100_000;
 
 /// Sleeps until shortly before `ns` have passed. Returns at once if the time is too short to sleep.
@@ -167,7 +167,7 @@ impl Time for Clock {
 /// Advice if the kernel refuses an engine option.
 pub(crate) const LEAVE_OUT: &str = "leave this engine option out";
 
-/// Advice if an interface is refused: every kernel has the engine `sync`.
+/// Advice if an interface is refused. The engine `sync` works on every kernel.
 pub(crate) const SYNC: &str = "type --engine sync";
 
 /// The reason why an engine cannot be set up, and what to type instead.

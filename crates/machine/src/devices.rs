@@ -184,7 +184,7 @@ fn word(layer: &Layer, file: &str) -> Known<String> {
     text.ok_or_else(|| format!("{}/queue/{file} is missing", layer.name))
 }
 
-/// Returns the entry in brackets: `mq-deadline` of `[mq-deadline] kyber none`.
+/// Returns the entry in brackets, such as `mq-deadline` of `[mq-deadline] kyber none`.
 fn bracketed(all: &str) -> String {
     let inside = all.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(all, |(bracketed, _)| bracketed).to_owned()
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
     use crate::fixture::{link, put};
 
-    /// A SATA disk with two partitions, the second below a volume that is mounted; an NVMe disk; a free loop device.
+    /// A SATA disk with two partitions, the second of them below a mounted volume; an NVMe disk; a free loop device.
     fn machine() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);

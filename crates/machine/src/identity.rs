@@ -1,8 +1,7 @@
 //! The identity of a file or device ([`Identity`]) and its status, by name or by descriptor.
 //!
-//! The kernel reuses device numbers. So [`crate::stack::marked`] adds what distinguishes a device from its
-//! successor: serial number, disk sequence, backing file and first sector. A file is identified by its inode
-//! alone. `in_use` finds the users.
+//! The kernel reuses device numbers. So [`crate::stack::marked`] adds what distinguishes a device from a later one with the same number:
+//! serial number, disk sequence, backing file and first sector. A file is identified by its inode alone. `in_use` finds the users.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -157,8 +156,7 @@ fn query_status(dir: impl AsFd, path: &Path, flags: AtFlags, wanted: StatxFlags)
                 attributes: found.stx_attributes,
             })
         }
-        // Seccomp filters that are older than statx answer EPERM. If permission to the file itself is
-        // missing, fstatat reports that.
+        // Seccomp filters that are older than statx answer EPERM. If this user may not access the file itself, fstatat reports that.
         Err(Errno::NOSYS | Errno::PERM) => status_by_fstatat(dir, path, flags - AtFlags::STATX_DONT_SYNC),
         Err(why) => Err(why.into()),
     }

@@ -13,9 +13,9 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::hint::select_unpredictable;
 
-/// Maximum number of draws of a size that fits. After them the smallest size is used.
+/// Maximum number of draws to find a size that fits. After that the smallest size is used.
 const MAX_REDRAWS: usize = 100;
-/// A direction is a drawn number below this.
+/// A drawn direction is a random number below this.
 const DRAWN_FROM: u64 = 1 << 32;
 
 /// One of several by weight.
@@ -175,7 +175,7 @@ impl Lengths {
         found.map(u64::from)
     }
 
-    /// Whether there is more than one size.
+    /// Whether there are several sizes.
     #[inline]
     pub(super) fn varies(&self) -> bool {
         !matches!(self, Self::Fixed(_))
@@ -237,7 +237,7 @@ impl Alias {
             let rest = if shares[high as usize] < 1.0 { &mut small } else { &mut large };
             rest.push(high);
         }
-        // Rounding must not give a probability to weights of zero.
+        // Weights of zero must not get a probability by rounding.
         let heaviest = (0..count).max_by(|a, b| weights[*a as usize].total_cmp(&weights[*b as usize]))?;
         for (cell, _) in cells.iter_mut().zip(weights).filter(|(c, w)| **w == 0.0 && c.keep == u64::MAX) {
             *cell = Cell { keep: 0, other: heaviest };
@@ -275,7 +275,7 @@ pub(super) struct Zipf {
 struct Bucket {
     first: u64,
     width: u64,
-    /// The smallest acceptance probability in the bucket. A draw below it is accepted without computing a power.
+    /// The smallest acceptance probability in the bucket. A draw below it is accepted without computing its power.
     squeeze: f64,
 }
 
