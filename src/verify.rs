@@ -5,13 +5,6 @@
 //! 3. The target is evicted and read back on this host, or on another one with `--shift-hosts`.
 //! 4. Each block is compared with its stamp. `model::verification` determines the expected blocks, `model::stamp` describes the damage.
 //! 5. The verdict of all hosts is printed and sets the exit code.
-//!
-//! 1. The verification becomes a workload of random writes, so that planning applies the same checks and refusals.
-//! 2. The target is prepared and written; a state file on disk says which blocks are stable.
-//! 3. The target is evicted and read back on this host, or on another one with `--shift-hosts`.
-//! 4. Each block is compared with its stamp. `model::verification` knows the expected blocks, `model::stamp` describes the
-//!    damage.
-//! 5. The verdict of all hosts is printed and sets the exit code.
 
 use crate::cli::verify::Args;
 use crate::failure::{Failure, INTERRUPTED};

@@ -1,8 +1,6 @@
 //! Replays the seeds of the fuzz targets as plain tests, which need no fuzzer.
 //!
 //! Each file in `fuzz/seeds` is used as a whole, and cut off after each of its lines.
-//!
-//! Each file in `fuzz/seeds` is used whole and cut off after each of its lines.
 #![allow(clippy::unwrap_used)] // A seed that cannot be read is a failure of the test.
 
 #[allow(unreachable_pub)] // A library where it is fuzzed.

@@ -3,11 +3,6 @@
 //! The loop has the same depth, batches, buffers and ring setup as fathom, so the difference is the cost of fathom's own loop. It has no
 //! clock, no latencies and no counter except the number of reads, and it stops at any error. It is not part of the program. It uses the
 //! crate `io-uring`, because a comparison with fathom's own ring code would prove nothing.
-//!
-//! For: what fathom's own loop adds to it, at the same depth and batches, with the same buffers and set-up of the ring. Not
-//! for: measuring storage; it has no clock, no latencies, no counts but one, and no care for errors but to stop.
-//!
-//! It is no part of the program. A library that is not ours must make the loop, or it would prove nothing.
 #![allow(unsafe_code)]
 
 use io_uring::{IoUring, opcode, types};

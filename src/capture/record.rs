@@ -4,11 +4,6 @@
 //! 2. The recording loop empties the kernel's buffers every 50 ms and writes the requests to the file.
 //! 3. With `--extents`, the loop still captures the whole device. The extents of the files are read before and after the recording. Then
 //!    the finished capture is rewritten with only the requests within these extents.
-//!
-//! 1. `block_events` finds the device and reads the kernel's block events.
-//! 2. The recording loop empties the kernel's buffers every 50 ms and writes the requests to the file.
-//! 3. With `--extents`, the finished capture is rewritten with only the requests within the files. Their extents are read
-//!    before and after it, so the whole device is captured until then.
 
 use super::{Trace, open_trace, trouble};
 use crate::block_events::{self, BlockEvents, Subject, now_ns};

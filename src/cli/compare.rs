@@ -3,10 +3,6 @@
 //! 1. Each side names sessions by id, tag or path, as a list or a range.
 //! 2. Sessions are judged now, JSON reports are read as they were judged.
 //! 3. Crate `analysis` compares the sides; the answers or the gate set the exit code.
-//!
-//! 1. Each side names sessions by words of the history, paths, lists or ranges.
-//! 2. Sessions are judged now, JSON reports are read as they were judged.
-//! 3. Crate `analysis` compares the sides; the answers or the gate set the exit code.
 
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{

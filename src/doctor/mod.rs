@@ -5,12 +5,6 @@
 //!    without a measurement, that check gives the answer, with its own thresholds ([`Idle`]).
 //!
 //! Nothing is measured or changed. Fixes are commands for the user to type.
-//!
-//! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
-//! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. What a check of a
-//!    result can tell without a measurement, the check answers, with its own thresholds ([`Idle`]).
-//!
-//! Nothing is measured or changed. Fixes are commands for the user to type.
 
 mod environment;
 mod storage;

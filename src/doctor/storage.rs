@@ -2,8 +2,6 @@
 //! counters and alignment of the lowest devices; their link and temperature.
 //!
 //! Checks of results answer what they can determine without a measurement. Devices with equal answers share a line.
-//!
-//! Checks answer what they can tell of an idle machine. Devices with equal answers share a line.
 
 use crate::doctor::{Observation, quoted};
 use analysis::idle::{Idle, severity_of_cached_share};

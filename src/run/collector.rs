@@ -5,11 +5,6 @@
 //! 3. `close_streams` adds the totals of the workers to their streams. Notes report wrong data that workers read, and workers that had to
 //!    wait.
 //! 4. `OpLog` takes over logged operations in bounded memory, and `Files` writes them at the end.
-//!
-//! 1. `Collector` adds the workers' blocks to the rows of the time series and to the totals.
-//! 2. `interval_ns` chooses the length of a row.
-//! 3. The totals of workers become those of their streams, with notes about differences and waits.
-//! 4. `OpLog` takes over logged operations in bounded memory, and `Files` writes them at the end.
 
 use crate::failure::Failure;
 use crate::files::output::{Outlet, Rules};

@@ -8,15 +8,6 @@
 //!    proportion. D26 judges the result.
 //! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer operations take
 //!    above the driver.
-//!
-//! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
-//! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. A thread sleeps for
-//!    about 10 ms at a time. If it wakes up much later than requested without having waited for a CPU, the whole process was
-//!    stopped (stop signal, freezer, paused machine). After each sleep it reads the state, tracer and wait channel of the
-//!    next few workers in `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so
-//!    that regular stops are sampled in proportion. D26 judges the result.
-//! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer
-//!    operations take above it.
 
 use super::Measurement;
 use crate::block_events;

@@ -11,18 +11,6 @@
 //! The number of writes must be chosen because the page cache takes writes faster than the storage, and the final sync has no time limit.
 //! The first interface writes 4 MiB and syncs, then eight times as much, until this takes 100 ms. Every interface of that work then gets
 //! as many operations as this rate writes and syncs in the time of a run, but no more than fit into the file.
-//!
-//! 1. Opens the session file, enters a cgroup, watches signals, prepares the targets.
-//! 2. Probes each target and engine before anything is written: a directory lends an unnamed empty file; a user's file or
-//!    device is opened for reading, with each cache mode; asynchronous engines are set up on it with their options and
-//!    depth.
-//! 3. Runs the self test: fathom's own ceiling for each shape of the plan (D06, D07).
-//! 4. For comparisons of interfaces: trials of each job, which find refused interfaces and count system calls, and the
-//!    number of writes per run.
-//!
-//! Sizes of writes: the page cache takes writes faster than the storage, and the final sync has no time limit. So the
-//! first interface writes 4 MiB and syncs, then eight times as much, until that takes 100 ms. All rows of that work then
-//! get as many operations as this rate writes and syncs in the time of a run, but no more than the file has.
 
 use super::Measurement;
 use crate::failure::Failure;

@@ -8,15 +8,6 @@
 //! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so a second process of fathom
 //!    calls it: when Ctrl-C ends the wait, fathom exits at once.
 //! 5. The report follows the command's own output on standard error, and the exit code is the command's.
-//!
-//! 1. The plan names the commands. The machine is read once: devices below the files on the command lines, and below the
-//!    current directory.
-//! 2. The thread that starts the command moves into a cgroup if it may, so that the kernel counts the command's I/O separately. Each run is one
-//!    `Runner::run`.
-//! 3. All evidence goes to a session file, and crate `analysis` judges it, as for every other command.
-//! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so another
-//!    process of this program calls it: when Ctrl-C ends the wait, fathom exits at once.
-//! 5. The report follows the command's own output on standard error, and the exit code is the command's.
 
 mod run;
 

@@ -9,16 +9,6 @@
 //! 4. Takes another snapshot, syncs, and takes a third snapshot.
 //!
 //! As root, programs in the kernel count the command's syncs and opens (`sys::bpf`). Loading them takes 2 ms for each run.
-//!
-//! 1. Outside the measured time: the `--prepare` command, eviction, the state of the named files, the counters in the kernel.
-//! 2. A snapshot of the kernel's counters. The command starts with fathom's standard streams, process group and
-//!    environment.
-//! 3. fathom waits for it and reaps every descendant (`PR_SET_CHILD_SUBREAPER`): the kernel adds a process's I/O to the
-//!    counters of the parent that reaps it. So the growth of fathom's own `/proc/self/io`, without its own threads, is
-//!    what the command and all ended descendants moved, however short they lived.
-//! 4. Another snapshot, then the final sync and a third snapshot.
-//!
-//! As root, programs in the kernel count the command's syncs and opens (`sys::bpf`). They are loaded for each run, in 2 ms.
 
 use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;

@@ -7,13 +7,6 @@
 //!    figures of their interval are unknown.
 //! 3. [`Calls`] counts system calls that move data, with the event `raw_syscalls:sys_enter` in a tracer instance that records only the
 //!    shown processes. It also counts their page faults, which mapped files cause instead of calls.
-//!
-//! 1. [`Busiest`] samples `/proc`. That takes CPU time in proportion to processes and descriptors, so it rests a hundred
-//!    times as long as it worked.
-//! 2. [`Events`] records block events: the latency of each request, and the process that issued it. If events are lost, the figures of
-//!    their interval are unknown.
-//! 3. [`Calls`] counts the calls that move data by `raw_syscalls:sys_enter`, in a tracer instance that follows the shown
-//!    processes alone, and their page faults, which mapped files cause instead of calls.
 
 use crate::block_events::{BlockEvents, Traced, now_ns};
 use crate::failure::Failure;

@@ -1,8 +1,6 @@
 //! Results of `fathom fio` compared with fio: how much a job moves, and its percentiles, depths and units.
 //!
 //! Each test runs the same command line under both. If fio is not installed, only the expected values are checked.
-//!
-//! Each test runs the same command line under both. Where fio is not installed, only the expected values are checked.
 
 use crate::fio::fio;
 use crate::stage::{Outcome, Stage, tool, wait};

@@ -3,10 +3,6 @@
 //! The tests that tolerate most others run first, then those that need a processor each, and at the end one by one those that depend on
 //! speed or on counters of the whole machine. The test runner starts tests in the order of their names, and a waiting test would keep
 //! others from starting. So `./test` starts every test in its own thread, and the tests wait here for their turn.
-//!
-//! A test that depends on speed or on counters of the whole machine runs alone; before those come the tests that need a processor each, and
-//! before them all others together. Every test has its own thread, as `./test` starts them, and waits here: the test runner starts tests by
-//! name, and waiting tests would keep the others from starting.
 
 use std::fs::File;
 use std::io::Write;

@@ -3,10 +3,6 @@
 //! A message names a setting of fathom, as in `{limit-bandwidth}` or `--limit-bandwidth 50m`. The translation replaces the setting by the
 //! tool's own option: `rate=50m`. If the tool has no such option, the user cannot type the setting, so the message calls it "fathom's
 //! setting" and drops the hyphens. Commands of fathom in backquotes are not changed.
-//!
-//! A message names a setting of fathom, as in `{limit-bandwidth}` or `--limit-bandwidth 50m`. Here it gets the name of the tool's own
-//! option: `rate=50m`. A setting that the tool lacks loses its hyphens and is called a setting of fathom, since the user cannot type it.
-//! Commands of fathom in backquotes are left alone.
 
 use crate::Tool;
 use crate::diskspd::options::OPTIONS as DISKSPD;

@@ -172,7 +172,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.drain()
     }
 
-    /// Runs turns until the end.
+    /// Runs turns until the run ends.
     fn run_turns(&mut self) -> Result<(), String> {
         loop {
             self.turn()?;
@@ -476,9 +476,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Asks the source of a lane to choose, and queues its operations up to the batch size. Otherwise notes what the lane waits for. Not
-    /// inlined: it would change the code layout even of loops that never call it.
-    // Not inlined: in loops that never call it, it would still change the code layout.
+    /// Asks the source of a lane to choose, and queues its operations up to the batch size. Otherwise notes what the lane waits for.
+    // Not inlined: that would change the code layout even of loops that never call this function.
     #[inline(never)]
     fn choose(&mut self, at: usize) {
         let most = self.spec.batch.submit as usize;
@@ -750,7 +749,7 @@ pub(crate) struct Lane {
     free: Vec<u32>,
     /// The slot of the next operation, if its buffer is already filled.
     ready: Option<u32>,
-    /// Operations that later ones wait for; boxed to keep a lane without conditions small.
+    /// Operations for which later operations wait. Boxed to keep a lane without conditions small.
     noted: Box<Noted>,
     /// Operations in flight.
     pub(crate) in_flight: u32,
@@ -761,7 +760,7 @@ pub(crate) struct Lane {
 /// Operations whose completion later operations wait for.
 #[derive(Default)]
 struct Noted {
-    /// The slot of the trim that its write waits for.
+    /// The slot of the trim for which the write of a pair waits.
     trim: Option<u32>,
     /// The last operation on each slot, for operations that must not overlap others in flight.
     serial: Vec<(u32, Op)>,
@@ -863,8 +862,8 @@ impl Lane {
         self.ready != Some(slot) && !self.free.iter().rev().any(|free| *free == slot)
     }
 
-    /// Returns whether the operation overlaps one in flight. Not inlined: it would cost operations without conditions one instruction.
-    // Not inlined: it would cost operations without conditions one instruction.
+    /// Returns whether the operation overlaps one in flight.
+    // Not inlined: that would cost operations without conditions one instruction.
     #[inline(never)]
     fn overlaps(&self, op: &Op) -> bool {
         let meets = |other: &Op| {

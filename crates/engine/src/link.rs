@@ -278,7 +278,7 @@ pub struct Outcome {
     pub depth_counts: Option<DepthCounts>,
     /// How closely the source followed a capture; `None` without a replay.
     pub replayed: Option<Replayed>,
-    /// Operations by priority; empty unless some operations have their own.
+    /// Operations by priority; empty if all operations have the priority of the worker.
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,

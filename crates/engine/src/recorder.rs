@@ -98,7 +98,7 @@ pub(crate) struct Watched {
     log: Option<Producer<Operation>>,
     verify: Option<Verify>,
     difference: Option<Difference>,
-    /// The priorities of single operations; `None` if no operation has its own.
+    /// The priorities of single operations; `None` if all operations have the priority of the worker.
     priorities: Option<Box<Priorities>>,
     /// The counts by target; `None` if counts by lane are enough.
     by_target: Option<Box<ByTarget>>,
@@ -208,7 +208,7 @@ pub(crate) fn connect(workers: usize) -> (Producer<Operation>, Consumer<Operatio
 pub(crate) struct Priorities {
     shares: Vec<OpPriority>,
     random: Xoshiro256PlusPlus,
-    /// For each slot, the share (from 1) of its operation; 0 for none.
+    /// For each slot the number of the operation's share, from 1; 0 for none.
     share_by_slot: Vec<u8>,
     /// Latencies by share and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
@@ -217,7 +217,7 @@ pub(crate) struct Priorities {
 }
 
 impl Priorities {
-    /// Creates the draws for a worker; `None` if no operation has its own priority.
+    /// Creates the draws for a worker; `None` if all operations have the priority of the worker.
     pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
         let shares = spec.op_priorities.clone();
         (!shares.is_empty()).then(|| Self {

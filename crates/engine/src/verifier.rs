@@ -195,7 +195,7 @@ pub struct Writing<'a> {
     pub verification: &'a Verification,
     /// Time after which no further write begins. At least one mark is made before.
     pub until: Option<Instant>,
-    /// Ends the writing early.
+    /// Set by another thread to end the writing early.
     pub stop: &'a AtomicBool,
     /// Called with the number of completed writes.
     pub progress: &'a mut dyn FnMut(u64),

@@ -180,7 +180,8 @@ impl Workers {
     pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
         for worker in &mut self.all {
             let Some(log) = &mut worker.log else { continue };
-            // Only read the operations that have arrived by now: a fast worker must not starve the others.
+            // Read only the operations that have arrived by now: otherwise a fast worker would keep this thread away from the other
+            // workers.
             if let Ok(chunk) = log.read_chunk(log.slots()) {
                 let (first, second) = chunk.as_slices();
                 read(worker.who, first);

@@ -134,8 +134,6 @@ impl Hosts {
     /// names these hosts after the lost host.
     ///
     /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
-    ///
-    /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
     pub(super) fn identify_lost_host(&self, ended: Instant, has_answered: impl Fn(usize) -> bool) {
         let is_lost = |rank: usize| rank > 0 && !has_answered(rank);
         let is_certain =

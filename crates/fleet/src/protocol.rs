@@ -577,10 +577,6 @@ impl Hosts {
     /// # Errors
     ///
     /// If the measurement ended early.
-    ///
-    /// # Errors
-    ///
-    /// If the measurement ended early.
     pub fn written(&self, own: State, shift: usize) -> Result<State, Failure> {
         if self.rank > 0 {
             self.send(0, Message::Written(Box::new(own)));
@@ -603,10 +599,6 @@ impl Hosts {
 
     /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host the outcome is the reason. The other ranks wait
     /// for rank 0's report; a host that has lost rank 0 reports its own outcome.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Elsewhere`] on the other ranks if the measurement ended early.
     ///
     /// # Errors
     ///

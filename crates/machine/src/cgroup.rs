@@ -218,7 +218,7 @@ fn leave(ours: &Entered) {
     }
     let _ = write(&ours.parent.join(ours.members), "0");
     let back = ours.parent.join(PROCESS);
-    // Processes that a user's command left running return to the cgroup in which the command was started.
+    // Move processes that a user's command left running back to the cgroup in which the command was started.
     for pid in fs::read_to_string(ours.dir.join(PROCESS)).unwrap_or_default().lines() {
         let _ = write(&back, pid);
     }
@@ -579,7 +579,7 @@ mod limits_tests {
                 /cg/user.slice/cpu.max: 50000 100000\n"
                 .to_owned())
         );
-        // The cgroup with the quota throttles. The one below it has no quota, so its counter remains 0.
+        // The cgroup with the quota is throttled. The cgroup below has no quota, so its counter remains 0.
         assert_eq!(cpu_stat(&root), Ok("/cg/user.slice/cpu.stat".to_owned()));
     }
 

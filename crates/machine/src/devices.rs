@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Directory of all block devices, partitions included.
 const ALL: &str = "/sys/class/block";
-/// Parts of a device's path in `/sys/devices` that name a bus. The one nearest to the device counts.
+/// Parts of a device's path in `/sys/devices` that name a bus. If a path has several, the part nearest to the device counts.
 const BUSES: [(&str, &str); 9] = [
     ("/usb", "USB"),
     ("/ata", "SATA"),
@@ -34,7 +34,7 @@ const FIRMWARE: [&str; 4] =
 /// Lists all block devices, each disk before its partitions.
 ///
 /// # Errors
-/// Why they cannot be listed.
+/// Why the devices cannot be listed.
 pub fn list_devices(root: &Root) -> Known<Devices> {
     let mut names = root.list(ALL).map_err(|why| format!("{ALL}: {why}"))?;
     names.sort_by_cached_key(|name| sort_key(root, name));
@@ -252,7 +252,7 @@ pub struct Counted {
 /// Reads the counters of all devices, in the kernel's order.
 ///
 /// # Errors
-/// Why they cannot be read.
+/// Why the counters cannot be read.
 pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
     let text = root.read(DISK_STATS).map_err(|why| format!("{DISK_STATS}: {why}"))?;
     let own = |line: model::evidence::DiskLine<'_>| Counted {

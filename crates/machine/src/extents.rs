@@ -139,7 +139,7 @@ impl Sum {
 
 /// Bytes compared at the beginning of a piece, or the whole piece if it is shorter.
 const PROOF_BYTES: u64 = 4096;
-/// Maximum number of pieces compared. They are evenly spread.
+/// Maximum number of pieces that are compared, evenly spread over the file.
 const MAX_PROVEN_PIECES: usize = 16;
 /// Flags of an extent whose bytes are not stored unchanged at its place on the device.
 const NOT_STORED_PLAINLY: u32 = Extent::UNPLACED
@@ -159,7 +159,7 @@ pub struct Piece {
     pub logical: u64,
     /// Offset of the first byte on the device.
     pub physical: u64,
-    /// Length in bytes, the same on both.
+    /// Length in bytes, which is the same in the file and on the device.
     pub bytes: u64,
 }
 

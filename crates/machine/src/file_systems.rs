@@ -600,7 +600,7 @@ fn new_files_are_on_the_upper_directory_and_doubtful_files_are_unresolved() {
     assert_eq!(
         data_path(&root, &usual, &at("lower/sub")),
         Ok(at("upper")),
-        "the directory is in no upper one"
+        "no upper directory has the directory"
     );
     assert_eq!(data_path(&root, &usual, &at("lower/sub/file")), Ok(at("lower/sub/file")));
     let readable = mount("ro,lowerdir=/lower:/second");

@@ -91,7 +91,7 @@ pub(crate) struct FileStatus {
     pub(crate) node_number: String,
     /// `major:minor` of the file system that holds the file.
     pub(crate) file_system_number: String,
-    /// Number of the file within its file system.
+    /// Inode of the file: its number within the file system.
     pub(crate) inode: u64,
     /// Mount id, as in `mountinfo`.
     pub(crate) mount_id: Option<u64>,

@@ -244,13 +244,6 @@ fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
 ///    the file for writing as soon as a user writes.
 /// 3. If the file is in an overlay: the file that holds its data.
 /// 4. With `by_content`: devices in use that have the same content, if the file system may show files of another file system or host.
-///
-/// 1. The file itself: swap, a mount, a loop device, or a program that has it open for writing.
-/// 2. If a program mirrors a directory: mounts of the file of that name there. The program itself opens that
-///    file for writing as soon as a user writes.
-/// 3. If it is in an overlay: the file that holds its data.
-/// 4. With `by_content`: devices in use that have the same content, if the file system may show files of
-///    another file system or host.
 pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, String> {
     let own = direct_user_of_file(root, file)?;
     if matches!(own, Use::By(_)) {
@@ -420,7 +413,7 @@ const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 const BRIEF_WAIT: Duration = Duration::from_millis(100);
 /// Longest wait for closing if no other process has the file open. A busy machine closes files slowly.
 const CLOSING_WAIT: Duration = Duration::from_secs(5);
-/// Interval between two checks during these waits.
+/// Interval between two checks while waiting.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// How often processes with hidden files are checked again. A program that is just starting can have other
 /// rights for a moment.
@@ -829,7 +822,7 @@ mod writers_tests {
         }
         put(dir.path(), "proc/7/comm", "db\n");
         link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
-        // One thread has its own files.
+        // Only one thread has the file open, in its own file table.
         link(dir.path(), &file.to_string_lossy(), "proc/7/task/8/fd/3");
         put(dir.path(), "proc/7/task/8/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));
         put(dir.path(), "proc/7/maps", maps);

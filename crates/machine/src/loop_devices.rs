@@ -29,7 +29,7 @@ pub(crate) struct Loop {
 /// Returns all bound loop devices.
 ///
 /// # Errors
-/// Why they cannot be listed.
+/// Why the devices cannot be listed.
 pub(crate) fn bound_loops(root: &Root) -> Known<Vec<Loop>> {
     let names = root.list("/sys/class/block").map_err(|why| format!("/sys/class/block: {why}"))?;
     Ok(names.iter().filter_map(|name| find_loop(root, name)).collect())
@@ -80,7 +80,7 @@ impl Loop {
     }
 }
 
-/// Returns the identity of a loop device's backing file or device; `None` if it has none or it is unknown.
+/// Returns the identity of a loop device's backing file or device; `None` if nothing backs the device or the backing is unknown.
 pub fn backing(root: &Root, name: &str) -> Option<Identity> {
     find_loop(root, name)?.backing.ok()
 }

@@ -68,12 +68,12 @@ pub(crate) fn is_open(file: &File) -> bool {
     state(file) == State::Ours
 }
 
-/// Returns whether fathom may create the file, or write it again: the file is its own, or empty.
+/// Returns whether fathom may create the file or write it again: an existing file must be fathom's own, or empty.
 pub fn may_be_made(path: &Path) -> bool {
     open(path).is_ok_and(|file| is_open(&file) || is_empty(&file).unwrap_or(false))
 }
 
-/// Returns why a file that fathom created is no longer fathom's; `None` if it still is, or never was.
+/// Returns why a file that fathom created is no longer fathom's; `None` if the file is still fathom's, or never was.
 pub fn void_because(path: &Path) -> Option<String> {
     match state(&open(path).ok()?) {
         State::Void(why) => Some(why),
@@ -184,7 +184,8 @@ impl Writing {
         if is_open(&file) { Self::mark(file) } else { None }
     }
 
-    /// Marks the open file at a path as being written, if it is fathom's or empty. `None` if it is neither, or gets no mark.
+    /// Marks the open file at a path as being written, if the file is fathom's or empty. `None` for other files, and for files that can
+    /// have no mark.
     pub fn begin_on(path: &Path, opened: &File) -> Option<Self> {
         let file = open(path).ok()?;
         let (metadata, same) = (file.metadata().ok()?, opened.metadata().ok()?);
@@ -210,7 +211,7 @@ impl Writing {
         })
     }
 
-    /// Sets the largest length that fathom's writes give the file. Bytes beyond it are another program's.
+    /// Sets the largest length that fathom's writes give the file. If the file is longer, another program wrote to it.
     pub fn at_most(&mut self, planned_bytes: u64) {
         self.max_bytes = self.file.metadata().map_or(u64::MAX, |metadata| metadata.len().max(planned_bytes));
     }
@@ -294,7 +295,7 @@ mod tests {
     fn any_other_write_invalidates_the_mark_even_with_the_old_length_and_time() -> io::Result<()> {
         for change in [
             "printf x | dd of=a bs=1 seek=9 conv=notrunc status=none",
-            // Same length and mtime as before.
+            // Length and mtime are the same as before.
             "touch -r a time; printf x | dd of=a bs=1 seek=9 conv=notrunc status=none; touch -r time a",
             "touch -r a time; truncate -s 1 a; truncate -s 8192 a; touch -r time a",
             "touch -r a time; fallocate -p -o 0 -l 4096 a; touch -r time a",
@@ -331,7 +332,7 @@ mod tests {
             assert!(!is_ours(&copy), "{}", copy.display());
         }
         assert!(is_ours(&path), "reading changes nothing");
-        // A backup that is unpacked over the file.
+        // Unpack a backup over the file.
         shell("tar --xattrs --xattrs-include='*' --overwrite -xf t", dir.path());
         assert!(!is_ours(&path));
         Ok(())
@@ -359,7 +360,7 @@ mod tests {
         sleeper.kill()?;
         sleeper.wait()?;
         check(&other, "without completing the mark");
-        // The same process id with another start time, another PID namespace, or another boot.
+        // The process has the same id, but another start time, PID namespace or boot.
         for at in 1..parts.len() {
             let right = std::mem::replace(&mut parts[at], "0");
             check(&parts.join(" "), "without completing the mark");

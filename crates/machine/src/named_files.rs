@@ -40,9 +40,9 @@ impl Named {
     pub fn blind(&self) -> Option<String> {
         match &self.place {
             Ok(place) if place.ram.is_some() => None,
-            Ok(place) if place.layers.is_empty() => {
-                Some(place.blind.clone().unwrap_or_else(|| "no block device is visible below it".into()))
-            }
+            Ok(place) if place.layers.is_empty() => Some(
+                place.blind.clone().unwrap_or_else(|| "no block device is visible below the file".into()),
+            ),
             Ok(place) => place.blind.clone(),
             Err(why) => Some(why.clone()),
         }

@@ -58,10 +58,10 @@ pub fn write_back(file: &File) -> Known<()> {
     rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", describe(&e.into())))
 }
 
-/// Reads a range of a file into the page cache, until its end or the stop flag.
+/// Reads a range of a file into the page cache, until the end of the range or the stop flag.
 ///
 /// # Errors
-/// Why it could not be read.
+/// Why the range could not be read.
 pub fn fill(file: &File, from: u64, bytes: u64, stop: &AtomicBool) -> Known<()> {
     let mut buffer = vec![0; 1 << 20];
     let end = from.saturating_add(bytes);

@@ -51,7 +51,7 @@ struct Process {
 pub struct Busy {
     /// Process id.
     pub pid: u32,
-    /// Name, as `ps -o comm` shows it. If children ended between the samples, the bytes include theirs and
+    /// Name, as `ps -o comm` shows it. If children of the process ended between the samples, the bytes include those of the children, and
     /// the name says so.
     pub name: String,
     /// CPU time in ms.
@@ -130,7 +130,7 @@ pub(crate) struct Stat {
     pub(crate) cpu_ticks: u64,
     /// Start tick.
     pub(crate) began: u64,
-    /// Whether it is a thread of the kernel.
+    /// Whether this is a thread of the kernel.
     pub(crate) kernel: bool,
     /// Whether the process has ended but its parent has not waited for it yet.
     pub(crate) ended: bool,
@@ -191,7 +191,7 @@ pub struct Faults {
     pub minor: u64,
 }
 
-/// Returns the page faults of a process, or of one of its threads; `None` if it has ended.
+/// Returns the page faults of a process, or of one of its threads; `None` if the process or thread has ended.
 pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
     let path = tid.map_or_else(|| format!("/proc/{pid}/stat"), |tid| format!("/proc/{pid}/task/{tid}/stat"));
     let text = root.read(&path).ok()?;

@@ -244,7 +244,7 @@ pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
         backing_direct: direct.map(|d| d == "1"),
         // This link exists for disks and partitions alike.
         stat_file: format!("{dir}/stat"),
-        // A partition has no queue, so use that of its disk.
+        // A partition has no queue, so use the queue of its disk.
         queue: queue(root, &disk),
         device: read_device_attributes(root, name, &disk),
         ram: None,
@@ -254,7 +254,7 @@ pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
 
 fn kind(root: &Root, name: &str, number: &str) -> LayerKind {
     let has = |file: &str| root.has(&format!("/sys/class/block/{name}/{file}"));
-    // Without either link, hardware and virtual devices look alike.
+    // If neither link can be read, hardware devices and virtual devices cannot be told apart.
     let link = || root.link(&format!("/sys/class/block/{name}"));
     let link = || link().or_else(|_| root.link(&format!("/sys/dev/block/{number}")));
     let is_virtual = || link().map_or_else(|_| !has("dev"), |path| path.contains("/virtual/"));
@@ -495,7 +495,7 @@ pub(crate) struct Below {
     pub(crate) tops: Vec<usize>,
     /// Why the data is in memory; `None` for storage.
     pub(crate) ram: Option<String>,
-    /// Why the file system could not be followed; `None` if it was.
+    /// Why the devices below the file system are unknown; `None` if they are known.
     pub(crate) blind: Option<String>,
 }
 
@@ -505,8 +505,8 @@ impl Below {
     }
 }
 
-/// Follows a file system to its devices. `path` is a file or directory in it; overlays need it, because they
-/// combine several file systems.
+/// Follows a file system to its devices. `path` is a file or directory of the file system. Overlays need the path, because they combine
+/// several file systems.
 pub(crate) fn below_file_system(
     stack: &mut Stack<'_>,
     mount: Option<&Mount>,
@@ -694,7 +694,7 @@ mod tests {
             let hidden = place(name, Some(&["sda", "sdz"]));
             assert!(hidden.blind.is_some_and(|why| why.contains("sdz")), "{name}");
         }
-        // Only names identify volumes and arrays if their directories are covered.
+        // If the directories of volumes and arrays are covered, only the names of the devices identify them.
         assert_eq!(place("dm-3", None).layers[0].kind, LayerKind::DeviceMapper);
         assert_eq!(place("md126", None).layers[0].kind, LayerKind::Raid);
         for name in ["zram3", "ram3"] {
@@ -807,7 +807,7 @@ mod device_tests {
             read_device_attributes(&root, "nvme0n1", "nvme0n1").get("max_link_width").map(String::as_str),
             Some("4")
         );
-        // With a second controller, it is unknown which link counts.
+        // If there is a second controller, it is unknown which link is used.
         link(dir.path(), "../../../pci0/0000:03:00.0/nvme/nvme0", &format!("{subsystem}/nvme1"));
         assert_eq!(read_device_attributes(&root, "nvme0n1", "nvme0n1").get("max_link_width"), None);
         Ok(())

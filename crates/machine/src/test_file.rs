@@ -33,7 +33,7 @@ use sys::arena::Arena;
 
 /// Minimum size of a test file. With a smaller file the run would measure caches.
 pub const LEAST_BYTES: u64 = 16 * MIB;
-/// Free share of a file system that a test file leaves: one in twenty.
+/// A test file leaves the size of the file system, divided by this number, free.
 const FREE_SHARE: u64 = 20;
 /// Interval in bytes at which filling checks the free space and syncs buffered data.
 const CHECK_EVERY: u64 = 16 * MIB;
@@ -479,8 +479,7 @@ impl Writer {
 const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 
-/// Returns a unique name for a file that several hosts share. It contains the host name, because process ids
-/// repeat on other hosts.
+/// Returns a unique name for a file that several hosts share. The name contains the host name, because process ids repeat on other hosts.
 pub fn common_name() -> String {
     format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), random(), host_name())
 }

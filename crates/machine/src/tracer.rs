@@ -85,7 +85,7 @@ impl Tracer {
     /// Returns the text of `events/header_page`.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// Why the text cannot be read.
     pub fn header_page(&self) -> Result<String, MachineError> {
         let path = "events/header_page";
         let file = openat(&self.tracefs, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -252,7 +252,7 @@ fn flags_of(root: &Root, tid: u32) -> Option<u64> {
     stat_of(root, tid)?.get(6).copied()
 }
 
-/// Returns the instance name for a process. It contains the start time, because process ids are reused.
+/// Returns the instance name for a process. The name contains the start time, because process ids are reused.
 fn name_of(pid: u32) -> String {
     let started = stat_of(&Root::real(), pid).and_then(|fields| fields.get(19).copied());
     format!("{PREFIX}{pid}-{}", started.unwrap_or(0))

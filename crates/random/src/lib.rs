@@ -3,10 +3,10 @@
 //!
 //! This is a separate crate so that it is optimized even in debug builds: it generates every byte that is written.
 
-/// Number of words that are generated together. They fill half of the vector registers of every x86-64, so that the compiler uses these
+/// Number of words that are generated together. They fill half of the vector registers of every x86-64 CPU, so the compiler keeps them in
 /// registers.
 const LANES: usize = 16;
-/// Size of these words in bytes.
+/// Size of [`LANES`] words in bytes.
 const CHUNK_BYTES: usize = LANES * 8;
 
 /// Fills `buffer` with data that is unique for `key`. About 80 GB/s on one core if the buffer is in its cache.
@@ -90,7 +90,7 @@ fn keys_that_differ_in_one_bit_give_different_data_of_any_length() {
 fn words_and_chunks_are_not_correlated() {
     let mut buffer = vec![0; 1 << 20];
     fill(&mut buffer, 3);
-    // Counters alone would repeat a few differences at a fixed distance, which filters for tables of numbers could use.
+    // Counters alone would give few different values at a fixed distance. A compressor that looks for tables of numbers could use that.
     for distance in [8, 64, CHUNK_BYTES] {
         let mut seen = [0_u32; 256];
         for (at, byte) in buffer.iter().enumerate().skip(distance) {

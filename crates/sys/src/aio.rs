@@ -157,10 +157,6 @@ impl Aio {
     ///
     /// # Panics
     /// As [`Aio::read`].
-    ///
-    /// # Panics
-    ///
-    /// As [`Aio::read`].
     #[inline]
     pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
         let command = if flush == Flush::All { IOCB_CMD_FSYNC } else { IOCB_CMD_FDSYNC };

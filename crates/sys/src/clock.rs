@@ -27,9 +27,6 @@ impl Clock {
     ///
     /// Also returns the reason if the counter cannot be used. `steady` is whether the kernel itself uses the counter: a hypervisor may
     /// hide from CPUID that the counter is steady.
-    ///
-    /// Also returns the reason if the counter cannot be used. `steady` is whether the kernel itself uses the counter, which a hypervisor may
-    /// hide from CPUID.
     pub fn calibrate(steady: bool) -> (Self, Option<String>) {
         if let Err(why) = tsc_usable(steady) {
             let mut clock = Self { tsc: false, factor: 1 << 32, cost_ps: 0, anchor: (0, 0) };

@@ -21,9 +21,6 @@ const F_SETSIG: libc::c_int = 10;
 ///
 /// # Errors
 /// `EACCES` without ownership of the file or `CAP_LEASE`, `EINVAL` on file systems without leases.
-///
-/// # Errors
-/// `EACCES` without ownership of the file or `CAP_LEASE`, `EINVAL` on file systems without leases.
 pub fn is_open_for_writing(file: &File) -> io::Result<bool> {
     // If another process opens the file for writing meanwhile, the kernel sends a signal, by default one that ends the process.
     lease_fcntl(file, F_SETSIG, libc::SIGURG)?;

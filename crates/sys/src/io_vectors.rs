@@ -89,9 +89,6 @@ impl Vectors {
 ///
 /// # Errors
 /// `EAGAIN` if the pipe is full, `EBADF` if `pipe` is not the writing end of a pipe.
-///
-/// # Errors
-/// `EAGAIN` if the pipe is full, `EBADF` if `pipe` is not the writing end of a pipe.
 pub fn lend(pipe: impl AsFd, data: &[u8]) -> io::Result<usize> {
     let vector = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
     // SAFETY: towards a pipe the kernel only reads the memory. It keeps references to the pages, not to the addresses, so

@@ -79,9 +79,6 @@ struct LoopInfo {
 ///
 /// # Errors
 /// `ENXIO` if the loop device is not bound, `ENOTTY` for any other file.
-///
-/// # Errors
-/// `ENXIO` if the loop device is not bound, `ENOTTY` for any other file.
 pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
     let mut info = LoopInfo {
         device: 0,

@@ -50,10 +50,6 @@ pub fn cachestat(file: &File) -> io::Result<CacheStat> {
 ///
 /// # Errors
 /// An error of `mmap(2)` or `mincore(2)`.
-///
-/// # Errors
-///
-/// An error of `mmap(2)` or `mincore(2)`.
 pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
     let page = rustix::param::page_size();
     let length = usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -79,9 +75,6 @@ pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
 
 /// Starts to read `bytes` from an offset into the page cache, without waiting. The kernel reads at most as much at once as the larger of
 /// the device's `queue/read_ahead_kb` and `optimal_io_size`.
-///
-/// # Errors
-/// `EBADF` if the file was not opened for reading, `EINVAL` for files without pages.
 ///
 /// # Errors
 /// `EBADF` if the file was not opened for reading, `EINVAL` for files without pages.

@@ -91,10 +91,6 @@ impl PosixAio {
     ///
     /// # Panics
     /// As [`PosixAio::read`].
-    ///
-    /// # Panics
-    ///
-    /// As [`PosixAio::read`].
     pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
         let call = if flush == Flush::All { libc::O_SYNC } else { libc::O_DSYNC };
         self.queue(slot, Command::Sync(call), file, 0, 0);

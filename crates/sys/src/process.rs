@@ -37,9 +37,6 @@ pub fn was_closed(descriptor: RawFd) -> bool {
 ///
 /// # Errors
 /// `EBADF` if the descriptor is not open.
-///
-/// # Errors
-/// `EBADF` if it is not open.
 pub fn duplicate(descriptor: RawFd) -> io::Result<File> {
     if descriptor < 0 || was_closed(descriptor) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -68,9 +65,6 @@ pub struct Ended {
 }
 
 /// Waits until a child ends and reaps it. Without `block`, returns `None` if no child has ended.
-///
-/// # Errors
-/// `ECHILD` without children.
 ///
 /// # Errors
 /// `ECHILD` without children.

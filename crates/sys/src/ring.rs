@@ -162,9 +162,6 @@ impl Ring {
     ///
     /// # Panics
     /// As [`Ring::read`].
-    ///
-    /// # Panics
-    /// As [`Ring::read`].
     #[expect(clippy::inline_always, reason = "without a priority this compiles to the plain operation")]
     #[inline(always)]
     pub fn read_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
@@ -196,9 +193,6 @@ impl Ring {
     ///
     /// # Panics
     /// As [`Ring::write`].
-    ///
-    /// # Panics
-    /// As [`Ring::write`].
     #[expect(clippy::inline_always, reason = "without a priority this compiles to the plain operation")]
     #[inline(always)]
     pub fn write_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
@@ -220,9 +214,6 @@ impl Ring {
 
     /// Queues a trim: punches a hole in a file. On a block device the trim is a discard if [`Ring::trim_by_discards`] was called.
     /// Otherwise it requests zeroes without writing, and most devices that support discards then discard.
-    ///
-    /// # Panics
-    /// As [`Ring::write`].
     ///
     /// # Panics
     /// As [`Ring::write`].

@@ -80,9 +80,6 @@ impl Slots {
     ///
     /// # Panics
     /// If the slot is in flight, too small or does not exist: defects of the caller.
-    ///
-    /// # Panics
-    /// If the slot is in flight, too small or does not exist: defects of the caller.
     #[inline]
     pub(crate) fn claim(&mut self, slot: u32, bytes: u32, credit: u32) -> *mut u8 {
         let state = &mut self.states[slot as usize];
@@ -105,10 +102,6 @@ impl Slots {
     /// Asserts that a file may be written. This is the last check before a write reaches the kernel.
     ///
     /// # Panics
-    /// If the file may not be written or does not exist: defects of the caller.
-    ///
-    /// # Panics
-    ///
     /// If the file may not be written or does not exist: defects of the caller.
     #[inline]
     pub(crate) fn assert_writable(&self, file: u32) {

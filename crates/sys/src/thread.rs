@@ -154,10 +154,6 @@ pub fn block_signals() -> io::Result<()> {
 ///
 /// # Errors
 /// A message if a CPU or node does not exist, or the kernel does not allow it.
-///
-/// # Errors
-///
-/// A message if a CPU or node does not exist, or the kernel does not allow it.
 pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
     let node_cpus = match node {
         Some(node) if cpus.is_empty() => cpus_of(node)?,
@@ -183,9 +179,6 @@ const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
 /// Sets the nice value (`setpriority(2)`) and the I/O priority (class and level as in `ioprio_set(2)`) of the calling thread. `None`
 /// keeps the present value.
-///
-/// # Errors
-/// A message if the kernel does not allow it.
 ///
 /// # Errors
 /// A message if the kernel does not allow it.
@@ -317,9 +310,6 @@ fn parse_node_list(list: &str) -> Option<Vec<u32>> {
 /// Gives the calling thread its own copy of the file table (`unshare(CLONE_FILES)`). The kernel then looks up descriptors without
 /// reference counts, which saves 80 ns of a cached pread on the reference machine. Later opens and closes affect only one of the tables.
 /// The copy is freed with the thread.
-///
-/// # Errors
-/// An error of the kernel or of a system call filter; then nothing has changed.
 ///
 /// # Errors
 /// An error of the kernel or of a system call filter; then nothing has changed.

@@ -77,9 +77,6 @@ impl Format {
     ///
     /// # Errors
     /// Names the line that is not a field.
-    ///
-    /// # Errors
-    /// The line that is not a field.
     pub fn parse(text: &str) -> Result<Self, Foreign> {
         let mut format = Self::default();
         for line in text.lines() {
@@ -97,9 +94,6 @@ impl Format {
     ///
     /// # Errors
     /// If the format has no such field.
-    ///
-    /// # Errors
-    /// That the format has no such field.
     pub fn field(&self, name: &str) -> Result<Field, Foreign> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found

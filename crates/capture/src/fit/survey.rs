@@ -333,7 +333,7 @@ pub(super) struct Class {
     pub(super) continued: u64,
     /// Sum of the distances between these operations and the ones that they continue, in operations.
     pub(super) back: u64,
-    /// First sector, and the one after the last.
+    /// First sector, and the sector after the last one.
     pub(super) span: Option<(u64, u64)>,
 }
 

@@ -4,10 +4,6 @@
 //! `command` or `xml` reads a profile. `validate` checks the profile by DISKSPD's rules, and for settings that fathom or Linux does not
 //! support. This module turns the profile into phases and streams. [`options`] is the table of all options. The reference is DISKSPD's
 //! source and published tests, since it does not run on Linux.
-//!
-//! `command` or `xml` reads a profile. `validate` checks it against DISKSPD's rules, and for settings that
-//! are not supported here. This module turns it into phases and streams. [`options`] is the table of all
-//! options. The reference is DISKSPD's source and published tests, since it does not run on Linux.
 
 mod command;
 pub mod options;

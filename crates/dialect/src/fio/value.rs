@@ -3,9 +3,6 @@
 //!
 //! By default `kib`, `mib` and `gib` are powers of ten in fio, and `k`, `m` and `g` are powers of two. `kb_base=1000` exchanges these
 //! meanings. [`Units::is_misleading`] detects values with a misleading unit.
-//!
-//! `kib`, `mib` and `gib` are powers of ten in fio unless `kb_base=1000`, which makes them powers of two
-//! and `k`, `m` powers of ten. [`Units::is_misleading`] detects values whose unit is misleading.
 
 /// Deepest nesting of parentheses.
 const MAX_DEPTH: u32 = 40;

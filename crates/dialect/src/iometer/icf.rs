@@ -1,9 +1,6 @@
 //! Iometer's configuration files. Lines that begin with an apostrophe are headings. Other lines are values of the heading before them.
 //!
 //! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer fields and are read too.
-//!
-//! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer
-//! fields and are read too.
 
 use crate::trouble::{Mark, Trouble, quoted};
 use model::job::{Mix, Sizes};

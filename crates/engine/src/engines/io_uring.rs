@@ -172,7 +172,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Tests with an empty discard whether kernel and device support discards. If they do, trims of this device are sent as discards.
+    /// Tests with an empty discard whether kernel and device support discards. If so, trims of this device are sent as discards.
     fn try_discard(&mut self, file: u32) -> io::Result<()> {
         self.ring.discard(0, file, 0, 0);
         match self.trial_result()? {

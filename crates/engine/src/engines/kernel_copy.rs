@@ -345,7 +345,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     };
     for target in &spec.files {
         if target.file.metadata()?.dev() != created.metadata()?.dev() {
-            return refuse("its targets are on several file systems", "name targets on one");
+            return refuse("the targets are on several file systems", "name targets on one file system");
         }
     }
     Ok(created)

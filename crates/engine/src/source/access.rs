@@ -135,7 +135,7 @@ struct TargetTurns {
 enum Reply {
     /// A reply in the opposite direction.
     Opposite { line: usize, file: usize, request: Kind },
-    /// The same bytes again: this operation.
+    /// Repeat this operation with the same bytes.
     Same(Op),
 }
 
@@ -636,7 +636,7 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
     }
 }
 
-/// Sequential blocks.
+/// Draws sequential blocks.
 struct Sequential {
     /// An operation at the first byte of the span.
     first: Op,

@@ -28,7 +28,7 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// Creates the choice. `what` names it in the error. Fails if all weights are zero.
+    /// Creates the choice. `what` names what is chosen in an error. Fails if all weights are zero.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>, what: &str) -> Result<Self, String> {
         let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
         if weights.len() == 1 && weights[0] > 0.0 {
@@ -224,7 +224,7 @@ impl Alias {
         if !(sum.is_finite() && sum > 0.0 && weights.iter().all(|w| *w >= 0.0)) {
             return None;
         }
-        // In units of an equal share: cells above 1 fill those below 1.
+        // Weights in units of an equal share. Cells above 1 give their excess to cells below 1.
         let mut shares: Vec<f64> = weights.iter().map(|w| w / sum * f64::from(count)).collect();
         // Cells left over by rounding keep their own index, which is closest to their true share.
         let mut cells: Vec<Cell> = (0..count).map(|own| Cell { keep: u64::MAX, other: own }).collect();

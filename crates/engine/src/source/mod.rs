@@ -59,7 +59,7 @@ impl Op {
     pub const AFTER: u8 = 2;
     /// Do not submit the operation while an operation of the lane is in flight.
     pub const DRAINED: u8 = 4;
-    /// A trim, or the operation after it. The second one waits for the trim.
+    /// A trim, or the write after it. The write waits for the trim.
     pub const PAIR: u8 = 8;
     /// Do not submit the operation while the source holds it back ([`Source::hold`]).
     pub const SHARED: u8 = 16;

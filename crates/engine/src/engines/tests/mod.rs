@@ -25,7 +25,7 @@ const SLOT_BYTES: u32 = 256 * 1024;
 /// Longest wait for an operation.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Calibrated once: it takes 20 ms.
+/// The clock is calibrated once for all tests, because that takes 20 ms.
 static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::calibrate(true).0);
 
 fn spec(engine: &'static Entry, files: Vec<OpenFile>, cache: Cache) -> WorkerSpec {
@@ -331,7 +331,7 @@ fn vsync_retries_operations_that_would_block() {
     let witness = witness(&file);
     witness.sync_all().unwrap_or_else(|e| panic!("{e}"));
     rustix::fs::fadvise(&witness, 0, None, rustix::fs::Advice::DontNeed).unwrap_or_else(|e| panic!("{e}"));
-    // One page is cached and the next ones are not.
+    // One page is cached and the following pages are not.
     witness.read_exact_at(&mut [0], FILE_BYTES - 1).unwrap_or_else(|e| panic!("{e}"));
     let mut spec = spec(entry, vec![file], Cache::Buffered);
     spec.options.extend([("nowait".to_owned(), None), ("retry".to_owned(), None)]);

@@ -27,7 +27,7 @@ fn now(replay: &mut Replay, ns: u64) -> Op {
 fn an_operation_is_due_after_the_one_that_it_waits_for() {
     let steps = [
         Step { wait_ns: 100, ..READ },
-        // Due while the first one is in flight.
+        // This operation is due while the first one is in flight.
         Step { wait_ns: 150, offset: 1, ..READ },
         // Due after the first one, even if the second one is still in flight.
         Step { wait_ns: 30, after: 2, offset: 2, ..READ },
@@ -109,7 +109,7 @@ fn late_reads_and_full_depth_are_counted() {
     assert_eq!(to.give(Step { wait_ns: 950, ..READ }), Given::Taken);
     let first = now(&mut replay, 900);
     assert_eq!((counts.totals().starved, counts.totals().starved_ns), (1, 880));
-    // The second one is due at 950, but the only slot is in use until 2000.
+    // The second operation is due at 950, but the only slot is in use until 2000.
     replay.completed(&first, 2000);
     assert_eq!(counts.totals().held_by_depth, 1);
     now(&mut replay, 2000);
@@ -169,14 +169,14 @@ fn a_call_contains_only_operations_issued_together_that_are_not_merged() {
     let write = |offset, wait_ns| Step { kind: Kind::Write, ..at(offset, wait_ns) };
     let steps = [
         at(0, 0),
-        // Adjacent: it begins where the first one ends.
+        // Adjacent to the first operation: begins where that one ends.
         at(4096, 10),
-        // Adjacent to the previous one, but in the other direction.
+        // Adjacent to the previous operation, but in the other direction.
         write(8192, 20),
-        // Adjacent: it ends where the previous one begins.
+        // Adjacent to the previous operation: ends where that one begins.
         write(4096, 30),
         at(1 << 20, 3_030),
-        // Issued later, so in its own call.
+        // This operation was issued later, so it has its own call.
         at(1 << 30, 6_031),
     ];
     let (mut replay, _) = replay_of_steps(&steps, 8);

@@ -86,7 +86,7 @@ fn mixed_runs_have_geometric_lengths() {
             run = 0;
         }
     }
-    // Among 2^31 places a random one is almost never the next one.
+    // Of 2^31 places, a random place is almost never the one after the previous place.
     let chances: Vec<f64> = (0..100).map(|k| 0.8_f64.powi(k) * 0.2).collect();
     goodness_of_fit::assert_fit(&lengths, &chances);
     for (percent, jumps) in [(0.0, 0), (100.0, 9999)] {
