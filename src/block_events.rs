@@ -348,7 +348,7 @@ fn a_partition_uses_the_events_of_its_disk() {
     let filter = of_disk.filter(Step::Issued, "block_rq_issue");
     assert_eq!(filter.as_deref(), Some("dev == 265289744"));
     assert_eq!(of_disk.filter(Step::Completed, "block_bio_complete"), None);
-    // A device with only bios needs all of them.
+    // The filter of a device with only bios selects all bios.
     let zram = layer("zram0", "252:0");
     let bios = Traced::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
     assert_eq!(bios.as_deref(), Some("dev == 264241152"));

@@ -45,9 +45,9 @@ pub enum Directions {
 pub enum Many {
     /// One operation at a time.
     One,
-    /// By its own queue depth.
+    /// The interface has its own queue depth.
     Depth,
-    /// By several threads with one operation each.
+    /// Several threads have one operation in flight each.
     Threads,
 }
 

@@ -38,7 +38,7 @@ pub struct Request {
     pub hook: Option<Hook>,
     /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request.
     pub against: Option<String>,
-    /// How much slower these jobs may be than the earlier ones.
+    /// How much slower the jobs of this request may be than those of the earlier session.
     pub fail_if_slower: Option<Slower>,
     /// Whether the session remains in the history.
     pub keep: bool,
@@ -149,7 +149,7 @@ pub struct SweepSpec {
     pub flags: Vec<&'static str>,
     /// The named grid.
     pub preset: Option<&'static Preset>,
-    /// Most bytes of a cell's buffers.
+    /// Maximum memory for the buffers of a cell, in bytes.
     pub memory: Option<u64>,
     /// Measure every cell equally often.
     pub exhaustive: bool,
@@ -168,7 +168,7 @@ pub struct SweepSpec {
 pub struct CaptureRequest {
     /// Path of the capture file.
     pub file: PathBuf,
-    /// Which of its requests to include.
+    /// Which requests of the capture to include.
     pub restriction: Restriction,
     /// Format on standard output.
     pub format: &'static Format,

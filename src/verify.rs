@@ -157,7 +157,7 @@ impl HostTask {
     }
 }
 
-/// The request of all hosts, before this host knows its rank.
+/// A request that is the same on all hosts, for joining them before this host knows its rank.
 fn request_of_all_hosts(options: &Args) -> Request {
     let stream = StreamSpec {
         shared: options.shared,
@@ -296,7 +296,7 @@ impl Keeper {
     /// Stores a new mark in the state file. The mark is stable when this returns.
     ///
     /// # Errors
-    /// Why it is not.
+    /// Why the mark is not stable.
     fn keep(&mut self, mark: Mark) -> Result<(), String> {
         self.state.mark = mark;
         let was = self.path.metadata().ok();
@@ -720,7 +720,7 @@ fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
     assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
     place.layers[0].backing_direct = Some(true);
     assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
-    // The same below a caching volume.
+    // A caching volume above the device makes no difference.
     place.layers[0].kind = LayerKind::DeviceMapper;
     assert!(source(&place, Ok(mib(10))).contains("vda read only 10 MiB of 64 MiB"));
     assert!(

@@ -37,7 +37,7 @@ pub(crate) fn is_capture(path: &Path) -> bool {
 /// Opens a capture.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it is not a readable capture.
+/// [`Failure::Usage`] if the file is not a readable capture.
 pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;

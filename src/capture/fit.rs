@@ -156,7 +156,7 @@ impl Capturing {
     /// Ends the capture by SIGINT, and waits for it.
     ///
     /// # Errors
-    /// If it cannot be ended, or left no file.
+    /// If the capture cannot be ended, or left no file.
     fn end(mut self) -> Result<(), Failure> {
         interrupt(&self.0);
         match wait(&mut self.0)? {
@@ -187,7 +187,7 @@ fn interrupt(child: &Child) {
 /// Runs a job with its report in a file. Returns its process number.
 ///
 /// # Errors
-/// If it was interrupted or refused.
+/// If the job was interrupted or refused.
 fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, Failure> {
     let mut command = this_program()?;
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);

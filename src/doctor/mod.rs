@@ -171,7 +171,7 @@ impl Observation {
 /// Observes a target and its machine.
 ///
 /// # Errors
-/// If it cannot be read, or can never be measured.
+/// If the target cannot be read, or can never be measured.
 fn observe(typed: &Path) -> Result<Observation, Failure> {
     let root = Root::real();
     let mut machine = host::read_host(&root);

@@ -6,11 +6,11 @@
 /// A launcher, known from the environment of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Launched {
-    /// The environment variable that identified it.
+    /// The environment variable that identified the launcher.
     pub(super) variable: &'static str,
     /// The name of the launcher.
     pub(super) launcher: &'static str,
-    /// The number of processes that it started; `None` if the variable does not contain it.
+    /// The number of processes that the launcher started; `None` if the variable does not contain it.
     pub(super) processes: Option<u32>,
 }
 

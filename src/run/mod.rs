@@ -72,7 +72,7 @@ pub struct Finished {
     pub interrupted: bool,
     /// An error ended the measurement.
     pub failed: bool,
-    /// When the session began.
+    /// Begin of the session.
     #[cfg(feature = "fleet")]
     epoch: Instant,
     _targets: Vec<Ready>,
@@ -368,7 +368,7 @@ impl Measurement {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
 
-    /// Measures one run of one job: its phases without a rest between them. The last one decides how it ended.
+    /// Measures one run of one job: its phases without a rest between them. The last phase decides how the run ended.
     fn job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();

@@ -147,7 +147,7 @@ impl Measurement {
     }
 }
 
-/// The clock of time stamps, with the reason if it is the fallback.
+/// The clock of the timestamps, as the session records it. `reason` is why the fallback is used.
 fn as_recorded(clock: Clock, reason: Option<String>) -> record::Clock {
     record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() }
 }

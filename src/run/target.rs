@@ -69,7 +69,7 @@ impl Ready {
         let common = plan.common(index);
         let (made, handle) = match target.role {
             Role::None => (None, None),
-            // Another host makes it. It is opened when all have made theirs.
+            // Another host makes this file. It is opened when all hosts have made their files.
             Role::Made if common.is_some_and(|c| !plan.is_rank(c.maker)) => (None, None),
             Role::Made => {
                 safety::must_be_at(root, path, target.identity.as_ref())?;
@@ -125,7 +125,7 @@ impl Ready {
     /// Opens a file that another host makes. The error names a file that is missing. `ended` reports an early end of the measurement.
     ///
     /// # Errors
-    /// Why it cannot be opened.
+    /// Why the file cannot be opened.
     pub fn find(&mut self, common: &Common, maker: &str, ended: &Arc<AtomicBool>) -> Result<(), Failure> {
         let path = &name::path(&self.target.path);
         let made = TestFile::open_common(path, &common.name, maker, ended)?;
@@ -138,7 +138,7 @@ impl Ready {
     /// Writes this host's parts of a shared file.
     ///
     /// # Errors
-    /// Why they cannot be written.
+    /// Why the parts cannot be written.
     pub fn fill_parts(
         &mut self,
         parts: impl Iterator<Item = Range<u64>>,
@@ -159,7 +159,7 @@ impl Ready {
         }
     }
 
-    /// Alignment of offsets and lengths in its open mode.
+    /// Alignment of offsets and lengths in the open mode of the target.
     pub fn align(&self) -> u32 {
         self.target.block_bytes
     }

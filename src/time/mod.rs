@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Exit code if fathom itself fails. `timeout` and `env` use the same one.
+/// Exit code if fathom itself fails. `timeout` and `env` use the same code.
 pub const OWN_FAILURE: u8 = 125;
 
 /// The user's request.

@@ -64,7 +64,7 @@ pub struct Request {
     pub format: &'static Format,
     /// Files that are replaced at every interval.
     pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
+    /// Which files the outputs may replace.
     pub replace: Replace,
 }
 
@@ -201,7 +201,7 @@ struct Devices {
     targets: Vec<Target>,
     measured: Vec<(MeasuredIn, Capacity)>,
     selection: Selection,
-    /// Whether they were sampled before.
+    /// Whether the devices were sampled before.
     begun: bool,
 }
 
@@ -511,7 +511,7 @@ fn levels(layers: &[Layer]) -> Vec<usize> {
 struct Target {
     /// The name or path on the command line.
     typed: PathBuf,
-    /// The block devices below it.
+    /// The block devices below the target.
     place: Place,
 }
 

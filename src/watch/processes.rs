@@ -29,7 +29,7 @@ use trace::calls::Calls as Counted;
 use trace::interval::Interval;
 use trace::pairing::PATIENCE_NS;
 
-/// Most processes that are shown.
+/// Maximum number of processes that are shown.
 const MAX_SHOWN: usize = 5;
 /// Rest after a sample, as a multiple of the CPU time that it took.
 const REST_FACTOR: u32 = 100;
@@ -244,7 +244,7 @@ pub(super) const REMARK: &str = "--syscalls: each system call costs a shown proc
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Followed {
     pid: u32,
-    /// `None` for all of its threads together.
+    /// Thread id; `None` for all threads of the process together.
     tid: Option<u32>,
 }
 

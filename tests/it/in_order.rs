@@ -38,7 +38,7 @@ fn line(text: &str) -> Option<(u64, f64)> {
     let (bytes, bits) = rest.split_once("/s (")?;
     let bits = bits.strip_suffix("bit/s)")?;
     let ((value, unit), (bit_value, _)) = (bytes.rsplit_once(' ')?, bits.split_at_checked(5)?);
-    // 1,023.9 KiB/s is one character wider than its column, as in the original.
+    // 1,023.9 KiB/s is one character wider than its column, as in the output of the program iops.
     let columns = iops.len() >= 6 && matches!(bytes.len(), 9 | 10) && bits.len() == 7;
     let numbers = [iops, value, bit_value].map(|n| n.trim().parse::<f64>().ok());
     let known = matches!(unit, "B" | "KiB" | "MiB" | "GiB" | "TiB");

@@ -20,7 +20,7 @@ fn three_rows_count_the_same_calls_as_equivalent_programs() {
         return skip("there is no strace");
     }
     let stage = Stage::one_per_cpu();
-    // An image in memory: cold for the file system, and fast.
+    // An image in memory is fast, and its data is not in the page cache of the file system on it.
     let Some(disk) = Disk::new(&stage, "ext4", Image::Buffered) else { return };
     let program = stage.path("programs");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/programs.c");

@@ -512,7 +512,7 @@ pub(crate) fn wanted(scene: &Scene) -> bool {
     std::env::var("FATHOM_SCENES").map_or(true, |only| only.contains(scene.id))
 }
 
-/// The scenes whose checks do not answer as expected. All play at the same time first; missed ones play again alone.
+/// Returns the scenes whose checks do not answer as expected. All scenes play at the same time first. Those that fail play again, alone.
 fn missed<'s>(scenes: impl Iterator<Item = &'s Scene>) -> Vec<&'s Scene> {
     let (mut left, together): (Vec<&Scene>, Vec<&Scene>) = scenes.partition(|s| s.is_alone);
     let test = std::thread::current();

@@ -34,7 +34,7 @@ impl Storage<'_> {
         wait_long(&mut self.stage.command(&enter, &words, &self.disk.dir)).report().0
     }
 
-    /// The sweep of a search.
+    /// Runs a search, and returns the sweep of its report.
     fn search(&self, how: &str) -> Value {
         self.report(&format!("sweep {GRID} {how}"))["sweep"].take()
     }

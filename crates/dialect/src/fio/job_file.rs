@@ -437,7 +437,7 @@ impl Job {
         self.options.get(option).map(|typed| typed.assignment.value.trim())
     }
 
-    /// Whether it replays a log.
+    /// Whether the job replays a log.
     pub(super) fn is_replay(&self) -> bool {
         self.text("read_iolog").is_some_and(|file| !file.is_empty())
     }

@@ -224,7 +224,7 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     let typed = job.count("iodepth", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth");
     job.refuse_if(typed > MAX_DEPTH, "iodepth", why)?;
-    // As in fio, which adds a note to its text output.
+    // fio does the same, and adds a note to its text output.
     let depth = if deep { typed } else { 1 };
     let submit = match job.count("iodepth_batch", 0)?.unwrap_or(1) {
         0 => depth,
@@ -437,7 +437,7 @@ fn clones(
                 ..template.clone()
             };
             if has_length {
-                // The file keeps its length, so the clone uses the part after its own offset.
+                // The length of the file is the same for all clones. A clone uses the part after its own offset.
                 stream.size = template.size.map(|size| size.saturating_sub(offset - first));
                 let why = "a clone begins at or beyond filesize; type a smaller increment, or fewer clones";
                 job.refuse_if(stream.size == Some(0), "offset_increment", why)?;

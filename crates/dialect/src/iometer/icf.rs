@@ -116,7 +116,7 @@ impl Icf {
         self.specs.push(Spec { name, default: "ALL".into(), lines: vec![line], place });
     }
 
-    /// The access specifications of a worker in their order. If none is assigned, those for all disks. `None` stands for Idle.
+    /// The access specifications of a worker in their order. If the worker has none, returns the specifications for all disks. `None` stands for Idle.
     pub(super) fn assigned(&self, worker: &Worker) -> Vec<Option<&Spec>> {
         if worker.specs.is_empty() {
             return self

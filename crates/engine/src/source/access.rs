@@ -114,7 +114,6 @@ struct TargetTurns {
     drawn: bool,
     operations: u32,
     open: usize,
-    /// The targets of the group.
     group: Vec<usize>,
     /// Index of the current target in the group.
     at: usize,
