@@ -407,7 +407,7 @@ struct Moved {
     code: Option<i32>,
     /// Operations and bytes of the reads, writes and trims of each job.
     jobs: Vec<[u64; 6]>,
-    /// Names and sizes of the files that it left.
+    /// Names and sizes of the files that the command left.
     files: Vec<(String, u64)>,
 }
 

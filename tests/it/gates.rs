@@ -296,7 +296,7 @@ fn table(title: &str, times: usize, ask: fn(&Stage, &Group, [&Disk; 2]) -> Strin
         println!("{percent:4} %  {pass:4}  {fail:4}  {open:12}");
         assert_eq!(pass + fail + open, times, "{words:?}");
         let (most_pass, most_fail) = match percent {
-            // None of ten may fail, and one of twenty.
+            // Of ten comparisons none may fail, of twenty one may fail.
             0 => (times, times / 20),
             3 => (times, times.div_ceil(10)),
             _ => (0, times),

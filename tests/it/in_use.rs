@@ -116,7 +116,7 @@ fn mounted_image_is_refused_under_a_second_name() {
     fs::remove_file(&image).unwrap();
     let words = ["in use", disk.name(), "is mounted on", "in the mount namespace of"];
     refused(&destroy(&stage, &link), &words);
-    // From inside it is simply mounted.
+    // Inside the namespace the mount is visible.
     let inside = disk.fathom(&stage, &format!("run {SHORT} --destroy {}", link.display()), &link);
     refused(&inside, &[disk.name(), "which is mounted on"]);
     assert_eq!(disk.sh("cat keep"), "kept");

@@ -48,7 +48,7 @@ struct True {
     why: &'static str,
 }
 
-/// fio showed the same at the same time.
+/// The reason for findings that fio's rates at the same time confirm.
 const HOST: &str =
     "the host of a virtual disk takes writes at rates that differ by a factor of five within seconds";
 
@@ -63,7 +63,7 @@ const TRUE_HERE: &[True] = &[
         of: |s| s.depth > 1 && s.writes(),
         why: "the host of a virtual disk takes writes as fast as one thread hands them over",
     },
-    // `aqu-sz` below fio at the same depth was 9 to 12.
+    // When fio ran at the same depth, `aqu-sz` was 9 to 12.
     True {
         id: "B05",
         of: |s| s.depth > 4 && s.size == "4k",

@@ -64,7 +64,7 @@ fn three_rows_count_the_same_calls_as_equivalent_programs() {
 fn total(summary: &str) -> u64 {
     let line = summary.lines().find(|l| l.ends_with(" total")).unwrap_or_else(|| panic!("{summary}"));
     let numbers: Vec<u64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
-    // usecs/call, calls and, if there are any, errors.
+    // The columns are usecs/call, calls and, if there are any, errors.
     numbers[numbers.len().min(2) - 1]
 }
 

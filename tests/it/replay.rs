@@ -115,7 +115,7 @@ fn impossible_replays_are_refused_with_a_reason() {
     refused("--pace fast", &stage.folder("empty"), "--pace is for a captured load");
     let other = chain(&stage, "other", 30, 200, 300);
     refused(&format!("--engine sim {}", other.display()), &file, "one run replays one capture");
-    // Without completions nothing can wait for one.
+    // If no completion is known, no operation can wait for one.
     let log = stage.path("load.iolog");
     std::fs::write(
         &log,

@@ -14,7 +14,7 @@ const ONCE: &str = "--time 400ms --warmup 50ms --runs 1";
 pub(crate) struct Scene {
     /// The check.
     pub(crate) id: &'static str,
-    /// Its expected answer.
+    /// The expected answer of the check.
     pub(crate) answer: &'static str,
     storage: Storage,
     /// Settings of the disk's queue: file, value.

@@ -129,7 +129,7 @@ impl Stage {
         self.dir.path().join(name)
     }
 
-    /// The unique name of its directory.
+    /// The unique name of the stage's directory.
     pub(crate) fn name(&self) -> String {
         self.dir.path().file_name().unwrap().to_string_lossy().into_owned()
     }

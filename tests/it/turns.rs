@@ -17,9 +17,9 @@ const TIMES: &str = "FATHOM_TURNS";
 enum Sharing {
     /// Many: as many as keep the processors busy, since they mostly wait for storage.
     Many,
-    /// One for each processor.
+    /// As many other tests as there are processors.
     Few,
-    /// No other test.
+    /// No other test may run.
     Exclusive,
 }
 

@@ -27,7 +27,7 @@ struct Storage<'s> {
 }
 
 impl Storage<'_> {
-    /// The report of a command there.
+    /// Runs a command on this storage, and returns its report.
     fn report(&self, words: &str) -> Value {
         let enter = [self.disk.enter(), self.group.map_or(Vec::new(), Group::enter)].concat();
         let words = format!("{words} --quiet --format json");
