@@ -268,7 +268,7 @@ impl Measurement {
 
 /// Length of the intervals of a phase, in ns. It divides the periods of stop rules and of the workers' separate reports.
 pub(crate) fn interval_ns(phase: &Phase) -> u64 {
-    // The length of a capture is known, but not when its replay must end.
+    // A replay has no planned end, but the length of its capture is known.
     let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();
     let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
     let (shortest, longest) = INTERVAL_NS;

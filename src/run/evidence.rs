@@ -225,7 +225,7 @@ impl Sleeper {
                 break;
             }
             std::thread::park_timeout(nap);
-            // Measure from one return to the next, to leave no gap.
+            // Measure from each return to the next one, so that no time is left out.
             let now = Instant::now();
             self.returned((now - woken).saturating_sub(nap));
             woken = now;

@@ -65,7 +65,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// A planned writer, adapted to the prepared target: its size, and whether it allows direct writes.
+    /// A planned writer, adapted to the size of the prepared target, and to whether the target allows direct writes.
     fn writer(&self, fill: &Stream, passes: u32, notes: &mut Vec<String>) -> Stream {
         let mut stream = fill.clone();
         for ready in fill.targets.iter().map(|t| &self.targets[*t]) {

@@ -232,7 +232,12 @@ fn user_files_are_only_read_unless_named_for_writing() {
     let before = std::fs::read(&file).unwrap();
     let words = format!("api --bs 64k --interface pread,fallocate {SHORT}");
     let report = stage.fathom(&words, &file).report().0;
-    assert_eq!(rows(&report).len(), 2, "reads in order and in none: {:#}", report["api"]);
+    assert_eq!(
+        rows(&report).len(),
+        2,
+        "one row for sequential reads and one for random reads: {:#}",
+        report["api"]
+    );
     let missing = report["api"]["missing"].to_string();
     assert!(missing.contains("--destroy"), "{missing}");
     assert!(std::fs::read(&file).unwrap() == before, "it was written");

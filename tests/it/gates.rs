@@ -149,7 +149,7 @@ fn limit_and_sweep_accept_conditions_about_their_answers() {
     let (word, _, winner, of) = gate(sweep, "mb/s<2000");
     let read_and_write = ["read 4 x 64K direct, sim", "write 4 x 64K direct, sim"];
     assert_eq!((word.as_str(), of), ("PASS", read_and_write.map(Value::from).to_vec()), "{winner:#}");
-    assert_eq!(winner["runs"], 5, "those that it was not chosen for: {winner:#}");
+    assert_eq!(winner["runs"], 5, "the runs that did not choose the winner: {winner:#}");
     let (word, _, cell, of) =
         gate(&format!("{sweep} --exhaustive --runs 3"), "read 1 x 4K direct, sim: mb/s<2000");
     assert_eq!((word.as_str(), of.len()), ("FAIL", 1), "{cell:#}");

@@ -27,7 +27,7 @@ fn users_without_rights_get_a_complete_bench() {
     let not_counted = report.0["machine"]["cgroup"]["Err"].is_string();
     let all = report.0["findings"].as_array().unwrap();
     let not_checked = all.iter().any(|f| f["outcome"] == "not_checked");
-    assert!(not_checked || !not_counted, "what could not be counted is not said: {all:#?}");
+    assert!(not_checked || !not_counted, "the report does not say what could not be counted: {all:#?}");
     assert_eq!(names(&folder), Vec::<PathBuf>::new());
 }
 

@@ -193,7 +193,7 @@ impl Flight {
 pub struct Writing<'a> {
     /// The verification to write.
     pub verification: &'a Verification,
-    /// Time after which no further write begins. At least one mark is made before.
+    /// Time after which no further write begins. The writing continues until it has made at least one mark.
     pub until: Option<Instant>,
     /// Set by another thread to end the writing early.
     pub stop: &'a AtomicBool,

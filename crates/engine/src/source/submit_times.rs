@@ -471,7 +471,7 @@ impl Source for Timed {
 
 /// A source of operations in a requested direction.
 pub(super) trait OfKind: Send {
-    /// Returns the next operation in a direction that the access has.
+    /// Returns the next operation in this direction. The access must have the direction.
     fn next_of(&mut self, kind: Kind) -> Op;
 }
 
@@ -732,7 +732,7 @@ fn syncs_follow_their_writes_and_wait_for_them() {
             match source.choose(now_ns) {
                 Choice::Now(op, _) => break op,
                 Choice::Later => {
-                    assert!(in_flight > 0, "it waits without an operation in flight");
+                    assert!(in_flight > 0, "the source waits without an operation in flight");
                     drained += 1;
                     (0..std::mem::take(&mut in_flight)).for_each(|_| source.completed(&Op::NONE, now_ns));
                 }
