@@ -383,14 +383,14 @@ fn add_available(observation: &Observation, look: Look) -> Look {
     match (available(), look.outcome) {
         (_, Outcome::Finding) | (Err(_), Outcome::NotChecked) => look,
         (Ok(share), _) if share < AVAILABLE_FROM => {
-            let sentence = format!("Only {} of it is available.", show_share(share));
+            let sentence = format!("Only {} of the memory is available.", show_share(share));
             Look::finding("memory", Severity::Biased, sentence)
-                .cure("stop the processes that use most of it; `ps aux --sort -rss | head` lists them")
+                .cure("stop the processes that use most memory; `ps aux --sort -rss | head` lists them")
                 .check(CheckId::D14)
         }
         (Ok(share), Outcome::Holds) => Look::ok(
             "memory",
-            format!("{} of it is available, and no process waits for it.", show_share(share)),
+            format!("{} of the memory is available, and no process waits for memory.", show_share(share)),
         ),
         (Ok(_), Outcome::NotChecked) => look,
         (Err(why), Outcome::Holds) => Look::unknown("memory", why).check(CheckId::D14),
@@ -631,6 +631,9 @@ mod neighbours_tests {
             (Outcome::Holds, Outcome::Finding, Outcome::NotChecked)
         );
         let scarce = dirty(0).replace("MemAvailable: 900", "MemAvailable: 49");
-        assert_eq!(with("/proc/meminfo", &scarce, "memory").sentence, "Only 4.9 % of it is available.");
+        assert_eq!(
+            with("/proc/meminfo", &scarce, "memory").sentence,
+            "Only 4.9 % of the memory is available."
+        );
     }
 }

@@ -169,11 +169,12 @@ fn dirty(observation: &Observation, pages: &Pages) -> Look {
         None => {
             Look::unknown(ABOUT, "this kernel does not report dirty pages (no cachestat)").check(CheckId::D02)
         }
-        Some(0) => Look::ok(ABOUT, "No page of it is dirty in memory."),
+        Some(0) => Look::ok(ABOUT, "No page of the target is dirty in memory."),
         Some(dirty) => {
             let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
-            let sentence =
-                format!("{bytes} of it are dirty in memory and would be written during a measurement.");
+            let sentence = format!(
+                "{bytes} of the target are dirty in memory and would be written during a measurement."
+            );
             Look::finding(ABOUT, Severity::Biased, sentence)
                 .cure(format!("sync {}", quoted(&observation.path)))
                 .check(CheckId::D02)

@@ -423,7 +423,7 @@ fn read(path: &str) -> Result<Arc<[u8]>, Failure> {
     files::open(path.as_ref())
         .and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes))
         .map_err(|e| fail(&e))?;
-    if bytes.is_empty() { Err(fail(&"it is empty")) } else { Ok(bytes.into()) }
+    if bytes.is_empty() { Err(fail(&"the file is empty")) } else { Ok(bytes.into()) }
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         [drive, name, count, file] if drive == "drive" => self::drive(name, count, Path::new(file)),
         [] => compare(),
-        _ => Err("it takes no options; set FATHOM_BLESS=1 to accept what it counts".into()),
+        _ => Err("this benchmark takes no options; set FATHOM_BLESS=1 to accept the new counts".into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
