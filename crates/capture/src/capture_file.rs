@@ -464,7 +464,7 @@ pub enum Unreadable {
     )]
     Version(String),
     /// The header is missing or damaged.
-    #[error("the header of the capture is {0}, so the capture cannot be read")]
+    #[error("the capture cannot be read because its header is {0}")]
     Header(String),
 }
 

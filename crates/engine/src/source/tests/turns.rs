@@ -85,7 +85,7 @@ fn invalid_turns_are_refused() {
     };
     assert!(refused(|turn| turn.operations = 1).contains("no operation"));
     assert!(refused(|turn| turn.turns = 0).contains("no operation"));
-    assert!(refused(|turn| turn.access.lines[0].reply_bytes = 512).contains("belong together"));
+    assert!(refused(|turn| turn.access.lines[0].reply_bytes = 512).contains("operations of a pair"));
     let mut paced = database();
     paced.pace = Pace::Limited { iops: 5.0, bytes_per_s: 0.0 };
     assert!(lanes(&paced, &[1 << 30], &[512], &share(0, 1)).err().is_some_and(|e| e.contains("pauses")));
