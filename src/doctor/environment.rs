@@ -193,7 +193,7 @@ fn io_uring(observation: &Observation) -> Seen {
         Ok(()) => problem(
             Severity::Note,
             format!(
-                "It cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no \
+                "io_uring cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no \
                  trims, and buffered operations run one at a time."
             ),
             format!("{allow}to measure the same everywhere: --engine libaio"),
@@ -201,9 +201,9 @@ fn io_uring(observation: &Observation) -> Seen {
         Err(why) => problem(
             Severity::Void,
             format!(
-                "It cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."
+                "io_uring cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."
             ),
-            format!("{allow}without it: --engine sync --depth 1, with more --workers"),
+            format!("{allow}to measure without io_uring: --engine sync --depth 1, with more --workers"),
         ),
     }
 }

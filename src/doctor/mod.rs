@@ -264,7 +264,7 @@ fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path
         target.room = Some(Err(why));
     } else if dirty > MOST_DIRTY_BYTES {
         target.extents = Some(Err(format!(
-            "{} of it are not written yet, so their place on the device is not decided; first type `sync {}`",
+            "{} of the target are not written yet, so their place on the device is not decided; first type `sync {}`",
             show_bytes(dirty),
             quoted(path)
         )));

@@ -74,7 +74,7 @@ fn name_witness(observation: &Observation, look: Look) -> Look {
         }
         Some((name, _)) => format!("{}, as its file '{name}' shows.", look.sentence.trim_end_matches('.')),
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
-            "statx reports it only for files, and for no file of this directory; the report of a measurement \
+            "statx reports direct I/O only for files, and for no file of this directory; the report of a measurement \
              here has it"
                 .into()
         }
@@ -106,7 +106,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
     if observation.role == Role::Made {
         return vec![Look::ok(
             "test file",
-            "fathom makes one in this directory, writes it completely, evicts it from memory, and removes it at the end.",
+            "fathom makes a test file in this directory, writes the whole file, evicts it from memory, and removes it at the end.",
         )];
     }
     if observation.bytes == 0 {
@@ -248,11 +248,11 @@ fn counters(layer: &Layer) -> Look {
         Some(_) => Look::finding(
             ABOUT,
             Severity::Biased,
-            "They are disabled (queue/iostats is 0), so no number can be compared with the device.",
+            "The counters are disabled (queue/iostats is 0), so no number can be compared with the device.",
         )
         .cure(setting("iostats", "1"))
         .check(CheckId::A13),
-        None => Look::ok(ABOUT, "The kernel counts its requests."),
+        None => Look::ok(ABOUT, "The kernel counts the device's requests."),
     }
 }
 
@@ -304,10 +304,13 @@ fn queue(layer: &Layer) -> Look {
 fn write_cache(layer: &Layer) -> Look {
     const ABOUT: &str = "write cache";
     match word(layer, "write_cache") {
-        Ok("write back") => Look::ok(ABOUT, "The device reports a volatile one: a sync flushes it."),
-        Ok("write through") => {
-            Look::ok(ABOUT, "The kernel assumes that it has no volatile one: a sync sends no flush.")
+        Ok("write back") => {
+            Look::ok(ABOUT, "The device reports a volatile write cache: a sync flushes the cache.")
         }
+        Ok("write through") => Look::ok(
+            ABOUT,
+            "The kernel assumes that the device has no volatile write cache: a sync sends no flush.",
+        ),
         Ok(other) => Look::unknown(ABOUT, format!("queue/write_cache is '{other}'")).check(CheckId::C01),
         Err(why) => Look::unknown(ABOUT, why).check(CheckId::C01),
     }
@@ -319,10 +322,10 @@ fn interrupts(layer: &Layer) -> Look {
         Some(cpus) if !cpus.is_empty() => Look::ok(
             ABOUT,
             format!(
-                "CPU {cpus} serves them; --cpus {cpus} runs the workers on the same CPUs, other CPUs avoid sharing them."
+                "CPU {cpus} serves the interrupts; --cpus {cpus} runs the workers on the same CPUs, other CPUs avoid sharing them."
             ),
         ),
-        _ => Look::unknown(ABOUT, "the CPUs that serve them are unknown; see /proc/interrupts"),
+        _ => Look::unknown(ABOUT, "the CPUs that serve the interrupts are unknown; see /proc/interrupts"),
     }
 }
 

@@ -95,7 +95,7 @@ pub(super) fn check(launched: Option<&Launched>, world: u32, has_mpi: bool) -> R
     let instead = if has_mpi {
         "use the mpirun of the MPI whose mpicc built fathom; under srun type the right --mpi (`srun --mpi=list`)"
     } else {
-        "build it with `cargo build --release --features fleet` and that launcher's mpicc"
+        "build fathom with `cargo build --release --features fleet` and that launcher's mpicc"
     };
     Err(format!(
         "{started}, {why}; {instead}. To measure this host alone, start fathom without the launcher, or with `env -u {variable} fathom ...`"

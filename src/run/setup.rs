@@ -545,9 +545,9 @@ impl Measurement {
             );
             return Ok((moved, Err(why)));
         }
-        let calls = outcomes
-            .into_iter()
-            .try_fold(0_u64, |sum, o| Ok::<u64, String>(sum + o.calls.ok_or("they were not counted")??));
+        let calls = outcomes.into_iter().try_fold(0_u64, |sum, o| {
+            Ok::<u64, String>(sum + o.calls.ok_or("the system calls were not counted")??)
+        });
         Ok((moved, calls))
     }
 

@@ -491,7 +491,7 @@ impl Place {
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
         {
             return Err(
-                "workers that share one position cannot have a separate one for each direction; choose another start"
+                "workers that share one position cannot have a separate position for each direction; choose another start"
                     .into(),
             );
         }
