@@ -3,9 +3,9 @@
 Usage: dependencies.py METADATA TREE LICENCES SBOM    METADATA and TREE are the outputs of `cargo metadata` and `cargo tree`
        dependencies.py --debian VERSION FOLDER        adds `copyright` and `changelog` to FOLDER
 
-1. TREE lists the crates that are linked into the program. Those of builds, macros and tests are no part of it.
-2. The licence files in the folder of each crate are joined, equal texts once.
-3. Added by hand: SQLite and the C library, which are linked in and are no crates.
+1. TREE lists the crates that are linked into the program. Crates that only builds, macros or tests use are not listed.
+2. The licence files of all crates are joined. A text that several crates have is written once.
+3. SQLite and the C library are linked into the program too, but they are not crates, so this script adds them.
 """
 
 import datetime

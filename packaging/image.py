@@ -1,6 +1,6 @@
 """Writes a container image from scratch as an OCI layout in a tar archive.
 
-Usage: image.py STAGE VERSION OUT.tar     STAGE has the static program and its licences; SOURCE_DATE_EPOCH is the time of all files
+Usage: image.py STAGE VERSION OUT.tar     STAGE has the static program and its licences; SOURCE_DATE_EPOCH is the time of all files in the image
 
 The image has one layer: the program, its licences, and the empty folders /data (to be covered by a volume) and /tmp.
 podman load, skopeo (oci-archive:) and newer versions of docker load read the archive.

@@ -21,9 +21,9 @@ use trace::{Decoder, Event, OF_REQUESTS, Step};
 const BUFFER_BYTES: u64 = 4 << 20;
 /// How long a completed request waits for an older one that is still in flight, to keep the order of issue.
 const REORDER_NS: u64 = 50_000_000;
-/// Most tasks that one recording distinguishes. [`BlockEvents::is_full`] then asks for a new recording, which bounds memory.
+/// Largest number of tasks that one recording distinguishes. [`BlockEvents::is_full`] then asks for a new recording, which bounds memory.
 const MAX_TASKS: usize = 1 << 14;
-/// The completion of a bio, for devices without requests.
+/// The completion event of a bio. Devices without requests report only bios.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
 
 /// A running instance of the tracer.
@@ -35,7 +35,7 @@ pub(crate) struct BlockEvents {
     page: Vec<u8>,
     /// Start of the recording. Times of requests count from it.
     pub(crate) start_ns: u64,
-    /// Start of the previous drain: all older events have been read.
+    /// Start of the previous drain. All events before this time have been read.
     sure_until_ns: u64,
 }
 
@@ -53,8 +53,8 @@ impl BlockEvents {
         Ok(new)
     }
 
-    /// Records these devices with this tracer instance. Requests come in the order of their issue, however long an older
-    /// one takes.
+    /// Records these devices with this tracer instance. Passes requests on in the order of their issue, even if an older request takes
+    /// long.
     ///
     /// # Errors
     /// Why it cannot record.
@@ -106,7 +106,7 @@ impl BlockEvents {
         Ok(())
     }
 
-    /// Stops recording, and passes on the rest.
+    /// Stops recording, and passes on the remaining requests.
     ///
     /// # Errors
     /// As [`Self::drain`].
@@ -143,12 +143,12 @@ impl BlockEvents {
         });
     }
 
-    /// Lost events according to the buffer pages.
+    /// Number of lost events, according to the buffer pages.
     pub(crate) fn lost(&self) -> u64 {
         self.decoder.lost
     }
 
-    /// Lost events according to the kernel's counter.
+    /// Number of lost events, according to the kernel's counter.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -162,7 +162,7 @@ impl BlockEvents {
         self.decoder.events
     }
 
-    /// Names that the requests refer to.
+    /// Names of tasks that the requests refer to.
     pub(crate) fn names(&self) -> &Names {
         &self.decoder.names
     }
@@ -178,13 +178,13 @@ impl BlockEvents {
     }
 }
 
-/// The event relative to this device; `None` if it belongs to another one.
+/// The event with offsets relative to this device; `None` if it belongs to another device.
 fn of_device(event: &Event, traced: &Traced) -> Option<Event> {
     if event.step == Step::Lost {
         return Some(*event);
     }
     let step = match (traced.unit, event.step) {
-        // These devices report nothing but the start of a bio.
+        // For these devices the kernel reports nothing but the start of a bio.
         (Unit::Bios, Step::Asked) => Step::Issued,
         (_, step) => step,
     };
@@ -202,15 +202,15 @@ pub(crate) fn now_ns() -> u64 {
 pub(crate) struct Traced {
     /// Device number as the kernel stores it: 12 bits major, 20 bits minor.
     pub(crate) number: u64,
-    /// Whether its events describe requests or bios.
+    /// Whether the device's events describe requests or bios.
     pub(crate) unit: Unit,
     /// The recorded partition, if it is not the whole device.
     pub(crate) partition: Option<Partition>,
 }
 
 impl Traced {
-    /// Returns the device whose events describe a layer; for a partition that is its disk. `None` if the kernel does not report the device
-    /// number or the start of the partition.
+    /// Returns the device whose events describe a layer. For a partition that is its disk. `None` if the kernel does not report the
+    /// device number or the start of the partition.
     pub(crate) fn from_layer(layers: &[Layer], layer: &Layer) -> Option<Self> {
         let disk = disk_of(layers, layer)?;
         let partition = if layer.kind == LayerKind::Partition {
@@ -259,9 +259,9 @@ pub(crate) struct Subject {
     pub(crate) layer: Layer,
     /// The same device in the kernel's events, with the captured partition.
     pub(crate) traced: Traced,
-    /// The file of its counters.
+    /// The file with the device's counters.
     pub(crate) stat_file: String,
-    /// Names of other layers, which report the same load again.
+    /// Names of other layers whose counters report the same load again.
     pub(crate) left_out: Vec<String>,
 }
 
@@ -276,11 +276,14 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
             let names =
                 several.iter().filter_map(|at| place.layers.get(*at)).map(|l| format!("/dev/{}", l.name));
             let names: Vec<String> = names.collect();
-            return Err(usage(format!("it is on several devices; name one of them: {}", names.join(", "))));
+            return Err(usage(format!(
+                "the target is on several devices; name one of them: {}",
+                names.join(", ")
+            )));
         }
     };
     let Some(top) = top else {
-        let why = place.blind.or(place.ram).unwrap_or_else(|| "no block device is below it".into());
+        let why = place.blind.or(place.ram).unwrap_or_else(|| "no block device is below the target".into());
         return Err(usage(format!("there is no block device to capture: {why}")));
     };
     let disk = disk_of(&place.layers, top)
@@ -345,7 +348,7 @@ fn a_partition_uses_the_events_of_its_disk() {
     let filter = of_disk.filter(Step::Issued, "block_rq_issue");
     assert_eq!(filter.as_deref(), Some("dev == 265289744"));
     assert_eq!(of_disk.filter(Step::Completed, "block_bio_complete"), None);
-    // A device with only bios needs all of them.
+    // The filter of a device with only bios selects all bios.
     let zram = layer("zram0", "252:0");
     let bios = Traced::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
     assert_eq!(bios.as_deref(), Some("dev == 264241152"));

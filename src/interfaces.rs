@@ -23,7 +23,7 @@ pub struct Interface {
     pub cache: Cache,
     /// Supported directions.
     pub ways: Directions,
-    /// How it keeps several operations in flight.
+    /// How the interface keeps several operations in flight.
     pub many: Many,
     /// Whether the bytes pass through the program's memory.
     pub sees: bool,
@@ -45,14 +45,14 @@ pub enum Directions {
 pub enum Many {
     /// One operation at a time.
     One,
-    /// By its own queue depth.
+    /// The interface has its own queue depth.
     Depth,
-    /// By several threads with one operation each.
+    /// Several threads have one operation in flight each.
     Threads,
 }
 
 impl Interface {
-    /// Whether its writes go to a new file.
+    /// Whether the interface writes to a new file.
     pub(crate) fn renews_file(&self) -> bool {
         [NEW, FALLOCATE].iter().any(|option| self.engine.ends_with(option))
     }
@@ -123,7 +123,7 @@ pub const INTERFACES: &[Interface] = &[
     row("pwritev2 DSYNC",         "vsync:dsync",                        Buffered, Out,  One,     "pwritev2 with RWF_DSYNC on each call"),
 ];
 
-/// Default interfaces: the usual choices of programs.
+/// The default interfaces, which most programs use.
 const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
 /// Also compared by default if io_uring is denied.
 const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];

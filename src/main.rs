@@ -14,7 +14,7 @@ use model::record::Record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Ends the program with a message when an allocation fails.
+/// Makes a failed allocation end the program with a message.
 #[global_allocator]
 static ALLOCATOR: sys::allocator::OrEnd = sys::allocator::OrEnd;
 
@@ -89,7 +89,7 @@ fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failu
     fleet.leave(outcome)
 }
 
-/// Measures a request, if the command did not only print a list.
+/// Measures a request. `None` means that the command has already printed a list.
 fn measure_unless_listed(parsed: Option<(Request, show::Showing)>) -> Result<ExitCode, Failure> {
     parsed.map_or(Ok(ExitCode::SUCCESS), |(request, showing)| measure(&request, &showing))
 }
@@ -121,7 +121,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
         return Ok(ExitCode::SUCCESS);
     }
     let logged = logs.write(&finished.op_log);
-    // If the log cannot be written, the failure follows the report.
+    // Print the report first, then report a log that could not be written.
     conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 
@@ -149,7 +149,7 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Collects the files that this call reads or measures. Reports must not overwrite them.
+/// Collects the files that this call reads or measures. Reports must not overwrite these files.
 fn protected_files(planned: &Planned, job_file: Option<&Path>) -> Spared {
     let mut protected_files = Spared::from_plan(&planned.plan, &planned.machine.places);
     if let Some(file) = job_file {

@@ -5,7 +5,7 @@
 /// A built-in job file.
 #[derive(Debug)]
 pub struct Recipe {
-    /// Name on the command line, also that of the file.
+    /// Name on the command line, and name of the job file.
     pub name: &'static str,
     /// Description in one line.
     pub about: &'static str,

@@ -24,7 +24,7 @@ pub struct Request {
     pub work: Work,
     /// Settings of the job: always at least one phase with one stream. For a profile they apply to all of its tests.
     pub job: JobSpec,
-    /// Where the job was read from, if not only from flags. The flags are already applied.
+    /// Where the job was read from; `None` if the job consists only of flags. The flags are already applied to a job that was read.
     pub source: Option<JobSource>,
     /// Keys set by flags, in the order of help.
     pub flags: Vec<&'static str>,
@@ -36,9 +36,9 @@ pub struct Request {
     pub unseen_users: Vec<PathBuf>,
     /// A fault to inject, for tests.
     pub hook: Option<Hook>,
-    /// The earlier session whose jobs are measured again, alternating with these jobs.
+    /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request.
     pub against: Option<String>,
-    /// How much slower these jobs may be than the earlier ones.
+    /// How much slower the jobs of this request may be than those of the earlier session.
     pub fail_if_slower: Option<Slower>,
     /// Whether the session remains in the history.
     pub keep: bool,
@@ -149,7 +149,7 @@ pub struct SweepSpec {
     pub flags: Vec<&'static str>,
     /// The named grid.
     pub preset: Option<&'static Preset>,
-    /// Most bytes of a cell's buffers.
+    /// Maximum memory for the buffers of a cell, in bytes.
     pub memory: Option<u64>,
     /// Measure every cell equally often.
     pub exhaustive: bool,
@@ -168,13 +168,13 @@ pub struct SweepSpec {
 pub struct CaptureRequest {
     /// Path of the capture file.
     pub file: PathBuf,
-    /// Which of its requests to include.
+    /// Which requests of the capture to include.
     pub restriction: Restriction,
     /// Format on standard output.
     pub format: &'static Format,
     /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
+    /// Which existing files the outputs may replace.
     pub replace: Replace,
     /// List the requests instead of the profile.
     pub events: bool,

@@ -30,7 +30,7 @@ pub struct Showing {
     pub format: &'static Format,
     /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
+    /// Which existing files the outputs may replace.
     pub replace: Replace,
     /// Findings that the user accepts.
     pub accept: Vec<CheckId>,
@@ -42,7 +42,7 @@ pub struct Showing {
     pub watched: Progress,
     /// Before a measurement: print the plan and stop. For a session: print the time series of its runs.
     pub explain: bool,
-    /// What an inconclusive answer counts as.
+    /// How an undecided condition counts: as passed or as failed.
     pub inconclusive: Option<CountsAs>,
 }
 
@@ -109,7 +109,7 @@ pub fn outlets(outputs: &[PathBuf], replace: Replace, spared: Spared) -> Result<
     Ok(Outlets { all: output::decide_all(outputs, &rules)?, rules })
 }
 
-/// Prints the report and writes the requested files. If one fails, the others are still written.
+/// Prints the report and writes the requested files. If one file fails, the others are still written.
 ///
 /// # Errors
 /// [`Failure::Refused`] if a file could not be written, with the place of the report instead. A closed pipe is not an
@@ -134,7 +134,7 @@ pub fn table(table: &SessionTable, showing: &Showing, outlets: &Outlets) -> Resu
     put(table, format, showing.style(), outlets, Some(SAME_COMMAND))
 }
 
-/// Prints a report of any kind and writes it to the files. `alternative` names another way to get it.
+/// Prints a report of any kind and writes it to the files. `alternative` describes another way to get the report.
 ///
 /// # Errors
 /// As [`report()`].

@@ -1,10 +1,9 @@
 //! `fathom verify`: writes, reads back, and reports the state of every block, also after a crash in between.
 //!
 //! 1. The verification becomes a workload of random writes, so that planning applies the same checks and refusals.
-//! 2. The target is prepared and written; a state file on disk says which blocks are stable.
+//! 2. The target is prepared and written. A state file records which blocks are stable.
 //! 3. The target is evicted and read back on this host, or on another one with `--shift-hosts`.
-//! 4. Each block is compared with its stamp. `model::verification` knows the expected blocks, `model::stamp` describes the
-//!    damage.
+//! 4. Each block is compared with its stamp. `model::verification` determines the expected blocks, `model::stamp` describes the damage.
 //! 5. The verdict of all hosts is printed and sets the exit code.
 
 use crate::cli::verify::Args;
@@ -70,7 +69,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
         return conclude(options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
     }
     let Planned { plan, machine } = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
-    // One host reports a problem that all have.
+    // A problem that all hosts have is reported by one of them.
     let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
     refuse_impossible(&plan, &host_task, options).map_err(on_one_host)?;
     let outlets = outlets(options, &plan, &machine, fleet)?;
@@ -128,9 +127,9 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
     show::outlets(outputs, replace, spared)
 }
 
-/// Write or check, with the state that belongs to this host.
+/// Whether this host writes or checks, and its state file.
 enum HostTask {
-    /// Write and read back; the state file, if one is kept.
+    /// Write and read back. Holds the path of the state file, if one is kept.
     Write(Option<PathBuf>),
     /// Read back according to a state.
     Check(Box<State>),
@@ -158,7 +157,7 @@ impl HostTask {
     }
 }
 
-/// The request of all hosts, before this host knows its rank.
+/// A request that is the same on all hosts, for joining them before this host knows its rank.
 fn request_of_all_hosts(options: &Args) -> Request {
     let stream = StreamSpec {
         shared: options.shared,
@@ -168,7 +167,7 @@ fn request_of_all_hosts(options: &Args) -> Request {
     workload(options, vec![stream])
 }
 
-/// A stream that works on the part of a later host.
+/// A stream that accesses the part of another host, `hosts` ranks later.
 fn shifted(hosts: Option<u32>) -> Stream {
     Stream { shift_hosts: hosts.unwrap_or(0), ..Stream::default() }
 }
@@ -221,7 +220,7 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
     }
 }
 
-/// The typed target, or the one that the state names.
+/// The typed target, or the target named in the state.
 fn check_target(options: &Args, state: &State) -> PathBuf {
     options.target.clone().unwrap_or_else(|| name::path(&state.target))
 }
@@ -232,7 +231,7 @@ fn whole_blocks_of(path: &Path, v: &Verification) -> u64 {
     there - there.checked_rem(u64::from(v.block_bytes)).unwrap_or(0)
 }
 
-/// Size of a file or block device; `u64::MAX` if it is something else or cannot be opened.
+/// Size of a file or block device in bytes; `u64::MAX` for anything else and if it cannot be opened.
 fn end_of(path: &Path) -> u64 {
     let has_an_end =
         path.metadata().is_ok_and(|facts| facts.is_file() || facts.file_type().is_block_device());
@@ -294,10 +293,10 @@ impl Keeper {
         Ok(Self { path, state })
     }
 
-    /// Stores a new mark. It is stable when this returns.
+    /// Stores a new mark in the state file. The mark is stable when this returns.
     ///
     /// # Errors
-    /// Why it is not.
+    /// Why the mark is not stable.
     fn keep(&mut self, mark: Mark) -> Result<(), String> {
         self.state.mark = mark;
         let was = self.path.metadata().ok();
@@ -462,14 +461,14 @@ impl<'a> VerifyRun<'a> {
         Ok(outcome)
     }
 
-    /// Reads back the data of this host or of another one, as soon as all hosts have written.
+    /// Reads back the data of this host, or of another one after all hosts have written.
     fn read_whose(&mut self, own: &State, outcome: &mut Verified) -> Result<(), Failure> {
         if self.options.shift_hosts.is_some() {
             self.live.begin("waiting for the other hosts");
         }
         match self.fleet.written(own.clone(), self.options.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
-            // Another host reports why the measurement ended, including the writes of this host.
+            // The host that ended the measurement reports why, and includes the writes of this host.
             Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -583,7 +582,7 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     })
 }
 
-/// The devices at the bottom are the source if they read at least this share of the data.
+/// At least this share of the data must come from the devices at the bottom, to name them as the source.
 const SOURCE_SHARE: f64 = 0.95;
 
 /// Returns the bytes that the devices at the bottom of the stack have read so far.
@@ -605,8 +604,8 @@ fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
 }
 
-/// Describes where the reads came from after a complete eviction: fathom read back `wanted` bytes, and the devices at the bottom read
-/// `read` bytes meanwhile.
+/// Describes where the reads came from after a complete eviction. fathom read back `wanted` bytes, and meanwhile the devices at the
+/// bottom read `read` bytes.
 fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
     let evicted = "no page of the target was left in the page cache";
     if let Some(ram) = &place.ram {
@@ -679,12 +678,12 @@ fn refused(path: &str, why: &str) -> Failure {
     Failure::Refused(format!("{path}: {why}"))
 }
 
-/// Returns a refusal for failed operations that the target does not support. They prove nothing about its data.
+/// Returns a refusal if operations failed because the target does not support them. Such failures prove nothing about the data.
 fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
     failures.counts.iter().find_map(|c| {
         let error = io::Error::from_raw_os_error(c.errno);
         let cure = match error.kind() {
-            // A sync without space has lost accepted writes, so it is damage, not a refusal.
+            // A sync that finds no space has lost accepted writes. That is damage, not a refusal.
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
                 "free some space, or use a smaller --size"
             }
@@ -721,7 +720,7 @@ fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
     assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
     place.layers[0].backing_direct = Some(true);
     assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
-    // The same below a caching volume.
+    // A caching volume above the device makes no difference.
     place.layers[0].kind = LayerKind::DeviceMapper;
     assert!(source(&place, Ok(mib(10))).contains("vda read only 10 MiB of 64 MiB"));
     assert!(

@@ -129,7 +129,7 @@ pub(crate) mod replay {
         left_out("the replay of a capture")
     }
 
-    /// The requests of a replay at the driver. No replay runs, so it stays empty.
+    /// Requests of a replay at the driver. Always empty, because no replay runs.
     #[derive(Default)]
     pub(crate) struct Observed(Histogram);
 

@@ -1,6 +1,6 @@
-//! Replays the seeds of the fuzz targets as plain tests, so that no fuzzer has to be built for them.
+//! Replays the seeds of the fuzz targets as plain tests, which need no fuzzer.
 //!
-//! Each file in `fuzz/seeds` is used whole and cut off after each of its lines.
+//! Each file in `fuzz/seeds` is used as a whole, and cut off after each of its lines.
 #![allow(clippy::unwrap_used)] // A seed that cannot be read is a failure of the test.
 
 #[allow(unreachable_pub)] // A library where it is fuzzed.
@@ -11,7 +11,7 @@ use std::path::Path;
 
 type Target = fn(&[u8]);
 
-/// Each by the name of its folder of seeds.
+/// The fuzz targets, each with the name of its folder of seeds.
 const TARGETS: &[(&str, Target)] = &[
     ("capture", targets::capture),
     ("diskspd", |input| on_text(input, targets::diskspd)),

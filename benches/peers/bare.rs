@@ -1,9 +1,8 @@
 //! The least that an io_uring can cost: a loop that reads random blocks and records nothing.
 //!
-//! For: what fathom's own loop adds to it, at the same depth and batches, with the same buffers and set-up of the ring. Not
-//! for: measuring storage; it has no clock, no latencies, no counts but one, and no care for errors but to stop.
-//!
-//! It is no part of the program. A library that is not ours must make the loop, or it would prove nothing.
+//! The loop has the same depth, batches, buffers and ring setup as fathom, so the difference is the cost of fathom's own loop. It has no
+//! clock, no latencies and no counter except the number of reads, and it stops at any error. It is not part of the program. It uses the
+//! crate `io-uring`, because a comparison with fathom's own ring code would prove nothing.
 #![allow(unsafe_code)]
 
 use io_uring::{IoUring, opcode, types};
@@ -18,13 +17,13 @@ use std::time::{Duration, Instant};
 use sys::arena::Arena;
 
 const BLOCK_BYTES: u32 = 4096;
-/// Linux's `O_NOATIME`, as fathom opens files that it only reads.
+/// Linux's `O_NOATIME`. fathom also opens files that it only reads in this way.
 const O_NOATIME: i32 = 0o1_000_000;
 
-/// Reads blocks of a file at random offsets for about a time; reads per second.
+/// Reads blocks of a file at random offsets for this time. Returns reads per second.
 ///
 /// # Errors
-/// What the kernel answers, to the ring or to a read.
+/// The error of the ring or of a read.
 pub(crate) fn run(path: &Path, depth: u32, batch: u32, time: Duration) -> io::Result<f64> {
     let file = File::options().read(true).custom_flags(O_NOATIME).open(path)?;
     let blocks = file.metadata()?.len() / u64::from(BLOCK_BYTES);
@@ -40,7 +39,7 @@ pub(crate) fn run(path: &Path, depth: u32, batch: u32, time: Duration) -> io::Re
     ring.submitter().register_files(&[file.as_raw_fd()])?;
     ring.submitter().register_ring_fd()?;
 
-    // A thread looks at the clock, so that the loop need not.
+    // Another thread measures the time, so that the loop does not have to read a clock.
     let over = Arc::new(AtomicBool::new(false));
     let timer = std::thread::spawn({
         let over = Arc::clone(&over);
@@ -59,7 +58,7 @@ pub(crate) fn run(path: &Path, depth: u32, batch: u32, time: Duration) -> io::Re
     Ok(done? as f64 / took.as_secs_f64())
 }
 
-/// Reads until it is over and nothing is in flight; the number of reads.
+/// Reads until `over` is set and no operation is in flight. Returns the number of reads.
 fn turns(
     ring: &mut IoUring,
     addresses: &[*mut u8],
@@ -85,7 +84,7 @@ fn turns(
                 .offset(block as u64 * u64::from(BLOCK_BYTES))
                 .build()
                 .user_data(u64::from(slot));
-            // SAFETY: the slot was free, so nothing else reads into its part of the arena; it is given back only when its
+            // SAFETY: the slot was free, so no other read uses its part of the arena. The slot becomes free again only after its
             // completion was seen.
             if unsafe { queue.push(&read) }.is_err() {
                 free.push(slot);

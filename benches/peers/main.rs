@@ -26,16 +26,16 @@ struct Args {
     /// Seconds of each run
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
-    /// MiB of the file that is read; a quarter of it in memory and on the loop device
+    /// MiB of the file that is read; in memory and on the loop device a quarter of this
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
     file_mib: u64,
     /// Directory on the disk to compare on
     #[arg(long, default_value = "/var/tmp")]
     dir: PathBuf,
-    /// Only rows whose names have this in them
+    /// Only rows whose names contain this text
     #[arg(long)]
     only: Option<String>,
-    /// What `cargo bench` adds
+    /// Added by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -62,7 +62,7 @@ const CACHED: Work = Work { engines: RING, depth: 128, batch: Some(32), ..NULL }
 const SYNC: Work = Work { engines: ("sync", "psync"), depth: 1, ..NULL };
 const DIRECT: Work = Work { engines: RING, direct: true, ..NULL };
 
-/// Data are new in each write of fathom's; fio writes the same again, with a few bytes of each block changed.
+/// Sequential writes. fathom writes new data each time; fio writes the same data with a few bytes of each block changed.
 const WRITES: Work = Work { rw: "write", bs: "1m", ..SYNC };
 
 const NULL_ONE: &str = "null, 1 worker";
@@ -157,7 +157,7 @@ fn compare(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// What was compared where.
+/// Prints what is compared, and on which machine.
 fn machine(args: &Args, huge_pages: bool) {
     let first = |text: &str, key: &str| {
         let line = text.lines().find(|l| l.starts_with(key));
@@ -191,14 +191,14 @@ fn machine(args: &Args, huge_pages: bool) {
     );
 }
 
-/// Whether some are set aside, which is all that fio can use.
+/// Whether huge pages are reserved. fio can use only reserved ones.
 fn has_huge_pages() -> bool {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let free = text.lines().find_map(|l| l.strip_prefix("HugePages_Free:"));
     free.and_then(|n| n.trim().parse::<u64>().ok()).is_some_and(|n| n >= 64)
 }
 
-/// fathom and its peer in turns: AB BA AB ...
+/// Runs fathom and its peer in turns: AB BA AB ...
 fn pairs(
     row: &Row,
     target: Option<&std::path::Path>,
@@ -219,7 +219,7 @@ fn pairs(
         .collect()
 }
 
-/// A row of the table.
+/// Formats a row of the table.
 fn line(row: &Row, pairs: &[[Figures; 2]]) -> String {
     let iops = |tool: usize| count(median(pairs.iter().map(|p| p[tool].iops).collect()));
     let ratio = |of: fn(&Figures) -> f64| {
@@ -241,7 +241,7 @@ fn line(row: &Row, pairs: &[[Figures; 2]]) -> String {
     )
 }
 
-/// `1,234,567`.
+/// Formats a number like `1,234,567`.
 fn count(number: f64) -> String {
     let digits = format!("{number:.0}");
     let groups: Vec<&str> =
@@ -259,7 +259,7 @@ fn median(mut all: Vec<f64>) -> f64 {
     }
 }
 
-/// What a second worker brings, from the rows that were measured.
+/// Prints how much faster two workers are than one, for the rows that were measured.
 fn scaling(medians: &[(&str, [f64; 2])]) {
     let of = |name: &str| medians.iter().find(|(n, _)| *n == name).map(|(_, m)| m);
     for (what, one, two) in [("null", NULL_ONE, NULL_TWO), ("cached file", CACHED_ONE, CACHED_TWO)] {
@@ -272,7 +272,7 @@ fn scaling(medians: &[(&str, [f64; 2])]) {
     }
 }
 
-/// The most that was resident while 16 workers ran, in MiB, without their buffers.
+/// Largest resident memory with 16 workers, in MiB, without their buffers.
 fn memory(args: &Args, setting: &Setting) -> Result<f64, String> {
     const WORKERS: u32 = 16;
     const BUFFERS_MIB: f64 = 2.0;
@@ -287,7 +287,7 @@ fn memory(args: &Args, setting: &Setting) -> Result<f64, String> {
         .map_err(|e| format!("fathom: {e}"))?;
     let status_file = format!("/proc/{}/status", child.id());
     let mut most_kib = 0_u64;
-    // The kernel's own high-water mark; it goes with the process, so the last look counts.
+    // The kernel's high-water mark. It disappears with the process, so keep the last value.
     let status = loop {
         let text = std::fs::read_to_string(&status_file).unwrap_or_default();
         let mark =

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Everything that is read, made when it is first asked for.
+/// All targets. Each is made when it is first needed.
 pub(crate) struct Place {
     disk: TempDir,
     memory: Option<TempDir>,
@@ -16,35 +16,35 @@ pub(crate) struct Place {
     file_mib: u64,
 }
 
-/// What is read.
+/// A target of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Nothing.
+    /// No target.
     None,
-    /// A file that is in the page cache as a whole.
+    /// A file that is completely in the page cache.
     Cached,
-    /// A file of tmpfs.
+    /// A file on tmpfs.
     Memory,
-    /// A loop device on a file that is read past the page cache.
+    /// A loop device with direct I/O on its file.
     Loop,
-    /// A file on the disk: the one that is in the page cache for [`Self::Cached`].
+    /// The file of [`Self::Cached`], on the disk.
     Disk,
 }
 
 impl Place {
-    /// Below a directory on the disk that is to be compared on.
+    /// Prepares to make targets in a directory on the disk to compare on.
     pub(crate) fn new(dir: &Path, file_mib: u64) -> Result<Self, String> {
         let disk = tempfile::Builder::new().prefix("fathom-peers-").tempdir_in(dir);
         let disk = disk.map_err(|e| format!("{}: {e}; name another --dir", dir.display()))?;
         Ok(Self { disk, memory: None, device: None, file_mib })
     }
 
-    /// Where things may be kept that are gone at the end.
+    /// Directory for files that are removed at the end.
     pub(crate) fn scratch(&self) -> &Path {
         self.disk.path()
     }
 
-    /// The path of a target, ready to be read. Fails with the reason why this machine cannot have it.
+    /// Makes a target ready to be read, and returns its path. The error is the reason why this machine cannot have the target.
     pub(crate) fn ready(&mut self, target: Target) -> Result<Option<PathBuf>, String> {
         match target {
             Target::None => Ok(None),
@@ -87,14 +87,14 @@ impl Place {
         }
         let device = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim());
         let held = File::open(&device);
-        // While it is held open this only marks it: it goes when we do, whatever ends us.
+        // While the device is open this only marks it. It is detached when this process ends, in whatever way.
         let _ = Command::new("losetup").arg("--detach").arg(&device).status();
         self.device = Some((device.clone(), held.map_err(|e| format!("{}: {e}", device.display()))?));
         Ok(device)
     }
 }
 
-/// Makes a file of bytes that no layer can make smaller, unless it is there.
+/// Makes a file of incompressible bytes, unless it exists.
 fn filled(path: &Path, mib: u64) -> Result<(), String> {
     if path.exists() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The two tools: one command each for the same work, and the same figures from the output of each.
+//! The two tools: for each, the command for the same work, and the same figures from its output.
 
 use crate::bare;
 use serde_json::Value;
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Operations of one kind, as both tools are asked for them.
+/// A workload for both tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
-    /// fathom's engine, and fio's.
+    /// Names of the engine, in fathom and in fio.
     pub(crate) engines: (&'static str, &'static str),
-    /// What both call the kind and order of the operations, and their size.
+    /// Pattern of the operations, which both tools call the same.
     pub(crate) rw: &'static str,
     pub(crate) bs: &'static str,
     pub(crate) depth: u32,
     pub(crate) workers: u32,
-    /// Operations per call and completions waited for; `None` for each tool's own way.
+    /// Operations per call, and completions that a call waits for; `None` for the tool's default.
     pub(crate) batch: Option<u32>,
     pub(crate) direct: bool,
 }
@@ -27,15 +27,15 @@ impl Work {
     }
 }
 
-/// What a tool did.
+/// The figures of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     pub(crate) iops: f64,
-    /// CPU time of the workers per operation, user and kernel together; NaN where it is not known.
+    /// CPU time of the workers per operation in ns, user and kernel together; NaN if unknown.
     pub(crate) cpu_ns: f64,
 }
 
-/// Who does it.
+/// A tool, or the bare loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     Fathom,
@@ -43,13 +43,13 @@ pub(crate) enum Tool {
     Bare,
 }
 
-/// Settings of a run other than its work.
+/// Settings of a run in addition to its work.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) seconds: u32,
-    /// Where fathom keeps its sessions.
+    /// Directory of fathom's sessions.
     pub(crate) sessions: PathBuf,
-    /// Whether the machine has huge pages to give to fio, as fathom's buffers are on them by themselves.
+    /// Whether fio gets huge pages. fathom's buffers use huge pages without an option.
     pub(crate) huge_pages: bool,
 }
 
@@ -62,7 +62,7 @@ impl Tool {
         }
     }
 
-    /// Does the work on a target, once.
+    /// Does the work on a target once.
     pub(crate) fn run(self, work: Work, target: Option<&Path>, setting: &Setting) -> Result<Figures, String> {
         match self {
             Self::Fathom => fathom_figures(&json_output(&mut fathom(work, target, setting))?),
@@ -76,7 +76,7 @@ impl Tool {
         }
     }
 
-    /// The command, for readers who want to do it themselves.
+    /// The command line, for readers who want to repeat a run.
     pub(crate) fn command(self, work: Work, target: Option<&Path>, setting: &Setting) -> String {
         let command = match self {
             Self::Fathom => fathom(work, target, setting),
@@ -134,7 +134,7 @@ fn fio(work: Work, target: Option<&Path>, setting: &Setting) -> Command {
         ]);
     }
     match target {
-        // Without this fio throws the file out of the cache first.
+        // Without this option fio evicts the file first.
         Some(target) => command.arg("--invalidate=0").arg(format!("--filename={}", target.display())),
         None => command.arg("--size=1g"),
     };
@@ -147,11 +147,11 @@ fn fio(work: Work, target: Option<&Path>, setting: &Setting) -> Command {
     command
 }
 
-/// What a tool says, as JSON. fathom also says by its exit code that a number is not about storage.
+/// Runs a tool and returns its output as JSON. fathom's exit code may also report that a number is not about the storage.
 fn json_output(command: &mut Command) -> Result<Value, String> {
     let out = command.output().map_err(|e| format!("{}: {e}", command.get_program().display()))?;
     let text = String::from_utf8_lossy(&out.stdout);
-    // fio writes warnings before it.
+    // fio may write warnings before the JSON.
     let json = text.find('{').map_or("", |at| &text[at..]);
     serde_json::from_str(json).map_err(|e| {
         let why = String::from_utf8_lossy(&out.stderr);
@@ -187,7 +187,7 @@ fn fio_figures(json: &Value) -> Result<Figures, String> {
     }
     let of = |name: &str| number(&job[name], name);
     let kind = &job[if job["write"]["total_ios"] == 0 { "read" } else { "write" }];
-    // Percent of the run times of all threads together.
+    // Percentages of the run time of all threads together.
     let cpu_ns = (of("usr_cpu")? + of("sys_cpu")?) / 100.0 * of("job_runtime")? * 1e6;
     Ok(Figures {
         iops: number(&kind["iops"], "fio's rate")?,

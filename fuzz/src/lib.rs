@@ -278,8 +278,9 @@ fn fit(bytes: &[u8]) {
     }
 }
 
-/// Formats of a page and of an event, as a kernel describes them.
+/// Format of a page, as a kernel describes it.
 const PAGE: &str = "field: u64 timestamp; offset:0; size:8;\nfield: local_t commit; offset:8; size:8;\nfield: char data; offset:16; size:4080;";
+/// Format of an event, as a kernel describes it.
 const EVENT: &str = "ID: 1\nfield:unsigned short common_type; offset:0; size:2;\nfield:int common_pid; offset:4; size:4;\nfield:sector_t sector; offset:8; size:8;\nfield:unsigned int nr_sector; offset:16; size:4;\nfield:char rwbs[8]; offset:20; size:8;\nfield:char comm[16]; offset:28; size:16;";
 
 fn pages(bytes: &[u8]) {

@@ -37,7 +37,7 @@ pub(crate) fn is_capture(path: &Path) -> bool {
 /// Opens a capture.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it is not a readable capture.
+/// [`Failure::Usage`] if the file is not a readable capture.
 pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
@@ -60,7 +60,7 @@ pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     if request.events { list(request) } else { profile(request) }
 }
 
-/// Returns the exit code of a capture: 1 if it is damaged. Warns about the damage: only the part before it `was_used`.
+/// Returns the exit code for a capture: 1 if it is damaged. Then also warns that only the part before the damage `was_used`.
 pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
     if let Some(damage) = damage {
         let file = name::shown(file);

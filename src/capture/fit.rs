@@ -156,7 +156,7 @@ impl Capturing {
     /// Ends the capture by SIGINT, and waits for it.
     ///
     /// # Errors
-    /// If it cannot be ended, or left no file.
+    /// If the capture cannot be ended, or left no file.
     fn end(mut self) -> Result<(), Failure> {
         interrupt(&self.0);
         match wait(&mut self.0)? {
@@ -187,7 +187,7 @@ fn interrupt(child: &Child) {
 /// Runs a job with its report in a file. Returns its process number.
 ///
 /// # Errors
-/// If it was interrupted or refused.
+/// If the job was interrupted or refused.
 fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, Failure> {
     let mut command = this_program()?;
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
@@ -244,8 +244,9 @@ const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;
 const DEPTH: f64 = 0.2;
 const MEDIAN: f64 = 0.1;
-/// Allowed Kolmogorov-Smirnov distance of sizes and of offsets.
+/// Allowed Kolmogorov-Smirnov distance of sizes.
 const SIZES: f64 = 0.02;
+/// Allowed Kolmogorov-Smirnov distance of offsets.
 const OFFSETS: f64 = 0.03;
 /// A direction gets its own figures if it has at least this share of the operations.
 const MIN_SHARE: f64 = 0.05;

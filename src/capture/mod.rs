@@ -34,11 +34,11 @@ const MAX_CPUS: u32 = 4096;
 
 /// An open trace.
 pub(crate) struct Trace {
-    /// Its format.
+    /// Format of the trace.
     pub(crate) language: Language,
-    /// Its files: one for each CPU for blktrace, otherwise one.
+    /// Files of the trace: one for each CPU for blktrace, otherwise one.
     pub(crate) files: Vec<BufReader<File>>,
-    /// Header of the capture that it becomes.
+    /// Header of the capture that the trace is converted to.
     pub(crate) origin: Origin,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
 }
 
 impl Trace {
-    /// Its files as readers.
+    /// The files of the trace as readers.
     pub(crate) fn readers(files: Vec<BufReader<File>>) -> Vec<Box<dyn BufRead>> {
         files.into_iter().map(|file| Box::new(file) as Box<dyn BufRead>).collect()
     }

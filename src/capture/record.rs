@@ -1,10 +1,9 @@
-//! `fathom capture`: records every request that a target's device gets, or converts another tool's trace, into a capture
-//! file.
+//! `fathom capture`: records every request that a target's device gets, or converts another tool's trace, into a capture file.
 //!
 //! 1. `block_events` finds the device and reads the kernel's block events.
 //! 2. The recording loop empties the kernel's buffers every 50 ms and writes the requests to the file.
-//! 3. With `--extents`, the finished capture is rewritten with only the requests within the files. Their extents are read
-//!    before and after it, so the whole device is captured until then.
+//! 3. With `--extents`, the loop still captures the whole device. The extents of the files are read before and after the recording. Then
+//!    the finished capture is rewritten with only the requests within these extents.
 
 use super::{Trace, open_trace, trouble};
 use crate::block_events::{self, BlockEvents, Subject, now_ns};
@@ -37,7 +36,7 @@ use trace::row::{Names, Row};
 struct Outcome {
     origin: Origin,
     ending: Ending,
-    /// Whether a signal ended it early.
+    /// Whether a signal ended the capture early.
     interrupted: bool,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Scanned {
     pub(crate) has_completions: bool,
     /// Whether single writes had to be stable at completion.
     pub(crate) has_stable_writes: bool,
-    /// Its figures, with remarks about the file.
+    /// Figures of the capture or trace, with remarks about the file.
     pub(crate) original: Original,
     /// Files that the trace names; empty for a capture.
     pub(crate) files: Vec<String>,
@@ -183,7 +183,7 @@ fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, count
     });
 }
 
-/// Gives the engine an operation as soon as it has room; returns false if the replay is over.
+/// Passes an operation to the engine as soon as the feed has room. Returns false if the replay is over.
 fn push_step(to: &mut Feed, step: Step) -> bool {
     loop {
         match to.give(step) {

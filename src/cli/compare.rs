@@ -1,6 +1,6 @@
 //! `fathom compare`: its flags, and the comparison of sessions and JSON reports.
 //!
-//! 1. Each side names sessions by words of the history, paths, lists or ranges.
+//! 1. Each side names sessions by id, tag or path, as a list or a range.
 //! 2. Sessions are judged now, JSON reports are read as they were judged.
 //! 3. Crate `analysis` compares the sides; the answers or the gate set the exit code.
 
@@ -210,7 +210,7 @@ fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// Finds the ends of a range; `None` for other words. Paths can contain two dots too, so both ends must exist.
+/// Finds the ends of a range; `None` if the word is not a range. Paths can contain two dots too, so both ends must exist.
 fn ends(word: &str) -> Option<(PathBuf, PathBuf)> {
     let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
     let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
@@ -266,7 +266,7 @@ fn named_twice(what: &str) -> Failure {
     ))
 }
 
-/// Reads a JSON report, or judges a session. Accepts these findings in both.
+/// Reads a JSON report, or judges a session. Accepts the findings of `accept` in either.
 fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     if !is_json(file)? {
         let judging = Judging {

@@ -64,7 +64,7 @@ impl Args {
 /// Refuses to trim a regular file with fio's error. fathom itself would punch a hole.
 fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
     let trims = |stream: &&StreamSpec| {
-        // With these engines fio can trim a file too.
+        // With these engines fio itself can trim a regular file.
         let is_able =
             stream.engine.as_ref().is_some_and(|e| ["null", "fallocate"].contains(&e.name.as_str()));
         stream.rw.and_then(Rw::fixed_mix) == Some(Mix::of_percents(0, 100)) && !is_able

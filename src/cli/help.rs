@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 /// A chapter of the guide.
 struct Chapter {
-    /// Title of its part of the guide; empty for chapters after the last part.
+    /// Title of the part of the guide that has the chapter; empty for chapters after the last part.
     part: &'static str,
     /// Title in the table of contents.
     title: &'static str,
@@ -93,7 +93,7 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
     }
 }
 
-/// Returns the glossary's entry for a term; `None` if it has none.
+/// Returns the glossary's entry for a term; `None` if the glossary does not have the term.
 ///
 /// An entry is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
 pub(super) fn glossary(term: &str) -> Option<String> {
@@ -237,7 +237,7 @@ pub(super) fn text() -> String {
     out
 }
 
-/// Lists the commands that no step has.
+/// Lists the commands that are not among the first steps.
 fn other_commands() -> String {
     let cli = Cli::command();
     let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));

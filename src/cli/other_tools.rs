@@ -116,7 +116,7 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
     let record = seen.session.record()?;
     let kept = seen.session.is_kept().then(|| seen.session.path());
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
-    // Every format has the same content.
+    // All formats have the same content, so any of them will do here.
     let report = judge(&record, kept, annotations, &Showing::plain(report::TEXT));
     if kept.is_some() {
         history::remember();
@@ -158,7 +158,7 @@ fn answer_so_far(
             }
             None => stdout::bytes(&answer),
         };
-        // A write error now will be reported at the end, when it occurs again.
+        // Ignore a write error for now: if it persists, the final output reports it.
         if written.is_err() {
             break;
         }

@@ -303,7 +303,7 @@ fn utf_16_text_is_decoded() {
     let little = [vec![0xff, 0xfe], encode(u16::to_le_bytes)].concat();
     let big = [vec![0xfe, 0xff], encode(u16::to_be_bytes)].concat();
     assert_eq!([little.clone(), big, text.into()].map(|bytes| decode(bytes).unwrap_or_default()), [text; 3]);
-    // Half a character at the end, half a surrogate pair, and invalid UTF-8: with their line.
+    // Errors with their lines: half a character at the end, half a surrogate pair, and invalid UTF-8.
     let cut = little[..little.len() - 1].to_vec();
     let lone = [vec![0xff, 0xfe, b'a', 0, b'\n', 0], vec![0x00, 0xd8, b'x', 0]].concat();
     assert_eq!(

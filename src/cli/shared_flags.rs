@@ -522,7 +522,8 @@ impl InconclusiveArgs {
     }
 }
 
-/// Parses a word that stands for a value, in any case if the flag ignores it. Each row has the word, its help or nothing, and the value.
+/// Parses a word that stands for a value. Ignores the case of the word if the flag does. Each row has the word, its help (may be empty),
+/// and the value.
 pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     all: &'static [(&'static str, &'static str, T)],
 ) -> impl TypedValueParser<Value = T> {

@@ -95,7 +95,7 @@ enum Order {
 /// What to do with a grid.
 #[derive(Debug)]
 pub enum Action {
-    /// Measure it.
+    /// Measure the sweep.
     Measure(Request, Showing),
     /// Print the cells to be measured.
     List(Request),

@@ -267,7 +267,7 @@ fn names_of_other_tools_are_explained_in_every_command() {
     let commands: Vec<&str> = commands.collect();
     let names = keys::KEYS.iter().flat_map(|key| key.elsewhere.iter().map(move |f| (key, f.typed())));
     for (at, (key, name)) in names.enumerate() {
-        // Each name in `run` and in a quarter of the others, so that each command has every fourth name of each tool.
+        // Test each name with `run` and with a quarter of the other commands. Each command thus gets every fourth name of each tool.
         let tested = commands.iter().enumerate().filter(|(i, c)| **c == "run" || (i + at) % 4 == 0);
         for (_, command) in tested {
             // These commands have -o, and `watch` has iostat's letters.

@@ -16,8 +16,9 @@ use std::time::Duration;
 
 /// The default time between two samples.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Shortest and longest time between two samples: the kernel counts time in ms, and a day is enough.
+/// Shortest time between two samples. The kernel counts time in ms.
 const SHORTEST: Duration = Duration::from_millis(100);
+/// Longest time between two samples.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// Show the current load of block devices, CPUs and processes, and compare it with earlier measurements of the same device.

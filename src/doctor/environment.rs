@@ -12,10 +12,10 @@ use sys::error_advice::advice;
 
 /// Clock sources that are read without entering the kernel.
 const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebase"];
-/// Wake-up time above which a single read of a fast device, about 50 us, takes a fifth longer (D12).
+/// Wake-up time in us above which a single read of a fast device, which takes about 50 us, becomes a fifth longer (D12).
 const WAKE_US: u64 = 10;
 
-/// What was observed: a sentence if all is well, or a problem. An error means that it could not be observed.
+/// An observation: a sentence if all is well, or a problem. The outer error is the reason why nothing could be observed.
 type Seen = Known<Result<String, Problem>>;
 
 /// A problem with its effect on a number and its fix.
@@ -35,7 +35,7 @@ fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<Stri
     Ok(Err(Problem { severity, sentence: sentence.into(), cure: cure.into() }))
 }
 
-/// Returns the answer about a subject, with the check that asks the same of a measurement.
+/// Converts an observation to an answer about a subject. `check` is the check that asks the same of a measurement.
 fn to_look(about: &str, check: Option<CheckId>, seen: Seen) -> Look {
     let look = match seen {
         Ok(Ok(sentence)) => return Look::ok(about, sentence),
@@ -69,7 +69,7 @@ fn clock(observation: &Observation) -> Seen {
     let timing = &observation.timing;
     let cost = show_ns(timing.cost_ns);
     let cure = "as root: echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
-    // Hyper-V has several clocks, all good.
+    // Hyper-V has several clock sources with different names, all good.
     if !GOOD_CLOCKS.contains(&source) && !source.starts_with("hyperv") {
         let sentence = format!(
             "The kernel's clock source is {source}, which is slow to read; a time stamp takes {cost}."
@@ -163,9 +163,10 @@ fn libraries(observation: &Observation) -> Seen {
     }
 }
 
-/// Open files that are enough for a run: one per worker and target, counters, sessions. 64 workers on a few targets need far fewer.
+/// Number of open files that is enough for a run: one per worker and target, counters, sessions. 64 workers on a few targets need far
+/// fewer.
 const FILES_FROM: u64 = 512;
-/// Memory of 32 operations of 1 MiB in flight, which io_uring locks for registered buffers.
+/// Memory that io_uring locks for the registered buffers of 32 operations of 1 MiB in flight.
 const LOCKED_FROM: u64 = 32 * MIB;
 /// Limits of this size and above count as unlimited.
 const UNLIMITED_FROM: u64 = 1024 * GIB;
@@ -192,7 +193,7 @@ fn io_uring(observation: &Observation) -> Seen {
         Ok(()) => problem(
             Severity::Note,
             format!(
-                "It cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no \
+                "io_uring cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no \
                  trims, and buffered operations run one at a time."
             ),
             format!("{allow}to measure the same everywhere: --engine libaio"),
@@ -200,9 +201,9 @@ fn io_uring(observation: &Observation) -> Seen {
         Err(why) => problem(
             Severity::Void,
             format!(
-                "It cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."
+                "io_uring cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."
             ),
-            format!("{allow}without it: --engine sync --depth 1, with more --workers"),
+            format!("{allow}to measure without io_uring: --engine sync --depth 1, with more --workers"),
         ),
     }
 }
@@ -350,7 +351,7 @@ fn describe_busiest(
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
     let names: Vec<String> =
         most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
-    // A security module hides some processes even from root, who can do nothing about it.
+    // A security module can hide processes even from root. Root cannot change that, so leave the hint out.
     let hidden = observation.hidden > 0 && did == "moved" && observation.machine.user_id != 0;
     match (names.is_empty(), hidden) {
         (false, false) => format!("Most {did}: {}.", names.join(", ")),
@@ -373,7 +374,7 @@ fn cpu(observation: &Observation) -> Seen {
     problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
 }
 
-/// Adds the share of memory that is available to the answer of D14, which knows only of waiting and swapping.
+/// Adds the share of available memory to the answer of D14, which only checks waiting and swapping.
 fn add_available(observation: &Observation, look: Look) -> Look {
     let available = || -> Known<f64> {
         let text = observation.end.text("/proc/meminfo")?;
@@ -382,14 +383,14 @@ fn add_available(observation: &Observation, look: Look) -> Look {
     match (available(), look.outcome) {
         (_, Outcome::Finding) | (Err(_), Outcome::NotChecked) => look,
         (Ok(share), _) if share < AVAILABLE_FROM => {
-            let sentence = format!("Only {} of it is available.", show_share(share));
+            let sentence = format!("Only {} of the memory is available.", show_share(share));
             Look::finding("memory", Severity::Biased, sentence)
-                .cure("stop the processes that use most of it; `ps aux --sort -rss | head` lists them")
+                .cure("stop the processes that use most memory; `ps aux --sort -rss | head` lists them")
                 .check(CheckId::D14)
         }
         (Ok(share), Outcome::Holds) => Look::ok(
             "memory",
-            format!("{} of it is available, and no process waits for it.", show_share(share)),
+            format!("{} of the memory is available, and no process waits for memory.", show_share(share)),
         ),
         (Ok(_), Outcome::NotChecked) => look,
         (Err(why), Outcome::Holds) => Look::unknown("memory", why).check(CheckId::D14),
@@ -543,7 +544,7 @@ mod neighbours_tests {
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
-    /// The answer with this content of a file after the pause; before it `/proc/stat` is `cpu  100 0 100 10000 0 0 0 0`.
+    /// The answer if a file has this content after the pause. Before the pause `/proc/stat` is `cpu  100 0 100 10000 0 0 0 0`.
     fn with(file: &str, text: &str, about: &str) -> Look {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
@@ -574,7 +575,7 @@ mod neighbours_tests {
     #[test]
     fn requests_of_others_count_by_their_time() {
         let stat = "/sys/class/block/sda/stat";
-        // 149 ms of 3 s are below a twentieth, 151 above.
+        // 149 ms of 3 s are less than a twentieth, 151 ms more.
         let at = |ms: u64| format!("1090 0 8720 {} 500 0 4000 20 0 44 60 0 0 0 0 9 11", 40 + ms);
         assert_eq!(with(stat, &at(149), "requests of others").outcome, Outcome::Holds);
         let look = with(stat, &at(151), "requests of others");
@@ -622,7 +623,7 @@ mod neighbours_tests {
         let swapped =
             |pages: u64| with("/proc/vmstat", &format!("pswpin {pages}\npswpout 7\n"), "memory").outcome;
         assert_eq!((swapped(6), swapped(5000)), (Outcome::Holds, Outcome::Finding));
-        // Of 3 s.
+        // The pause takes 3 s.
         let psi =
             |us: &str| with("/proc/pressure/memory", &format!("some avg10=0 total={us}\n"), "memory").outcome;
         assert_eq!(
@@ -630,6 +631,9 @@ mod neighbours_tests {
             (Outcome::Holds, Outcome::Finding, Outcome::NotChecked)
         );
         let scarce = dirty(0).replace("MemAvailable: 900", "MemAvailable: 49");
-        assert_eq!(with("/proc/meminfo", &scarce, "memory").sentence, "Only 4.9 % of it is available.");
+        assert_eq!(
+            with("/proc/meminfo", &scarce, "memory").sentence,
+            "Only 4.9 % of the memory is available."
+        );
     }
 }

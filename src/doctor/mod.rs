@@ -1,8 +1,8 @@
 //! `fathom doctor`: inspects a target before a measurement, and reports everything that would distort a number, with its fix.
 //!
 //! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
-//! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. What a check of a
-//!    result can tell without a measurement, the check answers, with its own thresholds ([`Idle`]).
+//! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. If a check of results also works
+//!    without a measurement, that check gives the answer, with its own thresholds ([`Idle`]).
 //!
 //! Nothing is measured or changed. Fixes are commands for the user to type.
 
@@ -93,9 +93,8 @@ fn quoted(path: &Path) -> String {
 
 /// How long to watch other load: long enough to see writes that occur once per second, short enough to wait for.
 const WATCH_NS: u64 = 3_000_000_000;
-/// Largest number of dirty bytes of a file whose extents are read: the kernel writes these bytes first, a load that fathom
-/// should not cause.
-/// Any disk writes 16 MiB in a tenth of a second.
+/// Largest number of dirty bytes of a file whose extents are read. Reading extents makes the kernel write dirty bytes first, and fathom
+/// should not cause a large load. Any disk writes 16 MiB in a tenth of a second.
 const MOST_DIRTY_BYTES: u64 = 16 << 20;
 /// Largest number of directory entries that are searched for a file that shows direct I/O.
 const MOST_ENTRIES: usize = 256;
@@ -106,19 +105,19 @@ const O_NONBLOCK: i32 = 0o4000;
 struct Observation {
     /// The target, absolute and without links.
     path: PathBuf,
-    /// A directory is [`Role::Made`]: fathom would make a test file there.
+    /// How the target would be used. A directory is [`Role::Made`]: fathom would make a test file in it.
     role: Role,
     /// Bytes of a file or device; 0 for a directory.
     bytes: u64,
-    /// With one place, that of the target.
+    /// The machine, with the target as its only place.
     machine: Machine,
     /// For a directory: a file in it that shows how direct I/O works there.
     witness: Option<(String, DirectIo)>,
-    /// Before the pause, without extents.
+    /// Snapshot before the pause, without extents.
     start: Snapshot,
-    /// After the pause.
+    /// Snapshot after the pause.
     end: Snapshot,
-    /// Busy processes in between.
+    /// Processes that were busy during the pause.
     busy: Known<Vec<Busy>>,
     /// Number of processes whose I/O only root may see.
     hidden: usize,
@@ -133,7 +132,7 @@ struct Timing {
     clock: &'static str,
     /// CPU time of a stamp, ns.
     cost_ns: f64,
-    /// Why it is not the CPU's counter.
+    /// Why the clock is not the CPU's counter.
     why: Option<String>,
 }
 
@@ -149,12 +148,12 @@ impl Observation {
         self.end.targets.first()
     }
 
-    /// ns between the two snapshots.
+    /// Time between the two snapshots, in ns.
     fn watched_ns(&self) -> u64 {
         self.end.at_ns.saturating_sub(self.start.at_ns)
     }
 
-    /// The checks that need no measurement. Direct I/O in a directory is that of the witness.
+    /// The checks that need no measurement. For a directory, the witness decides about direct I/O.
     fn idle(&self) -> Idle {
         let mut machine = self.machine.clone();
         if let Some(place) = machine.places.first_mut() {
@@ -172,7 +171,7 @@ impl Observation {
 /// Observes a target and its machine.
 ///
 /// # Errors
-/// If it cannot be read, or can never be measured.
+/// If the target cannot be read, or can never be measured.
 fn observe(typed: &Path) -> Result<Observation, Failure> {
     let root = Root::real();
     let mut machine = host::read_host(&root);
@@ -186,7 +185,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
     let bytes = match role {
         Role::File => facts.len(),
-        // From /sys, for users who may not open it.
+        // Read the size from /sys, because the user may not be allowed to open the device.
         Role::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
         _ => 0,
     };
@@ -231,14 +230,14 @@ fn role(typed: &Path, facts: &Metadata) -> Result<Role, Failure> {
     }
 }
 
-/// Finds a file of the directory that shows direct I/O: directories do not.
+/// Finds a file of the directory that shows how direct I/O works there, because the kernel reports that only for files.
 fn witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, DirectIo)> {
     let entries = std::fs::read_dir(dir).ok()?.take(MOST_ENTRIES).flatten();
     let mut files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
     files.find_map(|entry| {
         let there: Result<Place, MachineError> = resolve::resolve(root, &entry.path());
         let there = there.ok()?;
-        // Another file may be mounted on it.
+        // Skip a file on which another file is mounted.
         let mount = |p: &Place| p.file_system.as_ref().map(|f| f.mount_point.clone());
         (mount(&there) == mount(place)).then_some(())?;
         Some((entry.file_name().to_string_lossy().into_owned(), there.direct?))
@@ -250,20 +249,22 @@ fn dirty_bytes(snapshot: &Snapshot) -> u64 {
     pages.map_or(0, |p| p.dirty.unwrap_or(0).saturating_mul(p.page_bytes))
 }
 
-/// Explains why the target has no state, if fathom caused that.
+/// Explains why the state of the target is unknown, if fathom could not open it or did not read it.
 fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path, dirty: u64) {
     let Some(target) = end.targets.first_mut() else { return };
     if let Err(e) = file {
         let why = match e.kind() {
-            std::io::ErrorKind::PermissionDenied => "it cannot be opened: permission denied".to_owned(),
-            _ => format!("it cannot be opened: {e}"),
+            std::io::ErrorKind::PermissionDenied => {
+                "the target cannot be opened: permission denied".to_owned()
+            }
+            _ => format!("the target cannot be opened: {e}"),
         };
         target.pages = Err(why.clone());
         target.extents = Some(Err(why.clone()));
         target.room = Some(Err(why));
     } else if dirty > MOST_DIRTY_BYTES {
         target.extents = Some(Err(format!(
-            "{} of it are not written yet, so their place on the device is not decided; first type `sync {}`",
+            "{} of the target are not written yet, so their place on the device is not decided; first type `sync {}`",
             show_bytes(dirty),
             quoted(path)
         )));
@@ -336,7 +337,7 @@ mod tests {
         let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
         assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");
         assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
-        // Room, everything that needs the disk's counters, and CPU time, which does not pass.
+        // Not checked: free space, everything that needs the disk's counters, and CPU time, because the clock did not advance.
         assert!(
             list.ends_with(
                 "1 note is worth knowing. 6 things could not be checked and do not count as passed.\n"
@@ -406,7 +407,7 @@ mod observation_tests {
         vec![part, disk]
     }
 
-    /// A file on ext4 there.
+    /// A file on ext4 on the partition of [`layers`].
     fn place() -> Place {
         Place {
             path: "/data/file".into(),
@@ -425,7 +426,7 @@ mod observation_tests {
         }
     }
 
-    /// A good machine with that file.
+    /// A good machine with the file of [`place`].
     fn machine() -> Machine {
         let mut machine = host::read_host(&Root::at("/nonexistent-prefix".into()));
         machine.virtual_by = Ok(None);

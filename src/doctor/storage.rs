@@ -1,7 +1,7 @@
-//! The storage below the target: file system, layers, direct I/O, free space; stored data and its pages in memory; queue
-//! settings, counters and alignment of the lowest devices; their link and temperature.
+//! The storage below the target: file system, layers, direct I/O, free space; stored data and its pages in memory; queue settings,
+//! counters and alignment of the lowest devices; their link and temperature.
 //!
-//! Checks answer what they can tell of an idle machine. Devices with equal answers share a line.
+//! Checks of results answer what they can determine without a measurement. Devices with equal answers share a line.
 
 use crate::doctor::{Observation, quoted};
 use analysis::idle::{Idle, severity_of_cached_share};
@@ -16,7 +16,7 @@ pub(super) fn check_place(observation: &Observation) -> Vec<Look> {
     let (place, idle) = (observation.place(), observation.idle());
     let mut looks = vec![below(place, &idle)];
     looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(backing));
-    // Memory always uses the page cache, which is reported already.
+    // A file system in memory always uses the page cache, which is reported already.
     if place.ram.is_none() {
         looks.extend(idle.answer("direct I/O", CheckId::A03).map(|look| name_witness(observation, look)));
         looks.extend(idle.answer("flushes", CheckId::C02));
@@ -66,7 +66,7 @@ fn backing(layer: &Layer) -> Look {
     }
 }
 
-/// Names the file of the directory that decided the answer about direct I/O, or says that there is none.
+/// Names the file that decided the answer about direct I/O in a directory, or reports that the directory has no such file.
 fn name_witness(observation: &Observation, look: Look) -> Look {
     let sentence = match &observation.witness {
         Some((name, _)) if look.outcome == Outcome::Holds => {
@@ -74,8 +74,8 @@ fn name_witness(observation: &Observation, look: Look) -> Look {
         }
         Some((name, _)) => format!("{}, as its file '{name}' shows.", look.sentence.trim_end_matches('.')),
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
-            "statx shows it only for files, and for none in this directory; a report of a measurement here \
-             will have it"
+            "statx reports direct I/O only for files, and for no file of this directory; the report of a measurement \
+             here has it"
                 .into()
         }
         None => return look,
@@ -83,7 +83,7 @@ fn name_witness(observation: &Observation, look: Look) -> Look {
     Look { sentence, ..look }
 }
 
-/// Gives the free space if it is enough. A finding gives it anyway.
+/// Adds the free space to a good answer. A finding already contains it.
 fn name_room(observation: &Observation, look: Look) -> Look {
     let Some(Ok(room)) = observation.target().and_then(|t| t.room.as_ref()) else { return look };
     if look.outcome != Outcome::Holds {
@@ -94,7 +94,7 @@ fn name_room(observation: &Observation, look: Look) -> Look {
     Look { sentence: format!("{free} of {total} are free ({share})."), ..look }
 }
 
-/// The checks of a file's extents, and the subject of each.
+/// The subjects that depend on a file's extents, each with its check.
 const OF_EXTENTS: [(&str, CheckId); 4] = [
     ("inline", CheckId::A06),
     ("compressed", CheckId::A07),
@@ -106,7 +106,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
     if observation.role == Role::Made {
         return vec![Look::ok(
             "test file",
-            "fathom makes one in this directory, writes it completely, evicts it from memory, and removes it at the end.",
+            "fathom makes a test file in this directory, writes the whole file, evicts it from memory, and removes it at the end.",
         )];
     }
     if observation.bytes == 0 {
@@ -117,14 +117,16 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
     }
     let Some(target) = observation.target() else { return Vec::new() };
     let mut looks = match &target.pages {
-        // Memory is its own cache.
+        // A file in memory is its own page cache.
         _ if observation.place().ram.is_some() => Vec::new(),
         Ok(pages) => vec![cached(observation, pages), dirty(observation, pages)],
         Err(why) => vec![Look::unknown("cached", why).check(CheckId::A01)],
     };
     if observation.role == Role::File {
         let extents = target.extents.as_ref();
-        match extents.unwrap_or(&Err("too much of it is still dirty in memory; first type `sync`".into())) {
+        match extents
+            .unwrap_or(&Err("too much of the file is still dirty in memory; first type `sync`".into()))
+        {
             Ok(extents) => {
                 let idle = observation.idle();
                 let stored = OF_EXTENTS.iter().filter(|_| extents.count > 0);
@@ -137,7 +139,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Without a run, A21 knows only that nothing is shared, and not where writes went.
+/// Rewrites a good answer of A21. Without a run, A21 only knows that no block is shared, not where writes went.
 fn name_unshared(look: Look) -> Look {
     if look.about == "shared" && look.outcome == Outcome::Holds {
         return Look::ok("shared", "It shares no blocks with a copy or a snapshot.");
@@ -167,11 +169,12 @@ fn dirty(observation: &Observation, pages: &Pages) -> Look {
         None => {
             Look::unknown(ABOUT, "this kernel does not report dirty pages (no cachestat)").check(CheckId::D02)
         }
-        Some(0) => Look::ok(ABOUT, "No page of it is dirty in memory."),
+        Some(0) => Look::ok(ABOUT, "No page of the target is dirty in memory."),
         Some(dirty) => {
             let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
-            let sentence =
-                format!("{bytes} of it are dirty in memory and would be written during a measurement.");
+            let sentence = format!(
+                "{bytes} of the target are dirty in memory and would be written during a measurement."
+            );
             Look::finding(ABOUT, Severity::Biased, sentence)
                 .cure(format!("sync {}", quoted(&observation.path)))
                 .check(CheckId::D02)
@@ -179,8 +182,9 @@ fn dirty(observation: &Observation, pages: &Pages) -> Look {
     }
 }
 
-/// Largest block and deepest queue of the default profile. Smaller device limits split or queue it.
+/// Largest block of the default profile. A device with a smaller limit splits it.
 const LARGEST_BYTES: u64 = 1 << 20;
+/// Deepest queue of the default profile. With a smaller limit of the device, requests wait.
 const DEEPEST: u64 = 32;
 
 pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {
@@ -200,7 +204,7 @@ pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Asks each device, and merges equal answers. An `@` in a cure is replaced with their names in shell syntax.
+/// Asks for each device, and merges equal answers. The names of the devices replace `@` in a cure, in shell syntax.
 fn merge_equal(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
     let mut found: Vec<(Vec<&str>, Look)> = Vec::new();
     for layer in layers {
@@ -244,11 +248,11 @@ fn counters(layer: &Layer) -> Look {
         Some(_) => Look::finding(
             ABOUT,
             Severity::Biased,
-            "They are disabled (queue/iostats is 0), so no number can be compared with the device.",
+            "The counters are disabled (queue/iostats is 0), so no number can be compared with the device.",
         )
         .cure(setting("iostats", "1"))
         .check(CheckId::A13),
-        None => Look::ok(ABOUT, "The kernel counts its requests."),
+        None => Look::ok(ABOUT, "The kernel counts the device's requests."),
     }
 }
 
@@ -282,7 +286,7 @@ fn queue(layer: &Layer) -> Look {
     let sentence = match queues {
         Ok(1) => format!("{requests} requests in its one hardware queue."),
         Ok(n) => format!("{requests} requests in each of {n} hardware queues."),
-        // The number of hardware queues may be unknown; the room in one is not.
+        // The number of hardware queues may be unknown, even if the room in each of them is known.
         Err(_) => format!("{requests} requests in each hardware queue."),
     };
     if room < DEEPEST {
@@ -300,10 +304,13 @@ fn queue(layer: &Layer) -> Look {
 fn write_cache(layer: &Layer) -> Look {
     const ABOUT: &str = "write cache";
     match word(layer, "write_cache") {
-        Ok("write back") => Look::ok(ABOUT, "The device reports a volatile one: a sync flushes it."),
-        Ok("write through") => {
-            Look::ok(ABOUT, "The kernel assumes that it has no volatile one: a sync sends no flush.")
+        Ok("write back") => {
+            Look::ok(ABOUT, "The device reports a volatile write cache: a sync flushes the cache.")
         }
+        Ok("write through") => Look::ok(
+            ABOUT,
+            "The kernel assumes that the device has no volatile write cache: a sync sends no flush.",
+        ),
         Ok(other) => Look::unknown(ABOUT, format!("queue/write_cache is '{other}'")).check(CheckId::C01),
         Err(why) => Look::unknown(ABOUT, why).check(CheckId::C01),
     }
@@ -315,10 +322,10 @@ fn interrupts(layer: &Layer) -> Look {
         Some(cpus) if !cpus.is_empty() => Look::ok(
             ABOUT,
             format!(
-                "CPU {cpus} serves them; --cpus {cpus} runs the workers on the same CPUs, other CPUs avoid sharing them."
+                "CPU {cpus} serves the interrupts; --cpus {cpus} runs the workers on the same CPUs, other CPUs avoid sharing them."
             ),
         ),
-        _ => Look::unknown(ABOUT, "the CPUs that serve them are unknown; see /proc/interrupts"),
+        _ => Look::unknown(ABOUT, "the CPUs that serve the interrupts are unknown; see /proc/interrupts"),
     }
 }
 
@@ -501,7 +508,7 @@ mod device_tests {
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
-    /// The answer after the disk's setting was changed; `None` removes the file.
+    /// The answer after a setting of the disk was changed; `None` removes the setting's file.
     fn with(file: &str, value: Option<&str>, about: &str) -> Look {
         let mut observation = in_order();
         let disk = &mut observation.machine.places[0].layers[1];

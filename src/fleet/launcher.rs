@@ -6,11 +6,11 @@
 /// A launcher, known from the environment of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Launched {
-    /// The environment variable that identified it.
+    /// The environment variable that identified the launcher.
     pub(super) variable: &'static str,
     /// The name of the launcher.
     pub(super) launcher: &'static str,
-    /// The number of processes that it started; `None` if the variable does not contain it.
+    /// The number of processes that the launcher started; `None` if the variable does not contain it.
     pub(super) processes: Option<u32>,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn check(launched: Option<&Launched>, world: u32, has_mpi: bool) -> R
     let instead = if has_mpi {
         "use the mpirun of the MPI whose mpicc built fathom; under srun type the right --mpi (`srun --mpi=list`)"
     } else {
-        "build it with `cargo build --release --features fleet` and that launcher's mpicc"
+        "build fathom with `cargo build --release --features fleet` and that launcher's mpicc"
     };
     Err(format!(
         "{started}, {why}; {instead}. To measure this host alone, start fathom without the launcher, or with `env -u {variable} fathom ...`"

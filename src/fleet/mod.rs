@@ -290,8 +290,8 @@ impl Fleet {
         several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
 
-    /// Returns the path of a file of which each host has its own, for the host `shift` ranks after this one. With several hosts the rank
-    /// follows the name.
+    /// Returns the path of a host's own file, for the host `shift` ranks after this one. If there are several hosts, the name ends with
+    /// the rank.
     pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
         if matches!(self, Self::Alone) {
             return name.to_owned();

@@ -2,7 +2,8 @@
 //!
 //! 1. `Collector` adds the workers' blocks to the rows of the time series and to the totals.
 //! 2. `interval_ns` chooses the length of a row.
-//! 3. The totals of workers become those of their streams, with notes about differences and waits.
+//! 3. `close_streams` adds the totals of the workers to their streams. Notes report wrong data that workers read, and workers that had to
+//!    wait.
 //! 4. `OpLog` takes over logged operations in bounded memory, and `Files` writes them at the end.
 
 use crate::failure::Failure;
@@ -26,19 +27,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Most rows stored per second of a run. At about 100 bytes each they remain within 4 KiB/s.
+/// Most rows stored per second of a run: about 4 KiB per second, at 100 bytes per row.
 const ROWS_PER_SECOND: u64 = 32;
 
-/// Sums of one run.
+/// Rows and totals of a run.
 #[derive(Debug)]
 pub struct Collector {
     streams: Vec<StreamEnd>,
-    /// First start and last end of the added blocks of each stream, in ns since the run's start.
+    /// Start of the first block and end of the last block of each stream, in ns since the run's start.
     spans: Vec<Option<(u64, u64)>>,
     rows: BTreeMap<(usize, u64), Row>,
     interval_ns: u64,
     operations: u64,
-    /// Length of a worker's stretches, for each stream that reports its workers separately.
+    /// For each stream that reports its workers separately: the length of the intervals of these reports, in ns.
     each_worker: Vec<Option<u64>>,
 }
 
@@ -62,7 +63,7 @@ impl Collector {
 
     /// Makes the collector for the streams of a phase, some of which may report their workers separately.
     pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
-        // Workers that log each operation need no separate blocks.
+        // Workers that log each operation need no separate reports.
         let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
         let each_worker = phase.streams.iter().map(by_block).collect();
         Self { each_worker, ..Self::new(phase.streams.len(), interval_ns) }
@@ -139,7 +140,7 @@ impl Collector {
         while rows.len() > most {
             let longer = rows.len();
             rows = merge_neighbours(rows);
-            // With one row per stream there are no neighbours.
+            // With one row per stream, no row has a neighbour.
             if rows.len() == longer {
                 break;
             }
@@ -153,7 +154,7 @@ impl Collector {
         self.streams
     }
 
-    /// Returns the totals so far: only completed operations, since workers report the others at their end.
+    /// Returns the totals so far. Only completed operations are known, because workers report the rest when they end.
     pub fn so_far(&self) -> Vec<StreamEnd> {
         let issued = |end: &KindEnd| Issued {
             ops: end.latency.count(),
@@ -175,7 +176,7 @@ impl Collector {
     }
 }
 
-/// Adds a block to its worker's lanes, in the stretch `bucket`.
+/// Adds a block to the totals of its worker's lanes. `bucket` is the interval of the lane's time series that the block belongs to.
 fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Option<u64>) {
     for (lane, tallies) in (0..).zip(&block.lanes) {
         let known = lanes.iter().position(|l| (l.worker, l.lane) == (worker, lane));
@@ -251,7 +252,7 @@ fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
     block
 }
 
-/// Bounds of an interval, which is a hundredth of the window.
+/// Shortest and longest interval, in ns. Within these bounds an interval is a hundredth of the window.
 const INTERVAL_NS: (u64, u64) = (SHORTEST_INTERVAL_NS, 1_000_000_000);
 
 impl Measurement {
@@ -265,14 +266,14 @@ impl Measurement {
     }
 }
 
-/// Length of the intervals of a phase. Rules that end a stream, and a worker's stretches, use multiples of it.
+/// Length of the intervals of a phase, in ns. It divides the periods of stop rules and of the workers' separate reports.
 pub(crate) fn interval_ns(phase: &Phase) -> u64 {
-    // The length of a capture is known, but not when its replay must end.
+    // A replay has no planned end, but the length of its capture is known.
     let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();
     let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
     let (shortest, longest) = INTERVAL_NS;
     let interval = (time_ns / 100).clamp(shortest, longest);
-    // A worker that logs each operation needs no intervals for its stretches.
+    // A worker that logs each operation sends no separate reports.
     let by_block = phase.streams.iter().filter(|s| s.apart_ns().is_none());
     let spans = phase
         .streams
@@ -281,7 +282,7 @@ pub(crate) fn interval_ns(phase: &Phase) -> u64 {
         .chain(by_block.filter_map(|s| s.each_worker_ns));
     match spans.filter(|ns| *ns > 0).reduce(gcd) {
         None => interval,
-        // Approximate periods that are shorter or have no common divisor.
+        // Only approximate periods that are shorter than an interval may be, or have no common divisor.
         Some(span) if span < shortest => shortest,
         Some(span) => span / span.div_ceil(interval),
     }
@@ -419,8 +420,9 @@ pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
 #[derive(Debug, Default)]
 pub struct OpLog {
     all: Vec<WorkerLog>,
-    /// Index in `all` of each worker of the current phase, if it is logged.
+    /// For each worker of the current phase: its index in `all`, or `None` if its operations are not logged.
     present: Vec<Option<usize>>,
+    /// Memory of all logged operations, in bytes.
     bytes: usize,
 }
 
@@ -471,8 +473,8 @@ impl OpLog {
     }
 }
 
-/// Number of a stream's first worker over all phases of its job, from 1. A stream that reads back has the numbers of its
-/// writer, which is the same thread in fio.
+/// Number of the stream's first worker, counted from 1 over all phases of the job. A stream that reads data back has the numbers of the
+/// stream that wrote the data, because fio does both in one thread.
 fn first_number(job: &Job, phase: usize, stream: usize) -> u32 {
     let streams = |phase: usize| job.phases.get(phase).map_or(&[][..], |p| &p.streams);
     let back = streams(phase).get(stream).and_then(Stream::reads_back);
@@ -603,6 +605,6 @@ fn intervals_divide_the_periods_of_stop_rules() {
     // No interval is that short.
     assert_eq!(interval(30_000, Some(1), None, &[]), 10);
     assert_eq!(interval(30_000, Some(1000), None, &[333]), 10);
-    // Totals alone have no stretches.
+    // Streams that report only totals need no common divisor.
     assert_eq!(interval(30_000, None, None, &[0]), 300);
 }

@@ -1,13 +1,13 @@
-//! Evidence besides the workers' own counts.
+//! Evidence in addition to the workers' own counts.
 //!
 //! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
-//! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. A thread sleeps for
-//!    about 10 ms at a time. If it wakes up much later than requested without having waited for a CPU, the whole process was
-//!    stopped (stop signal, freezer, paused machine). After each sleep it reads the state, tracer and wait channel of the
-//!    next few workers in `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so
-//!    that regular stops are sampled in proportion. D26 judges the result.
-//! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer
-//!    operations take above it.
+//! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. Its thread sleeps for about 10 ms at
+//!    a time. If the thread wakes up much later than requested without having waited for a CPU, the whole process was stopped (stop
+//!    signal, freezer, paused machine). After each sleep the thread reads the state, tracer and wait channel of the next few workers in
+//!    `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so that regular stops are sampled in
+//!    proportion. D26 judges the result.
+//! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer operations take
+//!    above the driver.
 
 use super::Measurement;
 use crate::block_events;
@@ -45,14 +45,14 @@ use trace::row::Task;
 const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 
 impl Measurement {
-    /// Takes a snapshot and appends it.
+    /// Takes a snapshot and appends it to the session file.
     pub(super) fn keep(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
         let snapshot = self.watch.take(moment, &self.parts(), extents);
         self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
         Ok(snapshot)
     }
 
-    /// The open targets, each with one region that covers all that streams touch.
+    /// The open targets, each with one range that contains every byte that a stream touches.
     pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
         let streams = || self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let region = |index: usize| {
@@ -93,8 +93,8 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
-    /// With `extents`, also reads how files are stored, which flushes them after writes. After a failure the targets are
-    /// not read: they may not answer any more.
+    /// As [`Self::keep`], but leaves out the targets after a failure, when they may no longer answer. With `extents`, also reads how
+    /// files are stored, which flushes them after writes.
     pub(super) fn keep_unless_dead(
         &mut self,
         moment: Moment,
@@ -118,14 +118,15 @@ impl Measurement {
         let streams = self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let reading = streams.filter(|s| s.targets.contains(&index) && s.access.reads());
         let spans = reading.map(|s| span(s.access.offset_bytes, s.access.span_bytes, ready.bytes()));
-        // The gap between two spans belongs to the target too.
+        // The gap between two streams' ranges is probed too.
         let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
         let span = ready.pieces().and_then(Pieces::largest).unwrap_or(span);
         if let Some(why) = self.cached_anyway(index) {
             return Some(Err(why));
         }
         let seed = self.plan.seed ^ (index as u64) << 32;
-        let refused = "it cannot be opened for direct reads, and buffered reads would fill the page cache";
+        let refused =
+            "the target cannot be opened for direct reads, and buffered reads would fill the page cache";
         let file = ready.open(&self.root, Cache::Direct, false).map_err(|_| refused.to_owned());
         Some(file.and_then(|file| machine::probe::probe_latency(file, span, ready.align(), seed)))
     }
@@ -133,13 +134,13 @@ impl Measurement {
     /// Why direct reads of a target would fill the page cache.
     fn cached_anyway(&self, index: usize) -> Option<String> {
         let place = self.places.get(index)?;
-        let through = "direct reads of it go through the page cache";
+        let through = "direct reads of the target go through the page cache";
         if place.direct.is_some_and(|d| d.offset_align == 0) {
-            return Some(format!("{through}: it does no direct I/O (statx)"));
+            return Some(format!("{through}: statx reports no direct I/O"));
         }
         let attributes = place.file_system.iter().flat_map(|f| &f.attributes);
         let found = attributes.into_iter().find(|a| PAGE_CACHED_ATTRIBUTES.contains(&a.as_str()))?;
-        Some(format!("{through}: its file system stores it as {found}"))
+        Some(format!("{through}: its file system stores the file as {found}"))
     }
 }
 
@@ -149,7 +150,7 @@ fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
     start..start.saturating_add(span_bytes).min(target_bytes)
 }
 
-/// Lateness that no timer explains: a tick is 10 ms at most.
+/// Lateness of a sleep that no timer explains: a timer tick is 10 ms at most.
 const STALL_FROM: Duration = Duration::from_millis(100);
 /// Lengths of the sleeps, in turn: 10 ms on average.
 const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
@@ -157,7 +158,7 @@ const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
 const WORKERS_AT_ONCE: usize = 4;
 /// Wait channels of a frozen thread (cgroup v1 and v2).
 const FREEZERS: [&str; 2] = ["__refrigerator", "do_freezer_trap"];
-/// How often the CPU wait account is read, so that lateness is compared with the wait of its own time.
+/// How often the thread's CPU wait is read. Frequent reads make sure that lateness is compared with the wait in the same period.
 const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
 
 /// The watchdog thread, ended when dropped.
@@ -194,12 +195,12 @@ impl Drop for StillWatch {
     }
 }
 
-/// Measures its own sleeps.
+/// Measures how late the watchdog thread wakes up.
 struct Sleeper {
     queue: Known<RunQueue>,
     seen: Still,
     workers: Known<Sampler>,
-    /// When the account was last read, and its wait in ns.
+    /// When the thread's CPU wait was last read, and its value in ns.
     account: (Instant, u64),
 }
 
@@ -224,7 +225,7 @@ impl Sleeper {
                 break;
             }
             std::thread::park_timeout(nap);
-            // Measure from one return to the next, to leave no gap.
+            // Measure from each return to the next one, so that no time is left out.
             let now = Instant::now();
             self.returned((now - woken).saturating_sub(nap));
             woken = now;
@@ -264,7 +265,7 @@ impl Sleeper {
 struct Sampler {
     root: Root,
     begun: Instant,
-    /// When to list the workers next. They get their names shortly after they begin.
+    /// When to list the workers next. Several lists are needed at first, because a worker gets its name shortly after it begins.
     list_at: Duration,
     ids: Vec<u32>,
     next: usize,
@@ -298,7 +299,8 @@ impl Sampler {
             let dir = format!("/proc/self/task/{}", self.ids[self.next]);
             match self.root.read(&format!("{dir}/status")) {
                 Ok(status) => {
-                    // The status proves that /proc is the kernel's own. Checking again 100 times a second would cost CPU.
+                    // `Root::read` checks that /proc is the kernel's own. Repeating this check for `wchan` would cost CPU time 100 times
+                    // a second.
                     let wait_channel = std::fs::read_to_string(self.root.path(&format!("{dir}/wchan")));
                     self.add(&status, wait_channel.ok().as_deref().map(str::trim));
                 }
@@ -328,14 +330,14 @@ impl Sampler {
     }
 }
 
-/// How often the buffers are emptied.
+/// How often the trace buffers are emptied.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
 /// Longest wait for events that are not in the buffers yet.
 const DRAIN_WAIT: Duration = Duration::from_millis(5);
 /// Fewest operations for a median.
 const MIN_OPERATIONS: u64 = 20;
 
-/// The requests of a running replay.
+/// Records the requests of a running replay.
 pub(super) struct Driver {
     recording: Known<Recording>,
     due: Instant,
@@ -382,7 +384,7 @@ impl Driver {
         }
     }
 
-    /// Returns the result.
+    /// Ends the recording and returns its result.
     pub(super) fn end(self) -> Known<AtDriver> {
         std::thread::sleep(DRAIN_WAIT);
         self.recording?.end()
@@ -402,9 +404,9 @@ impl Recording {
                 "other streams run at the same time, and the kernel does not report which stream issued a request".into()
             );
         };
-        let [target] = stream.targets.as_slice() else { return Err("it has several targets".into()) };
+        let [target] = stream.targets.as_slice() else { return Err("the stream has several targets".into()) };
         let path = measurement.plan.targets.get(*target).map(|target| name::path(&target.path));
-        let path = path.filter(|path| path.exists()).ok_or("its target is on no device")?;
+        let path = path.filter(|path| path.exists()).ok_or("the target is on no device")?;
         let subject = block_events::find(&measurement.root, &path).map_err(|why| why.message().to_owned())?;
         let events = BlockEvents::begin(std::slice::from_ref(&subject.traced))?;
         let origin = Origin { unit: subject.traced.unit, ..Origin::default() };

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 /// How often device counters are read inside a window.
 const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 
-/// How often the rows of hosts are updated on a display.
+/// How often the display of several hosts is updated.
 const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
 impl Measurement {
@@ -107,7 +107,7 @@ impl Measurement {
 }
 
 impl Measurement {
-    /// Shows the result of the last run. Without a display, shows a job only after its last run, if that number is known.
+    /// Prints the row of the last run. Without a display, prints one row per job, after its last run, if the number of runs is known.
     pub(super) fn show_row(&self, at: &Attempt) {
         let is_search = self.plan.study.grid().is_some();
         if !self.live.shows_results() || is_search && !self.live.is_viewed() {
@@ -158,7 +158,7 @@ pub struct Early {
 /// The state of a running measurement. The receiver computes the record, so that the measuring thread is not delayed.
 #[derive(Debug)]
 pub struct SoFar {
-    /// The session file, in which this run has no end.
+    /// The session file so far, without an end of the current run.
     session: Vec<u8>,
     at_ns: u64,
     streams: Vec<StreamEnd>,
@@ -191,15 +191,15 @@ impl SoFar {
 }
 
 impl Measurement {
-    /// A run begins.
+    /// Starts the first status interval of a run.
     pub(super) fn early_begins(&mut self) {
         if let Some(early) = &mut self.early {
             early.due = early.every;
         }
     }
 
-    /// Sends a status if it is due or a signal asked for it. Never waits for the receiver: while that is busy, interval
-    /// statuses are skipped and that of a signal is sent later.
+    /// Sends a status if one is due or a signal requested one. Never waits for the receiver: while the receiver is busy, a status that is
+    /// due is skipped and a requested one is sent later.
     pub(super) fn tell_early(&mut self, collector: &Collector, at: Duration) {
         let Some(early) = &mut self.early else { return };
         let is_due = early.due.is_some_and(|due| at >= due);

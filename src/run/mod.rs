@@ -72,7 +72,7 @@ pub struct Finished {
     pub interrupted: bool,
     /// An error ended the measurement.
     pub failed: bool,
-    /// When the session began.
+    /// Begin of the session.
     #[cfg(feature = "fleet")]
     epoch: Instant,
     _targets: Vec<Ready>,
@@ -89,9 +89,9 @@ impl Finished {
     }
 }
 
-/// Measures a plan into a session file, together with the other hosts of `fleet`. The file remains if `keep` is set.
-/// `early` receives records during the runs. Measures nothing if findings outside `accept` invalidate every result before
-/// the first run; `None` measures everything, as another tool does for its own command line.
+/// Measures a plan into a session file, together with the other hosts of `fleet`. The file remains if `keep` is set. `early` receives
+/// records during the runs. `accept` lists the findings that the user accepts: if another finding invalidates every result before the
+/// first run, nothing is measured. `None`, for command lines of other tools, always measures.
 ///
 /// # Errors
 /// Only if nothing could be measured. Later failures are in the session.
@@ -151,7 +151,7 @@ fn measure_plan(
 /// A running measurement.
 struct Measurement {
     plan: Plan,
-    /// One per target of the plan, except targets without a place.
+    /// Places in the block stack: one per target of the plan, except targets without a place.
     places: Vec<Place>,
     root: Root,
     watch: Watch,
@@ -177,22 +177,22 @@ struct Measurement {
     written: Vec<u64>,
     /// The session with the last run alone, to find disturbances by others.
     last: Record,
-    /// The time series of each of its phases.
+    /// The time series of each phase of the last run.
     courses: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
-    /// Remaining cells of a sweep when its run began; other plans count from `done`.
+    /// Cells of a sweep that remained when the current run began. Other plans count the remaining runs with `done`.
     left: Option<Left>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
-    /// Note about a host whose machine was busy before the first run, if several hosts measure: their merged session has no evidence of
-    /// the idle watch.
+    /// Note that a host's machine was busy before the first run. Set only if several hosts measure: their merged session has no evidence
+    /// of the idle watch.
     busy_host: Option<String>,
     /// Dropped last: leaves the cgroup.
     _own_cgroup: Known<OwnCgroup>,
 }
 
-/// Most processes that are named.
+/// Largest number of processes that a message names.
 const MAX_NEIGHBOURS: usize = 3;
 
 /// The processes that moved most, one per line: `dd (4711): 251658240`.
@@ -249,10 +249,10 @@ impl Measurement {
         self.fleet.any_reason(all)
     }
 
-    /// Total runs per job to settle an open condition, if the plan allows more.
+    /// Runs per job that would decide an open condition, if the plan allows more runs.
     fn runs_that_settle(&self) -> Option<u32> {
         let Strategy::Settle { .. } = self.plan.strategy else { return None };
-        // An unreadable session is reported when everything is read.
+        // If the session cannot be read, the failure is reported when the report is made.
         let record = self.session.record().ok()?;
         let judging = Judging { accept: self.accept.clone().unwrap_or_default(), ..Judging::default() };
         strategy::repeats::runs(&analysis::judge(&record, &judging), &self.plan)
@@ -332,7 +332,8 @@ impl Measurement {
         why.map_or(String::new(), |why| format!(", measured again: {}", why.describe()))
     }
 
-    /// Preconditions before the first run, unless the resumed session did. A file made by fathom is new each time.
+    /// Preconditions before the first run. Not needed if the resumed session did so on the same targets; a file that fathom makes is new
+    /// in each session.
     fn precondition_once(&mut self, earlier: Option<&Earlier>) -> Result<Option<RunEnding>, Failure> {
         let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
         match earlier.and_then(Earlier::preconditioned).filter(|_| same) {
@@ -368,7 +369,7 @@ impl Measurement {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
 
-    /// Measures one run of one job: its phases without a rest between them. The last one decides how it ended.
+    /// Measures one run of one job: its phases without a rest between them. The last phase decides how the run ended.
     fn job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();
@@ -376,7 +377,7 @@ impl Measurement {
         if !self.plan.participates(job) {
             return Ok(RunEnding::Complete);
         }
-        // A device recovers during a rest between rounds.
+        // Later rounds follow without a rest, because a device would recover during the rest.
         let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
         let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
         match self.place_row(job) {
@@ -417,7 +418,7 @@ impl Measurement {
         // A lost target ends the session. Other failures to begin concern only this cell.
         self.targets_may_be_used(&phase)?;
         if phase.streams.iter().any(|s| s.reads_back().is_some()) {
-            // Written data must be read from the storage.
+            // The run must read written data from the storage, not from the page cache.
             notes.extend(self.evict(start.job));
         }
         let (workers, refused) = match self.spawn(&phase, &start, done, course) {
@@ -515,7 +516,7 @@ impl Measurement {
         Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence))
     }
 
-    /// Returns notes about single operations, and keeps what the next phase needs of them.
+    /// Returns notes about single operations of the workers, and stores the number of writes of each worker for the next phase.
     fn watched(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
         self.written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write)).collect();
         let differences = differences(&self.plan, phase, outcomes);
@@ -565,7 +566,7 @@ impl Measurement {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing more should begin: after a signal, or a key that waits for the current run.
+    /// Whether to begin no more runs: after a signal, or after a key that ends the session when the current run has ended.
     fn is_enough(&self) -> bool {
         self.stopped() || self.live.is_enough()
     }
@@ -677,7 +678,7 @@ impl Earlier {
         Self { tries: tries(&record), preconditioned: record.preconditioned.take(), runs }
     }
 
-    /// ns from its beginning to the end of its last run. The time continues from there.
+    /// Time from the beginning of the earlier session to the end of its last run. The new session continues from there.
     fn until(&self) -> Duration {
         Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
     }
@@ -695,7 +696,7 @@ impl Earlier {
         })
     }
 
-    /// The preconditioning before its first run.
+    /// The preconditioning before the first run of the earlier session.
     fn preconditioned(&self) -> Option<&Preconditioned> {
         self.preconditioned.as_ref()
     }

@@ -18,7 +18,8 @@ use model::units::show_bytes;
 use stats::steady_state::is_settled;
 use std::time::{Duration, Instant};
 
-/// Number of the first phase here: higher than in any run, so that none writes the same data or uses the same offsets.
+/// Number of the first preconditioning phase. It is higher than the number of any run, so that no run writes the same data or uses the
+/// same offsets.
 const FIRST_NUMBER: usize = 1 << 23;
 
 /// Why a step did not finish.
@@ -64,7 +65,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// A planned writer, adapted to the prepared target: its size, and whether it allows direct writes.
+    /// A planned writer, adapted to the size of the prepared target, and to whether the target allows direct writes.
     fn writer(&self, fill: &Stream, passes: u32, notes: &mut Vec<String>) -> Stream {
         let mut stream = fill.clone();
         for ready in fill.targets.iter().map(|t| &self.targets[*t]) {

@@ -1,16 +1,16 @@
 //! Everything before the first run.
 //!
 //! 1. Opens the session file, enters a cgroup, watches signals, prepares the targets.
-//! 2. Probes each target and engine before anything is written: a directory lends an unnamed empty file; a user's file or
-//!    device is opened for reading, with each cache mode; asynchronous engines are set up on it with their options and
+//! 2. Probes each target and engine before anything is written. In a directory, the probe uses an unnamed empty file. A file or device of
+//!    the user is opened for reading, with each cache mode. Asynchronous engines are set up on the open file with their options and
 //!    depth.
 //! 3. Runs the self test: fathom's own ceiling for each shape of the plan (D06, D07).
-//! 4. For comparisons of interfaces: trials of each job, which find refused interfaces and count system calls, and the
-//!    number of writes per run.
+//! 4. For comparisons of interfaces: tries each job, to find refused interfaces and to count system calls. Then chooses the number of
+//!    writes per run.
 //!
-//! Sizes of writes: the page cache takes writes faster than the storage, and the final sync has no time limit. So the
-//! first interface writes 4 MiB and syncs, then eight times as much, until that takes 100 ms. All rows of that work then
-//! get as many operations as this rate writes and syncs in the time of a run, but no more than the file has.
+//! The number of writes must be chosen because the page cache takes writes faster than the storage, and the final sync has no time limit.
+//! The first interface writes 4 MiB and syncs, then eight times as much, until this takes 100 ms. Every interface of that work then gets
+//! as many operations as this rate writes and syncs in the time of a run, but no more than fit into the file.
 
 use super::Measurement;
 use crate::failure::Failure;
@@ -147,7 +147,7 @@ impl Measurement {
     }
 }
 
-/// The clock of time stamps, with the reason if it is the fallback.
+/// The clock of the timestamps, as the session records it. `reason` is why the fallback is used.
 fn as_recorded(clock: Clock, reason: Option<String>) -> record::Clock {
     record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() }
 }
@@ -202,7 +202,8 @@ pub(crate) fn prepare_targets(
     Ok(targets)
 }
 
-/// Names files of killed runs where this one is about to make a file. They may be evidence, so the user must remove them.
+/// Names files of killed runs where this run is about to make a file. fathom does not remove them, because the user may need them to find
+/// out what happened.
 pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     let mut dirs: Vec<&str> =
         plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
@@ -216,8 +217,8 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     }
 }
 
-/// Resolves the open files that fathom made or may write. A file shows more than its directory: how direct I/O works
-/// there, and where an overlay has copied a file that was opened for writing.
+/// Resolves the open files that fathom made or may write. An open file shows more than its directory does: how direct I/O works there,
+/// and where an overlay has copied a file that was opened for writing.
 fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
         let may_have_moved =
@@ -229,7 +230,7 @@ fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &m
     }
 }
 
-/// Bytes of an operation that sets up an engine, unless direct I/O needs more.
+/// Size of an operation that sets up an engine, in bytes, unless direct I/O needs a larger one.
 const BYTES: u32 = 4096;
 
 /// Refuses a plan whose targets or engines this machine does not allow.
@@ -261,7 +262,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
     let bytes = BYTES.max(target.block_bytes);
     let lent = match (target.role, target.create) {
         (Role::Made, _) => Some(TestFile::lend(&path, bytes.into())?),
-        // A directory that refuses the file reports it when the file is made.
+        // If the directory refuses the file, the later attempt to make the file reports the reason.
         (_, Some(_)) => match path.parent().map(|parent| TestFile::lend(parent, bytes.into())) {
             Some(Ok(lent)) => Some(lent),
             _ => return Ok(()),
@@ -294,12 +295,12 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
     Ok(())
 }
 
-/// Whether setting up an engine is informative, and changes nothing of the user's.
+/// Whether the probe sets up the engine: only if setting it up can fail, and only if that changes no file of the user.
 fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
     !entry.library_threads && (!entry.in_the_call || (is_lent && !stream.options.is_empty()))
 }
 
-/// Opens a target as a worker would: the user's for reading, a lent file also for writing, which options such as `new`
+/// Opens a target as a worker would: a file or device of the user for reading, a lent file also for writing, which options such as `new`
 /// need.
 fn open(
     root: &Root,
@@ -325,7 +326,7 @@ const SELF_TEST_TIME_NS: u64 = 2_000_000;
 const SELF_TEST_TRIES: usize = 5;
 /// Most shapes that are tried, so that a plan of a hundred streams still begins at once.
 const MAX_SHAPES: usize = 24;
-/// Assumed span of the sources. Nothing is touched.
+/// Assumed size of the target. The self test touches no target.
 const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
@@ -407,7 +408,7 @@ fn ns_per_op(
     if let Some(why) = outcome.error {
         return Err(why);
     }
-    // The totals also include completions after the window.
+    // Count the window only: the totals also include completions after it.
     let lanes = outcome.last.iter().flat_map(|block| &block.lanes);
     let ops: u64 = lanes.flat_map(|lane| &lane.kinds).map(|tally| tally.latency.count()).sum();
     if ops == 0 { Err("nothing completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
@@ -466,7 +467,8 @@ fn copy_bytes_per_s() -> f64 {
 
 /// Bytes of a trial: many operations of the smallest size, some of the largest.
 const TRIAL_BYTES: u64 = 4 << 20;
-/// Bytes from which the few calls to map or open a file do not matter in a trial that its time ended.
+/// Bytes that a trial must have moved if its time limit ended it. Fewer bytes would give too much weight to the few calls that map or
+/// open a file.
 const ENOUGH_TRIAL_BYTES: u64 = 1 << 20;
 /// Fewest operations of a trial.
 const TRIAL_OPERATIONS: u64 = 4;
@@ -532,7 +534,7 @@ impl Measurement {
         if engines.into_iter().any(|engine| engine.library_threads) {
             return Ok((
                 moved,
-                Err("threads of the C library make the calls, and fathom does not count these threads".into()),
+                Err("the C library makes the calls in its own threads, which fathom does not count".into()),
             ));
         }
         if moved < ENOUGH_TRIAL_BYTES && outcomes.iter().any(|o| o.wall_ns >= TRIAL_TIME_NS) {
@@ -543,9 +545,9 @@ impl Measurement {
             );
             return Ok((moved, Err(why)));
         }
-        let calls = outcomes
-            .into_iter()
-            .try_fold(0_u64, |sum, o| Ok::<u64, String>(sum + o.calls.ok_or("they were not counted")??));
+        let calls = outcomes.into_iter().try_fold(0_u64, |sum, o| {
+            Ok::<u64, String>(sum + o.calls.ok_or("the system calls were not counted")??)
+        });
         Ok((moved, calls))
     }
 
@@ -561,7 +563,7 @@ impl Measurement {
             .jobs
             .get(job)
             .and_then(|j| j.phases.first())
-            .ok_or_else(|| "it has no phase".to_owned())?;
+            .ok_or_else(|| "the job has no phase".to_owned())?;
         self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
         let specs = self
             .targets_may_be_used(phase)
@@ -602,7 +604,7 @@ fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
     (spec.warmup_ns, spec.time_ns, spec.cooldown_ns) = (0, TRIAL_TIME_NS, 0);
 }
 
-/// Bytes moved by all; the first failure if any.
+/// Returns the bytes that all workers moved, or the first failure.
 pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
     let totals = || outcomes.iter().flat_map(|o| &o.totals);
     // A worker gives up after many failures. The failed operation is a better reason.
@@ -621,16 +623,16 @@ pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
     }
 }
 
-/// Bytes of the first probe of a write rate.
+/// Bytes written by the first probe of a write rate.
 const FIRST_BYTES: u64 = 4 << 20;
 const TIMES_MORE: u64 = 8;
-/// Shortest time of a sufficient probe.
+/// A probe that takes at least this long is sufficient.
 const ENOUGH_TIME: Duration = Duration::from_millis(100);
 /// Writes are sized for this multiple of a run's time, since the probed rate is approximate.
 const RATE_MARGIN: f64 = 1.25;
 
 impl Measurement {
-    /// Limits every job of an interface comparison to the size of its file.
+    /// Limits the operations of every job in an interface comparison to the size of its file.
     pub(super) fn limit_to_targets(&mut self) {
         let Some(comparison) = self.plan.study.interfaces() else { return };
         let jobs = comparison.candidates.iter().map(|candidate| candidate.job);
@@ -672,7 +674,8 @@ impl Measurement {
         self.plan.jobs.get(job)?.phases.first()?.streams.first()
     }
 
-    /// Operations that fit into the span. The smallest target may have fewer.
+    /// Operations that fit into the stream's span on its smallest target: all blocks for sequential access, half of them for random
+    /// access.
     fn operations_there(&self, stream: &Stream) -> u64 {
         let access = &stream.access;
         let targets = stream.targets.iter().filter_map(|at| self.targets.get(*at));

@@ -28,7 +28,7 @@ use sys::open_file::OpenFile;
 /// Operations before the test hook panics.
 const HOOK_OPERATIONS: u32 = 500;
 
-/// Most writes of a stream's workers that are remembered to read back each block once: about 70 MiB of memory.
+/// Largest number of writes that fathom remembers for one stream, to read each block back once. They take about 70 MiB of memory.
 const MAX_REMEMBERED: u64 = 1 << 21;
 
 /// Indices of a worker.
@@ -44,7 +44,7 @@ struct WorkerIndex {
     task: TaskNumber,
 }
 
-/// Gives workers that copy from shared blocks the blocks of all of them.
+/// Lets workers with shared duplicate blocks (`dedup_shared`) copy from the blocks of all such workers.
 fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
     let shares = |spec: &WorkerSpec| {
         phase
@@ -129,8 +129,8 @@ impl Measurement {
         Ok(specs)
     }
 
-    /// Stream and phase whose random numbers a stream draws, and the first worker there: a stream that reads back draws
-    /// like its writer.
+    /// Returns the phase and the stream whose random numbers a stream draws, and the first worker there. A stream that reads data back
+    /// draws the numbers of the stream that wrote the data.
     fn drawn_as(before: Option<&Phase>, phase: &Phase, index: usize, stream: usize) -> (usize, usize, u32) {
         let first = |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
         let back = phase.streams.get(stream).and_then(Stream::reads_back);
@@ -140,7 +140,7 @@ impl Measurement {
         }
     }
 
-    /// The files of a stream that evicts them before each pass.
+    /// The files of a stream that evicts its files before each pass.
     fn evicted(&self, stream: &Stream) -> Result<Option<Arc<[File]>>, Failure> {
         if !stream.evicts_each_pass {
             return Ok(None);
@@ -172,7 +172,7 @@ impl Measurement {
     ) -> Result<WorkerSpec, Failure> {
         let writes = stream.access.writes();
         let counts_depth = self.plan.typed.as_ref().is_some_and(|typed| typed.counts_depth);
-        // The stream may end before its phase. Then none of it runs while others cool down.
+        // The stream may end before its phase. It then does not run while the other streams cool down.
         let begins_ns = stream.delay_ns.saturating_sub(phase.warmup_ns);
         let own_ns = stream.limit.time_ns.map(|ns| begins_ns.saturating_add(ns));
         let own_ns = own_ns.filter(|ns| *ns < phase.time_ns);
@@ -337,7 +337,7 @@ fn advise(file: &File, advice: Option<Advice>) -> Result<(), Failure> {
         .map_err(|e| Failure::Refused(format!("--advice: posix_fadvise failed: {e}; leave --advice out")))
 }
 
-/// A worker's part of a stop rule. The first ones take the remainder.
+/// A worker's part of a stop rule. The first workers take the remainder.
 fn part_of(limit: StopRule, worker: u32, workers: u32) -> StopRule {
     let (worker, workers) = (u64::from(worker), u64::from(workers));
     let part = |whole: u64| whole / workers + u64::from(worker < whole % workers);
@@ -353,10 +353,10 @@ pub(super) fn place_of(place: &Placement, worker: u32) -> Placement {
     Placement { cpus: vec![own], ..place.clone() }
 }
 
-/// Most bytes read of a payload file: far beyond any compressor's window, and little memory.
+/// Largest number of bytes read of a payload file: far beyond any compressor's window, and little memory.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Payloads: contents of files by the paths of the plan.
+/// Contents of payload files, by their paths in the plan.
 #[derive(Default)]
 pub(super) struct Supplies {
     files: BTreeMap<String, Arc<[u8]>>,
@@ -423,7 +423,7 @@ fn read(path: &str) -> Result<Arc<[u8]>, Failure> {
     files::open(path.as_ref())
         .and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes))
         .map_err(|e| fail(&e))?;
-    if bytes.is_empty() { Err(fail(&"it is empty")) } else { Ok(bytes.into()) }
+    if bytes.is_empty() { Err(fail(&"the file is empty")) } else { Ok(bytes.into()) }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use model::record::StreamEnd;
 use model::units::{show_bytes, show_count, show_ns};
 use std::collections::BTreeMap;
 
-/// Number of parts of a least rate's period. The rate is checked at completions.
+/// The amounts for a least rate are collected in this many parts per period. The rate is checked at completions.
 const PARTS: u64 = 10;
 
 /// Rules that end the streams of a phase early.
@@ -49,7 +49,7 @@ struct Series {
     every_ns: u64,
     /// ns since the start of the first block.
     from_ns: Option<u64>,
-    /// Time up to which each worker has reported.
+    /// Time up to which each worker has reported, in ns.
     seen_ns: BTreeMap<u32, u64>,
     workers: usize,
     open: BTreeMap<u64, Value>,
@@ -57,7 +57,7 @@ struct Series {
     next: u64,
 }
 
-/// Amounts completed in one of these times.
+/// Amounts completed in one interval of a series.
 #[derive(Clone, Copy, Default)]
 struct Value {
     /// Operations and bytes by kind.
@@ -132,7 +132,7 @@ impl Ends {
         self.failure.clone()
     }
 
-    /// Stores the observations in the record. Returns which streams never became steady, or were never checked.
+    /// Stores the observations in the record. Describes the streams that never became steady or were never checked.
     pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
         let mut notes = Vec::new();
         for (end, stream) in ends.iter_mut().zip(self.streams) {
@@ -168,12 +168,12 @@ impl Ends {
     }
 }
 
-/// Syncs may take any time, as in fio.
+/// Whether the slowest operation exceeds the limit. Syncs may take any time, as in fio.
 fn is_too_slow(kind: Kind, latency: &Histogram, most_ns: u64) -> bool {
     kind != Kind::Sync && latency.max_ns().is_some_and(|ns| ns > most_ns)
 }
 
-/// The operation of the final totals that exceeded its latency limit.
+/// Describes the operation in the final totals that exceeded its latency limit.
 pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String> {
     phase.streams.iter().zip(ends).find_map(|(stream, end)| {
         let most_ns = stream.max_latency_ns?;
@@ -224,8 +224,8 @@ impl RateFloor {
         Self { rule: rule.clone(), series, since: None, is_seen: false, done: [(0, 0); Kind::ALL.len()] }
     }
 
-    /// Returns which rate was too slow, and its value. As in fio a rate is checked at completions, over at least the
-    /// rule's period, so rare operations are not too slow in between.
+    /// Returns which rate was too slow, and its value. As in fio, a rate is checked at completions and over at least the rule's period,
+    /// so pauses between rare operations are allowed.
     fn missed(&mut self) -> Option<String> {
         while let Some((start_ns, value)) = self.series.take() {
             let until = start_ns + self.series.every_ns;

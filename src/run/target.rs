@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 pub struct Ready {
     target: Target,
     made: Option<TestFile>,
-    /// Descriptor to check pages, evict and sync; `None` if nothing is touched.
+    /// Descriptor for checking pages, evicting and syncing; `None` if nothing is touched.
     handle: Option<File>,
     bytes: u64,
     notes: Vec<String>,
@@ -69,7 +69,7 @@ impl Ready {
         let common = plan.common(index);
         let (made, handle) = match target.role {
             Role::None => (None, None),
-            // Another host makes it. It is opened when all have made theirs.
+            // Another host makes this file. It is opened when all hosts have made their files.
             Role::Made if common.is_some_and(|c| !plan.is_rank(c.maker)) => (None, None),
             Role::Made => {
                 safety::must_be_at(root, path, target.identity.as_ref())?;
@@ -122,10 +122,10 @@ impl Ready {
         Ok(Self { target, made, handle, bytes, notes, pieces: None, found_empty, _writing: writing })
     }
 
-    /// Opens a file made by another host, and names it if it is missing. `ended` reports an early end of the measurement.
+    /// Opens a file that another host makes. The error names a file that is missing. `ended` reports an early end of the measurement.
     ///
     /// # Errors
-    /// Why it cannot be opened.
+    /// Why the file cannot be opened.
     pub fn find(&mut self, common: &Common, maker: &str, ended: &Arc<AtomicBool>) -> Result<(), Failure> {
         let path = &name::path(&self.target.path);
         let made = TestFile::open_common(path, &common.name, maker, ended)?;
@@ -138,7 +138,7 @@ impl Ready {
     /// Writes this host's parts of a shared file.
     ///
     /// # Errors
-    /// Why they cannot be written.
+    /// Why the parts cannot be written.
     pub fn fill_parts(
         &mut self,
         parts: impl Iterator<Item = Range<u64>>,
@@ -159,7 +159,7 @@ impl Ready {
         }
     }
 
-    /// Alignment of offsets and lengths in its open mode.
+    /// Alignment of offsets and lengths in the open mode of the target.
     pub fn align(&self) -> u32 {
         self.target.block_bytes
     }
@@ -179,12 +179,12 @@ impl Ready {
         self.pieces.as_ref()
     }
 
-    /// Notes from its preparation.
+    /// Notes made while the target was prepared.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Descriptor to check pages, evict and sync.
+    /// The descriptor for checking pages, evicting and syncing.
     pub fn handle(&self) -> Option<&File> {
         self.handle.as_ref()
     }
@@ -207,7 +207,7 @@ impl Ready {
         Ok(())
     }
 
-    /// Opens it again for a worker.
+    /// Opens the target again for a worker.
     ///
     /// # Errors
     /// Why it cannot be opened: no direct I/O, no write permission, or replaced by something else.
@@ -465,8 +465,8 @@ impl Parts {
     }
 }
 
-/// The parts of a shared file that this host writes: those of its workers, by the first stream that shares it. The first
-/// host also writes what is before and after all parts.
+/// The parts of a shared file that this host writes: the parts of its workers in the first stream that shares the file. The first host
+/// also writes the bytes before and after all parts.
 fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
     let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     let sharing = |s: &&Stream| s.shared.is_some() && s.targets.contains(&target);
@@ -511,7 +511,7 @@ impl Measurement {
         jobs.into_iter().filter_map(|job| Some(trial(job, self.place_row(job).err()?))).collect()
     }
 
-    /// Finds the blocks that a row reads if it reads a device below the file. Returns a description.
+    /// Finds the blocks for a row that reads a device below the file. Returns a description of them; `None` for other rows.
     pub(crate) fn place_row(&mut self, job: usize) -> Known<Option<String>> {
         let Some(comparison) = self.plan.study.layers() else { return Ok(None) };
         if !comparison.layers.iter().any(|r| r.job == job && r.stored) {
@@ -520,19 +520,19 @@ impl Measurement {
         let target_of =
             |job: usize| Some(*self.plan.jobs.get(job)?.phases.first()?.streams.first()?.targets.first()?);
         let above = comparison.layers.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
-        let above = above.ok_or("no file on it is measured, so there are no blocks to read")?;
-        let below = target_of(job).ok_or("it has no target")?;
+        let above = above.ok_or("no file on this device is measured, so there are no blocks to read")?;
+        let below = target_of(job).ok_or("the row has no target")?;
         let (upper, lower) = (&self.targets[above], &self.targets[below]);
-        let handle = upper.handle().ok_or("the file on it is not open")?;
+        let handle = upper.handle().ok_or("the file on this device is not open")?;
         let (Some(place), Some(device)) = (self.places.get(above), self.places.get(below)) else {
-            return Err("its place in the stack is unknown".into());
+            return Err("the place of the file or of the device in the stack is unknown".into());
         };
         let number = device.tops.first().and_then(|t| device.layers.get(*t)).map(|l| &l.number);
         let layer = place
             .layers
             .iter()
             .position(|l| Some(&l.number) == number)
-            .ok_or("it is no longer in the stack")?;
+            .ok_or("the device is no longer in the stack")?;
         let access = &self.plan.jobs[job].phases[0].streams[0].access;
         let span = access.span_bytes.min(upper.bytes());
         let found = extents::pieces(&self.root, place, handle, span, layer)?;
@@ -545,7 +545,7 @@ impl Measurement {
         }
         self.targets[below].read_at(pieces);
         Ok(Some(format!(
-            "it is read at the blocks of the file that the rows above read: {}",
+            "this row reads the blocks of the file that the rows above read: {}",
             extents::show(&found)
         )))
     }

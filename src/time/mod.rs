@@ -1,12 +1,12 @@
 //! `fathom time`: runs a command of the user and reports what the storage did meanwhile.
 //!
-//! 1. The plan names the commands. The machine is read once: devices below the files on the command lines, and below the
-//!    current directory.
-//! 2. The thread that starts the command moves into a cgroup if it may, so that the kernel counts the command's I/O separately. Each run is one
-//!    `Runner::run`.
+//! 1. The plan names the commands. The machine is read once: devices below the files on the command lines, and below the current
+//!    directory.
+//! 2. The thread that starts the command moves into a cgroup if it has the right, so that the kernel counts the command's I/O separately.
+//!    `Runner::run` measures one run.
 //! 3. All evidence goes to a session file, and crate `analysis` judges it, as for every other command.
-//! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so another
-//!    process of this program calls it: when Ctrl-C ends the wait, fathom exits at once.
+//! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so a second process of fathom
+//!    calls it: when Ctrl-C ends the wait, fathom exits at once.
 //! 5. The report follows the command's own output on standard error, and the exit code is the command's.
 
 mod run;
@@ -39,13 +39,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Exit code if fathom itself fails, as `timeout` and `env` have it.
+/// Exit code if fathom itself fails. `timeout` and `env` use the same code.
 pub const OWN_FAILURE: u8 = 125;
 
 /// The user's request.
 #[derive(Debug)]
 pub struct Request {
-    /// The command, or several to compare, and how they are run.
+    /// The command or commands, and how to run them.
     pub study: CommandStudy,
     /// Runs of each command.
     pub runs: u32,
@@ -132,7 +132,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let style = Style { detail: showing.detail, ..Style::default() };
     stderr::write(&stdout::fitted(showing.format, &report, style, &std::io::stderr())?);
     match show::write_files(&report, showing.format, style, &outlets) {
-        // The command's failure matters more than a file that could not be written.
+        // A failed command determines the exit code, even if a file could not be written.
         Err(failure) if !exit.is_success() => {
             failure.tell();
             Ok(exit_code(exit, &report))
@@ -149,8 +149,7 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
     ExitCode::from(analysis::exit_code(report))
 }
 
-/// Runs each command as often as requested, several in turns and in random order. Stops at the first failure and returns
-/// its exit.
+/// Runs each command as often as requested. Several commands take turns in random order. Stops at the first failure and returns its exit.
 fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Failure> {
     let mut exit = Exit::Code(0);
     let mut random = seed;
@@ -239,7 +238,7 @@ fn plan(request: &Request) -> Plan {
     }
 }
 
-/// The words of a command that may be paths: its arguments, or the words of a shell command.
+/// The words of a command line that may be paths: the arguments of the command, or the words of a shell command.
 fn argument_words(command: &Command) -> Vec<String> {
     match command.args.as_slice() {
         [shell, flag, script, ..] if flag == "-c" && shell.ends_with("sh") => {
@@ -250,7 +249,7 @@ fn argument_words(command: &Command) -> Vec<String> {
     }
 }
 
-/// The devices below the named files and the current directory; each stack once.
+/// The block stacks below the named files and the current directory. Each stack appears once.
 fn places(root: &Root, named: &[Vec<Named>]) -> Vec<Place> {
     let here = Path::new(".");
     let is_known = named.iter().flatten().any(|one| one.existing == here);
@@ -310,7 +309,7 @@ fn make_stable(signalled: &Signalled) -> FinalSync {
     }
 }
 
-/// Writes back all dirty data and prints the duration in ns. fathom calls itself like this for the final sync.
+/// Writes back all dirty data and prints the duration in ns. The final sync runs fathom with the hidden flag to call this.
 pub fn sync_all() -> ExitCode {
     let began = Instant::now();
     rustix::fs::sync();

@@ -1,14 +1,14 @@
 //! One run of a command.
 //!
-//! 1. Outside the measured time: the `--prepare` command, eviction, the state of the named files, the counters in the kernel.
-//! 2. A snapshot of the kernel's counters. The command starts with fathom's standard streams, process group and
-//!    environment.
-//! 3. fathom waits for it and reaps every descendant (`PR_SET_CHILD_SUBREAPER`): the kernel adds a process's I/O to the
-//!    counters of the parent that reaps it. So the growth of fathom's own `/proc/self/io`, without its own threads, is
-//!    what the command and all ended descendants moved, however short they lived.
-//! 4. Another snapshot, then the final sync and a third snapshot.
+//! 1. Before the measured time: runs the `--prepare` command, evicts files, reads the state of the named files, and loads the counters
+//!    into the kernel.
+//! 2. Takes a snapshot of the kernel's counters, and starts the command with fathom's standard streams, process group and environment.
+//! 3. Waits for the command and reaps every descendant (`PR_SET_CHILD_SUBREAPER`). The kernel adds a process's I/O to the counters of the
+//!    parent that reaps the process. So the growth of fathom's own `/proc/self/io`, without fathom's own threads, is what the command and
+//!    all ended descendants moved, however short they lived.
+//! 4. Takes another snapshot, syncs, and takes a third snapshot.
 //!
-//! As root, programs in the kernel count the command's syncs and opens (`sys::bpf`). They are loaded for each run, in 2 ms.
+//! As root, programs in the kernel count the command's syncs and opens (`sys::bpf`). Loading them takes 2 ms for each run.
 
 use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ const BUSY_BYTES: u64 = 1 << 20;
 pub(super) enum Run {
     /// The command ran and ended.
     Ended(Exit),
-    /// It could not be started. Holds the exit code that a shell returns in this case.
+    /// The command could not be started. Holds the exit code that a shell returns in this case.
     NotStarted(u8),
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Runner<'r> {
     /// Paths on the command line of each command.
     pub(super) named: Vec<Vec<Named>>,
     pub(super) signalled: Arc<Signalled>,
-    /// Counters in the kernel, or why there are none.
+    /// Counters in the kernel, or the reason why they are not used.
     pub(super) tracing: Known<Tracing>,
     pub(super) request: &'r Request,
 }
@@ -103,7 +103,7 @@ impl Runner<'_> {
         }))?;
         let before: Vec<Known<FilesState>> = named.iter().map(|one| self.state_before(one)).collect();
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
-        // Ended processes of earlier commands do not belong to this run.
+        // Reap ended processes of earlier commands first: they do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
         // Start the sampling thread before the kernel counts for fathom's threads.
         let end_of_sampling = self.sample_others();
@@ -161,8 +161,8 @@ impl Runner<'_> {
         }
         let ending = match exit {
             Exit::Code(0) => RunEnding::Complete,
-            Exit::Code(code) => RunEnding::Failed(format!("it ended with exit code {code}")),
-            Exit::Signal(signal) => RunEnding::Failed(format!("signal {signal} ended it")),
+            Exit::Code(code) => RunEnding::Failed(format!("the command ended with exit code {code}")),
+            Exit::Signal(signal) => RunEnding::Failed(format!("signal {signal} ended the command")),
         };
         let end = RunEnd {
             at_ns: u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX),
@@ -189,7 +189,7 @@ impl Runner<'_> {
             ..RunEnd::without(ending)
         };
         session.append(&Frame::RunEnd(Box::new(end)))?;
-        // Not with `--no-sync`: on ext4, a sync of the session would also write back the command's data.
+        // Do not sync the session with `--no-sync`: on ext4 this would also write back the command's data.
         if self.request.study.final_sync {
             session.sync()?;
         }
@@ -239,9 +239,8 @@ impl Runner<'_> {
         Ok(Ok((exit, wall_ns, usage)))
     }
 
-    /// Samples every process once the command has run for a while. The returned function ends that, and
-    /// returns the sample if there is one. That takes 1 ms per 20 processes, too much for a short
-    /// command.
+    /// Samples every process once the command has run for a while. A sample takes 1 ms per 20 processes, which is too much for a short
+    /// command. The returned function ends the sampling and returns the sample, if one was taken.
     fn sample_others(&self) -> impl FnOnce() -> Option<Processes> + use<> {
         let (stop, is_to_stop) = channel();
         let root = self.root.clone();
@@ -249,10 +248,11 @@ impl Runner<'_> {
             if is_to_stop.recv_timeout(SAMPLE_OTHERS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
-            // The command still runs, so leave the CPUs to it. On Linux this changes the priority of the calling thread only.
+            // Leave the CPUs to the command, which still runs. On Linux this changes the priority of the calling thread only.
             let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
             let seen = Processes::list(&root).ok();
-            // Wait: the I/O of an ended thread is added to fathom's own counters, which count for the command.
+            // Keep the thread alive until the run ends: the kernel adds the I/O of an ended thread to fathom's own counters, which count
+            // as the command's.
             let _ = is_to_stop.recv();
             seen
         });
@@ -277,7 +277,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Evicts what `--cold` asks for. Returns what remained in the page cache, in sentences.
+    /// Evicts the files that `--cold` asks for. Returns a sentence for each that remained in the page cache.
     fn evict(&self, named: &[Named]) -> Vec<String> {
         match self.request.study.cold {
             Cold::No => Vec::new(),
@@ -318,8 +318,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The state of a named path before a run. Opening all files below a directory would cache their metadata for the
-    /// command, so a directory is only read if `--cold` has done so anyway.
+    /// The state of a named path before a run. Opening all files of a directory would cache their metadata for the command, so a
+    /// directory is only read if `--cold` has done this already.
     fn state_before(&self, one: &Named) -> Known<FilesState> {
         if one.path.is_dir() && self.request.study.cold != Cold::Named {
             return Err(not_opened(&one.path));
@@ -327,7 +327,7 @@ impl Runner<'_> {
         named_files::state(&one.path, true)
     }
 
-    /// Writes back the command's dirty data, unless --no-sync was typed or there are none.
+    /// Writes back the command's dirty data, unless --no-sync was typed or no data are dirty.
     fn final_sync(&self, moved: &Known<Moved>) -> FinalSync {
         if !self.request.study.final_sync {
             return FinalSync::Off;
@@ -359,7 +359,7 @@ struct Usage {
     floor_bytes: u64,
 }
 
-/// The state of a named path after a run; of a directory only if the command made it.
+/// The state of a named path after a run. A directory is read only if the command made it.
 fn state_after(one: &Named, is_new: bool) -> Known<FilesState> {
     if one.path.is_dir() && !is_new {
         return Err(not_opened(&one.path));
@@ -371,7 +371,7 @@ fn not_opened(path: &Path) -> String {
     format!("the files below {} were not opened, because that would cache their metadata", path.display())
 }
 
-/// Largest resident memory of fathom so far.
+/// Largest resident memory of fathom so far, in bytes.
 fn own_bytes(root: &Root) -> u64 {
     let status = root.read("/proc/self/status").unwrap_or_default();
     let kib = status
@@ -411,7 +411,7 @@ fn byte_sources(words: &[String]) -> Vec<String> {
     values.filter(is_source).map(str::to_owned).collect()
 }
 
-/// Processes other than fathom that existed before and after, and were busy.
+/// Processes other than fathom that existed before and after the run, and were busy.
 fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     let Ok(after) = Processes::list(root) else { return Vec::new() };
     let mut busy = after.busy_since(before);

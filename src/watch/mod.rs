@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Interval of checking for a requested end and of emptying the event buffers.
+/// How often to check for the end and to empty the event buffers.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The user's request.
@@ -52,7 +52,7 @@ pub struct Request {
     pub pid: Option<u32>,
     /// Record the kernel's block events, if permitted.
     pub events: bool,
-    /// Count system calls of processes.
+    /// Count the system calls of processes.
     pub calls: bool,
     /// Print lines even on a terminal, instead of drawing on it.
     pub plain: bool,
@@ -64,7 +64,7 @@ pub struct Request {
     pub format: &'static Format,
     /// Files that are replaced at every interval.
     pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
+    /// Which files the outputs may replace.
     pub replace: Replace,
 }
 
@@ -144,7 +144,7 @@ fn run(
         }
         remarks.extend(events.follow(&devices.traced()));
         let unseen = processes.as_ref().err().cloned();
-        // Stop if the only watched process has ended. If processes cannot be seen at all, devices are still watched.
+        // Stop if the only watched process has ended. If no process is visible at all, continue with devices.
         let ended = request.pid.is_some() && unseen.is_some();
         remarks.extend(unseen.filter(|_| ended || number == 0));
         let watched = Watched {
@@ -173,7 +173,7 @@ fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
     Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists all")))
 }
 
-/// The next end of an interval. Missed ends are skipped.
+/// The end of the next interval. Ends that have already passed are skipped.
 fn next_deadline(deadline: Instant, interval: Duration) -> Instant {
     let next = deadline + interval;
     let now = Instant::now();
@@ -201,7 +201,7 @@ struct Devices {
     targets: Vec<Target>,
     measured: Vec<(MeasuredIn, Capacity)>,
     selection: Selection,
-    /// Whether they were sampled before.
+    /// Whether the devices were sampled before.
     begun: bool,
 }
 
@@ -219,23 +219,23 @@ struct Device {
     kind: LayerKind,
     level: usize,
     below: Vec<String>,
-    /// Measured limits; `None` if the device has none of its own, the reason if it was not measured.
+    /// Measured limits. `None` if the device has no limits of its own; the reason if they were not measured.
     limits: Option<Known<Limits>>,
-    /// Other identifiers of the device.
+    /// Identifiers that relate the device to earlier measurements.
     known_by: KnownBy,
-    /// Why the counters cannot be used.
+    /// Why the device's counters cannot be used.
     blind: Option<String>,
-    /// Number that changes if another device or medium gets this name.
+    /// Sequence number that changes if another device or medium gets this name.
     sequence: Option<String>,
     last: Option<(Instant, DiskCounters)>,
-    /// The device that the kernel names in its block events.
+    /// The device as named in the kernel's block events.
     traced: Option<Traced>,
     /// Rules that applied in the previous interval.
     rules: Vec<Rule>,
 }
 
 impl Devices {
-    /// Devices of the targets; without targets all disks in use, now and later.
+    /// The devices of the targets. Without targets: all disks in use, now and later.
     ///
     /// # Errors
     /// If the kernel shows no counters.
@@ -366,7 +366,7 @@ impl Device {
         to_bench: &str,
         measured: &[(MeasuredIn, Capacity)],
     ) -> Self {
-        // A partition shares its disk's limits, and no measurement of memory is ever VALID.
+        // A partition has the limits of its disk. A measurement of memory is never VALID.
         let has_limits = !matches!(layer.kind, LayerKind::Partition | LayerKind::Zram | LayerKind::Ram);
         let known_by = KnownBy::from_layer(layer);
         let limits = || {
@@ -413,7 +413,7 @@ impl Device {
         ))
     }
 
-    /// Starts from zero if another device, medium or file has this name now. Returns a remark about it.
+    /// Starts from zero if the name now belongs to another device, medium or file. Returns a remark about the change.
     fn detect_replacement(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
         let sequence = devices::sequence(root, &self.name);
         if sequence == self.sequence || sequence.is_none() {
@@ -434,8 +434,8 @@ impl Device {
         self.last = now.map(|counters| (at, counters));
         let figures = match (&self.blind, before, now) {
             (Some(why), ..) => Err(why.clone()),
-            (_, _, None) => Err("it no longer exists".into()),
-            (_, None, Some(_)) => Err("its figures start with the next interval".into()),
+            (_, _, None) => Err("the device no longer exists".into()),
+            (_, None, Some(_)) => Err("the figures start with the next interval".into()),
             (_, Some((since, a)), Some(b)) => watch::between(&a, &b, at.duration_since(since).as_secs_f64()),
         };
         let load = match (self.limits.as_ref(), &figures) {
@@ -463,7 +463,7 @@ impl Device {
 
     fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
         let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
-        // Read the limits in each interval: the user may change them.
+        // Read the queue settings in each interval: the user may change them.
         let kib = |file: &str| -> Option<u64> {
             root.word(&format!("/sys/class/block/{}/queue/{file}", self.name))?.parse().ok()
         };
@@ -495,7 +495,7 @@ fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
     layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
 }
 
-/// Returns the level of each layer: the longest distance from a layer at the top. A layer precedes the layers below it.
+/// Returns the level of each layer: the longest distance from a topmost layer. A layer precedes the layers below it.
 fn levels(layers: &[Layer]) -> Vec<usize> {
     let mut levels = vec![0; layers.len()];
     for (at, layer) in layers.iter().enumerate() {
@@ -511,7 +511,7 @@ fn levels(layers: &[Layer]) -> Vec<usize> {
 struct Target {
     /// The name or path on the command line.
     typed: PathBuf,
-    /// The block devices below it.
+    /// The block devices below the target.
     place: Place,
 }
 
@@ -539,8 +539,8 @@ fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
     if !found.layers.is_empty() {
         return Ok(found);
     }
-    let why = found.ram.as_ref().map(|ram| format!("it is in memory ({ram})")).or(found.blind);
-    let why = why.unwrap_or_else(|| "the kernel shows no block device below it".into());
+    let why = found.ram.as_ref().map(|ram| format!("the target is in memory ({ram})")).or(found.blind);
+    let why = why.unwrap_or_else(|| "the kernel shows no block device below the target".into());
     Err(Failure::Usage(format!(
         "{} is on no block device that could be watched: {why}; name a disk, or a file on one",
         name::shown(typed)
@@ -548,7 +548,7 @@ fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
 }
 
 impl Target {
-    /// Example: `/data: ext4 > loop0 > vda`, and the unknown parts.
+    /// Describes the stack below the target, as in `/data: ext4 > loop0 > vda`, and its unknown parts.
     fn chain(&self) -> String {
         let mut words = vec![self.place.kind().to_owned()];
         words.extend(self.place.layers.iter().map(|layer| layer.name.clone()));
@@ -560,7 +560,7 @@ impl Target {
 /// Extension of files that are replaced at every interval.
 const RENEWED: &str = "prom";
 
-/// Time between two versions of a page. Writing one at every interval would be a load itself.
+/// Time between two versions of a page. Writing a page at every interval would itself be a load.
 const PAGE_EVERY: Duration = Duration::from_secs(10);
 
 /// The pages of the load over time.
@@ -568,27 +568,27 @@ struct Pages {
     outlets: Vec<Outlet>,
     load: LoadOverTime,
     begun: Instant,
-    /// End of the last interval, in s since the start.
+    /// End of the last interval, in s since the start of watching.
     last_end_s: f64,
     written: Instant,
 }
 
-/// The destinations of intervals.
+/// Where intervals are shown.
 struct Shown {
     format: &'static Format,
-    /// Whether intervals are printed on standard output. They are not if their format is only for files.
+    /// Whether intervals are printed on standard output, which some formats for files do not support.
     printed: bool,
     outlets: Vec<Outlet>,
     pages: Pages,
     rules: Rules,
     /// The terminal, if intervals are drawn on it.
     view: Option<Watching>,
-    /// Lines since the last column headings, and those of the last interval; `None` before the first.
+    /// Number of lines since the last column headings, and number of lines of the last interval; `None` before the first interval.
     lines: Option<(usize, usize)>,
 }
 
 impl Shown {
-    /// Decides where everything goes.
+    /// Decides where intervals are printed, drawn and written.
     ///
     /// # Errors
     /// If a file has an extension that cannot be replaced at every interval, and as [`output::decide_all`].
@@ -684,7 +684,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Whether column headings precede the next interval: at the beginning, and when the last ones leave the screen.
+    /// Whether to print column headings before the next interval: at the beginning, and when the last headings leave the screen.
     fn is_headed(&self) -> bool {
         let Some((since, last)) = self.lines else { return true };
         stdout::screen_rows().is_some_and(|rows| since + last >= rows)
@@ -726,7 +726,7 @@ fn spared(targets: &[Target]) -> Spared {
     spared
 }
 
-/// Parts of an interval to show, and devices.
+/// Which parts of an interval, and which devices, to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each selects one part")]
 pub struct Selection {
@@ -738,7 +738,7 @@ pub struct Selection {
     pub processes: bool,
     /// The partitions of each device.
     pub partitions: bool,
-    /// Devices never used since boot, too.
+    /// Include devices that were never used since boot.
     pub unused: bool,
 }
 
@@ -755,7 +755,7 @@ fn missed_intervals_are_skipped() {
 fn a_layer_is_below_the_deepest_user() {
     let layer = |below: &[usize]| Layer { below: below.to_vec(), ..Layer::default() };
     assert_eq!(levels(&[layer(&[1, 2]), layer(&[2]), layer(&[])]), [0, 1, 2]);
-    // A cyclic stack ends.
+    // A stack that contains a cycle does not loop forever.
     assert_eq!(levels(&[layer(&[1]), layer(&[0, 9])]), [0, 1]);
 }
 

@@ -1,12 +1,12 @@
-//! Processes of `fathom watch`: which ones move most data, with which flags their files are open, their requests to the devices, and their
-//! system calls.
+//! Processes of `fathom watch`: which processes move most data, with which flags their files are open, their requests to the devices, and
+//! their system calls.
 //!
-//! 1. [`Busiest`] samples `/proc`. That takes CPU time in proportion to processes and descriptors, so it rests a hundred
-//!    times as long as it worked.
-//! 2. [`Events`] records block events: the latency of each request, and the process that issued it. If events are lost, the figures of
-//!    their interval are unknown.
-//! 3. [`Calls`] counts the calls that move data by `raw_syscalls:sys_enter`, in a tracer instance that follows the shown
-//!    processes alone, and their page faults, which mapped files cause instead of calls.
+//! 1. [`Busiest`] samples `/proc`. Sampling takes CPU time in proportion to processes and descriptors, so `Busiest` rests a hundred times
+//!    as long as it worked.
+//! 2. [`Events`] records block events: the latency of each request, and the process that issued the request. If events are lost, the
+//!    figures of their interval are unknown.
+//! 3. [`Calls`] counts system calls that move data, with the event `raw_syscalls:sys_enter` in a tracer instance that records only the
+//!    shown processes. It also counts their page faults, which mapped files cause instead of calls.
 
 use crate::block_events::{BlockEvents, Traced, now_ns};
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ use trace::calls::Calls as Counted;
 use trace::interval::Interval;
 use trace::pairing::PATIENCE_NS;
 
-/// Most processes that are shown.
+/// Maximum number of processes that are shown.
 const MAX_SHOWN: usize = 5;
 /// Rest after a sample, as a multiple of the CPU time that it took.
 const REST_FACTOR: u32 = 100;
@@ -57,9 +57,9 @@ pub(super) struct Busiest {
     interval: Duration,
     on: OnDevices,
     before: Option<(Instant, ProcessIo)>,
-    /// End of the rest: of sampling processes, and of reading their descriptors.
+    /// End of the current rest, first for sampling processes, then for reading descriptors.
     rests: [Instant; 2],
-    /// Flags with which files were open at the last check.
+    /// Flags with which each process had files open at the last check.
     open: BTreeMap<u32, Known<Open>>,
 }
 
@@ -76,13 +76,13 @@ impl Busiest {
             rests: [now, now],
             open: BTreeMap::new(),
         };
-        // If nothing is visible, the next sample reports why.
+        // If no process is visible, the next sample reports why.
         let _ = busiest.sample(devices, &mut Events::none());
         busiest.rests = [now, now];
         busiest
     }
 
-    /// Samples the processes; `None` while it rests.
+    /// Samples the processes; `None` during a rest.
     ///
     /// # Errors
     /// If the only watched process has ended, or no process is visible.
@@ -136,12 +136,13 @@ impl Busiest {
         }
     }
 
-    /// Whether to show a process that moved data of storage, or any active thread of the only watched process.
+    /// Whether to show a process: if it moved data of storage. Of the only watched process every active thread is shown.
     fn is_shown(&self, moved: &Moved) -> bool {
         matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
 
-    /// Reads the descriptors of these processes, unless it rests. Processes without descriptors are then shown as not checked yet.
+    /// Reads the descriptors of these processes, except during a rest. Processes without known descriptors are then shown as not checked
+    /// yet.
     fn read_descriptors(&mut self, most: &[&Moved], devices: &[String]) {
         let now = Instant::now();
         if now < self.rests[1] {
@@ -164,7 +165,7 @@ impl Busiest {
         let mb = |bytes: u64| bytes as f64 / 1e6 / seconds;
         let per_s = |calls: u64| calls as f64 / seconds;
         let counters = &moved.counters;
-        let unseen = || Err("its descriptors were not checked yet".to_owned());
+        let unseen = || Err("the descriptors were not checked yet".to_owned());
         WatchedProcess {
             pid,
             tid: matches!(self.whose, Whose::ThreadsOf(_)).then_some(moved.id),
@@ -183,7 +184,7 @@ impl Busiest {
                 self.open.get(&pid).cloned().unwrap_or_else(unseen)
             },
             calls: None,
-            // If all requests were seen, a process without any made none.
+            // If all requests were recorded, a process without a record made none.
             requests: requests.map(|all| own_requests(all, moved).copied().unwrap_or_default()),
         }
     }
@@ -195,14 +196,14 @@ impl Busiest {
         }
     }
 
-    /// Returns how long to rest after a sample; none if that is shorter than an interval.
+    /// Returns how long to rest after a sample. Returns zero if the rest would be shorter than an interval.
     fn rest(&self, began: Duration) -> Duration {
         let rest = cpu_time().saturating_sub(began) * REST_FACTOR;
         if rest > self.interval { rest } else { Duration::ZERO }
     }
 }
 
-/// The requests of a process itself. Its ended children had other ids.
+/// Requests of the process itself, without its ended children, whose ids were different.
 fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessRequests> {
     all.get(&moved.id).filter(|_| !moved.by_children)
 }
@@ -234,7 +235,7 @@ fn cpu_time() -> Duration {
 
 /// Size of the kernel's trace buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// Word in the name of the tracer instance, which block events do not have.
+/// Word in the name of the tracer instance for calls. The instance for block events has no such word.
 const WORD: &str = "calls";
 /// The remark about counted system calls, shown once.
 pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us, and any other process about 100 ns; the calls of a process are counted as soon as it has been shown once";
@@ -243,19 +244,19 @@ pub(super) const REMARK: &str = "--syscalls: each system call costs a shown proc
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Followed {
     pid: u32,
-    /// `None` for all of its threads together.
+    /// Thread id; `None` for all threads of the process together.
     tid: Option<u32>,
 }
 
 /// The calls of the shown processes.
 pub(super) struct Calls {
     root: Root,
-    /// The only process to watch, thread by thread.
+    /// The only watched process, whose threads are shown one by one.
     pid: Option<u32>,
     tracer: Tracer,
     counted: Counted,
     page: Vec<u8>,
-    /// Followed since the last sample, with their faults at that time.
+    /// Followed processes and threads, with their faults at the last sample.
     followed: BTreeMap<Followed, Option<Faults>>,
     /// The process of each thread that made calls.
     owners: BTreeMap<u32, Option<u32>>,
@@ -295,20 +296,20 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Takes over what was recorded so far.
+    /// Takes over the calls recorded so far.
     pub(super) fn drain(&mut self) {
         let counted = &mut self.counted;
         if let Err(why) = self.tracer.drain(&mut self.page, |page| counted.page(page)) {
             self.broken = Some(why.to_string());
         }
-        // Identify the processes while they live.
+        // Find the process of each thread while the thread still exists.
         let root = &self.root;
         for thread in self.counted.threads() {
             self.owners.entry(thread).or_insert_with(|| process_of(root, thread).0);
         }
     }
 
-    /// Adds the calls of followed processes, and follows the shown ones.
+    /// Adds the calls to the followed processes, and follows the processes that are shown now.
     pub(super) fn tell(&mut self, processes: &mut Processes) {
         self.drain();
         let now = Instant::now();
@@ -387,7 +388,7 @@ impl Calls {
         }
         self.followed = shown.iter().map(|one| (*one, self.faults_of(*one))).collect();
         if self.tracer.follow(&threads).map_err(|e| e.to_string())? {
-            // Earlier records belong to no interval.
+            // Discard records from before the change: they belong to no interval.
             self.drain();
             self.counted.take();
             self.since = Instant::now();
@@ -407,10 +408,10 @@ fn followed(process: &WatchedProcess) -> Followed {
 
 /// The events of some devices, or why there are none.
 pub(super) struct Events {
-    /// Whether they are wanted.
+    /// Whether the user wants events.
     wanted: bool,
     by_thread: bool,
-    /// Recorded devices, by `major:minor` of the shown ones.
+    /// Recorded devices, each with `major:minor` of the shown device.
     devices: Vec<(String, Traced)>,
     recording: Known<Recording>,
 }
@@ -429,29 +430,30 @@ struct Recording {
 struct Losses {
     /// Number of lost events so far.
     lost: u64,
-    /// Number at the start of the interval, and at the last report per process.
+    /// Number of lost events at the start of the interval.
     before: u64,
+    /// Number of lost events at the last report per process.
     before_processes: u64,
-    /// Time until which a completion may be attributed to the wrong request.
+    /// Time until which a completion may be attributed to the wrong request, in ns.
     unsure_until_ns: u64,
     /// Whether completions were uncertain at the last report per process.
     processes_unsure: bool,
 }
 
 impl Events {
-    /// For a call that records no events.
+    /// The state of a command that records no events.
     pub(super) fn none() -> Self {
         let recording = Err("block events are not recorded".into());
         Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
     }
 
-    /// For a call that records events. [`Self::follow`] names the devices.
+    /// The state of a command that records events. [`Self::follow`] names the devices.
     pub(super) fn new(whose: Whose) -> Self {
         let by_thread = matches!(whose, Whose::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }
     }
 
-    /// Records these devices from now on. Returns a message about it.
+    /// Records these devices from now on. Returns a message about the recording.
     pub(super) fn follow(&mut self, devices: &[(String, Traced)]) -> Option<String> {
         let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
         if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {
@@ -477,7 +479,7 @@ impl Events {
         }
     }
 
-    /// Takes over what was recorded so far.
+    /// Takes over the events recorded so far.
     pub(super) fn drain(&mut self) {
         if let Ok(recording) = &mut self.recording
             && let Err(why) = recording.drain()
@@ -486,7 +488,7 @@ impl Events {
         }
     }
 
-    /// Adds the request latencies of the devices in the ending interval.
+    /// Adds the request latencies in the ending interval to the devices.
     pub(super) fn tell(&mut self, shown: &mut [WatchedDevice]) {
         if let Ok(recording) = &mut self.recording
             && let Err(why) = recording.end_interval()
@@ -494,7 +496,7 @@ impl Events {
             self.recording = Err(why);
         }
         let why = match &mut self.recording {
-            // The lack of events is reported once.
+            // The missing events were reported once already.
             _ if !self.wanted => return,
             Err(why) => why.clone(),
             Ok(recording) => {
@@ -541,7 +543,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Takes over the events at the end of an interval, with the kernel's count of lost ones.
+    /// Takes over the events at the end of an interval, and the kernel's count of lost events.
     fn end_interval(&mut self) -> Known<()> {
         self.drain()?;
         self.losses.add_losses(self.events.lost_by_kernel()?, now_ns());
@@ -558,7 +560,7 @@ impl Losses {
         }
     }
 
-    /// Why the ending interval has no figures. Begins the next one.
+    /// Returns why the ending interval has no figures. Then begins the next interval.
     fn interval_gap(&mut self, now_ns: u64) -> Option<String> {
         let lost = self.lost - std::mem::replace(&mut self.before, self.lost);
         if lost > 0 {

@@ -65,7 +65,7 @@ fn common_interfaces_are_compared_by_default() {
     let report = out.report().0;
     let names: Vec<&str> = rows(&report).iter().map(|row| row["interface"].as_str().unwrap()).collect();
     let missing = report["api"]["missing"].to_string();
-    // libaio is compared too where io_uring is denied.
+    // libaio is compared too if io_uring is denied.
     let ring = if missing.contains("io_uring cannot be used") { "libaio" } else { "io_uring" };
     let direct = format!("{ring} O_DIRECT");
     assert_eq!(names, ["pread", "BufReader", "mmap", ring, "pread O_DIRECT", direct.as_str()], "{missing}");
@@ -110,7 +110,7 @@ fn write_rows_are_sized_by_the_speed_of_the_storage() {
     let row = row(&report, "pread");
     let (planned, touched) = (number(&row["planned_coverage"]), number(&row["coverage"]));
     assert!(planned > 0.0 && planned <= 1.0 && touched > 0.0 && touched <= planned + 1e-9, "{row:#}");
-    // The same limit for every run, from one probe before the first.
+    // Every run has the same limit, from one probe before the first run.
     let limit = &report["results"][0]["job"]["phases"][0]["streams"][0]["limit"]["operations"];
     assert!((number(limit) / (planned * f64::from(1 << 13)) - 1.0).abs() < 1e-9, "{report:#}");
 }
@@ -128,7 +128,7 @@ fn every_interface_reads_the_same_bytes_from_a_cold_start() {
         let out =
             stage.fathom(&format!("api --all --rw {rw} --bs 4k {} {SHORT}", destroy(kind, &file)), &file);
         let report = out.report().0;
-        // What polls needs a device that does, and some kernels have not all flags.
+        // Polling interfaces need a device that can be polled, and some kernels lack some flags.
         assert!(rows(&report).len() >= 28, "missing: {:#}", report["api"]["missing"]);
         for row in rows(&report) {
             let result = &report["results"][row["result"].as_u64().unwrap() as usize];
@@ -156,7 +156,7 @@ fn interfaces_that_deallocate_use_their_own_file() {
         "{fresh:#}"
     );
     assert!(plain["stored_before"]["Ok"]["largest_piece_bytes"].is_u64(), "{plain:#}");
-    // Deallocated blocks of other rows are not found as holes.
+    // Rows that deallocate blocks do so in their own file, so this file has no holes.
     assert!(!crate::stage::Report(report).has_answer("A04", "finding"));
 }
 
@@ -185,7 +185,7 @@ fn system_call_counts_match_strace() {
             );
             calls_of(&stage, &words, &file, call)
         };
-        // What fathom itself does to the file is the same in both.
+        // The calls that fathom itself makes on the file are equal in both runs and cancel out.
         let by_strace = (counted(12) as f64 - counted(4) as f64) / 8.0;
         let by_fathom = number(&row(&report, name)["calls_per_mib"]["Ok"]);
         assert!((by_strace - by_fathom).abs() <= 2.0, "{name}: strace {by_strace}, fathom {by_fathom}");
@@ -232,7 +232,12 @@ fn user_files_are_only_read_unless_named_for_writing() {
     let before = std::fs::read(&file).unwrap();
     let words = format!("api --bs 64k --interface pread,fallocate {SHORT}");
     let report = stage.fathom(&words, &file).report().0;
-    assert_eq!(rows(&report).len(), 2, "reads in order and in none: {:#}", report["api"]);
+    assert_eq!(
+        rows(&report).len(),
+        2,
+        "one row for sequential reads and one for random reads: {:#}",
+        report["api"]
+    );
     let missing = report["api"]["missing"].to_string();
     assert!(missing.contains("--destroy"), "{missing}");
     assert!(std::fs::read(&file).unwrap() == before, "it was written");

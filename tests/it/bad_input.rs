@@ -5,7 +5,7 @@ use crate::output::shell;
 use crate::stage::{Outcome, Stage, is_root, names};
 use std::path::{Path, PathBuf};
 
-/// Fails unless there is one message, with all these words, and that exit code.
+/// Fails unless the output is one message with all these words, and the exit code is this one.
 #[track_caller]
 fn refused(out: &Outcome, code: i32, words: &[&str]) {
     assert_eq!(out.code, Some(code), "{out:?}");
@@ -234,7 +234,7 @@ fn defaults_in_help_are_the_real_defaults() {
                     .map(str::to_owned)
                     .collect::<Vec<_>>()
             };
-            // The text after a colon explains the word.
+            // The text after the colon explains the value.
             let value = value.split(": ").next().unwrap_or(value);
             let (printed, taken) = (plain(&default), plain(value));
             assert!(
@@ -243,7 +243,7 @@ fn defaults_in_help_are_the_real_defaults() {
             );
             compared += 1;
         }
-        // These say all that their flags could.
+        // These commands set everything that their flags could set, so no default remains.
         let says_all = command.starts_with("recipe") || command.ends_with("--preset iops");
         assert!(compared > 0 || says_all, "{command}: {}", out.stdout);
     }

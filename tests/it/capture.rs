@@ -25,7 +25,7 @@ fn file(stage: &Stage) -> PathBuf {
     PathBuf::from("/dev/shm").join(format!("{}.capture", stage.name()))
 }
 
-/// Removes it with the test.
+/// Removes the capture file at the end of the test.
 struct Removed(PathBuf);
 
 impl Drop for Removed {
@@ -85,7 +85,7 @@ fn instances(stage: &Stage) -> Vec<String> {
     all.lines().filter(|name| name.starts_with("fathom-")).map(str::to_owned).collect()
 }
 
-/// The requests of a process.
+/// The tracer instances of a process.
 pub(crate) fn instances_of(stage: &Stage, id: u32) -> Vec<String> {
     let mut all = instances(stage);
     all.retain(|name| name.starts_with(&format!("fathom-{id}-")));
@@ -100,11 +100,11 @@ fn device(stage: &Stage) -> Option<Device> {
     Device::new(stage, 64, Image::Direct)
 }
 
-/// A device of compressed memory of the test's own.
+/// A device of compressed memory for this test alone.
 struct Memory(String);
 
 impl Memory {
-    /// Skips the test and returns `None` if the kernel adds none.
+    /// Makes the device. Skips the test and returns `None` if the kernel cannot add one.
     fn new() -> Option<Self> {
         if !is_root() {
             return None;
@@ -176,7 +176,7 @@ fn captured_requests_can_be_listed_and_filtered() {
     assert_eq!(of_fio().count() as u64, reads, "{csv}");
     let text = stage.fathom("show --events", &file);
     assert!(text.stdout.lines().all(|line| line.len() <= 100) && text.stdout.starts_with("      issue s"));
-    // Half of them, by the time of the one in the middle.
+    // Select about half of the requests, by the issue time of the middle one.
     let middle: f64 = of_fio().nth(reads as usize / 2).unwrap().split(',').next().unwrap().parse().unwrap();
     let half = |words: &str| requests(&shown(&stage, &format!("{words} {:.0}us", middle / 1e3)), "read");
     assert!(half("--from") < reads && half("--to") < reads);
@@ -201,14 +201,14 @@ fn overwritten_trace_events_are_counted_exactly() {
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let (events, counted) = overrun(&stage, &device.path);
-    // Two of each request, and a third of those that waited.
+    // Each request has two events, and a third one if it waited.
     assert!((2 * counted..=3 * counted).contains(&events), "{events} events of {counted} reads");
     let Some(memory) = Memory::new() else { return };
     let (events, counted) = overrun(&stage, &memory.path());
     assert_eq!(events, 2 * counted, "of a bio there are two");
 }
 
-/// Reads faster than the smallest buffers can take. Returns the events, the lost ones, and the reads.
+/// Reads so fast that the smallest trace buffers overflow. Returns the numbers of events, of lost events, and of reads.
 fn overrun(stage: &Stage, device: &Path) -> (u64, u64) {
     let running = start(stage, "--force --buffer 8k", device);
     let [reads, ..] = fio(&["--rw=randread", "--bs=4k", "--size=32m"], device);
@@ -228,13 +228,13 @@ fn overrun(stage: &Stage, device: &Path) -> (u64, u64) {
 
 #[test]
 fn killed_capture_is_readable_and_cleaned_up_by_the_next() {
-    // Alone: another test's capture would be the next one.
+    // Run alone, because the next capture must not be that of another test.
     let stage = Stage::new();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "", &device.path);
     let [reads, ..] = fio(&["--rw=randread", "--bs=4k", "--size=4m"], &device.path);
-    // Rows are kept within two seconds.
+    // The capture writes its rows to the file within two seconds.
     std::thread::sleep(Duration::from_millis(2600));
     running.signal(Signal::KILL);
     let name = format!("fathom-{}-", running.id());
@@ -399,7 +399,7 @@ fn fio_logs_are_imported_exported_and_replayed_by_fio() {
     fio(&["--rw=randrw", "--bs=4k", "--size=2m", "--fdatasync=8"], &device.path);
     assert_eq!(stop(running).code, Some(0));
     let original = shown(&stage, "");
-    // In a directory with the name of the capture, whatever it contains, and without overwriting.
+    // The log gets the name of the capture, even if that name contains a dot, and no file is overwritten.
     let (logs, dated) = (stage.folder("logs"), stage.path("load.1.capture"));
     std::fs::copy(file(&stage), &dated).unwrap();
     let into = format!("export -o {}", logs.display());

@@ -46,13 +46,13 @@ fn fio_verify_data_is_read_back_by_a_later_call() {
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{words}: {out:?}");
         let reported = job(&out, 0);
         let bytes = |direction: &str| reported[direction]["io_bytes"].as_u64().unwrap();
-        // What a mix reads by itself comes on top of what it wrote.
+        // A mix also reads by itself, in addition to reading back its writes.
         let own = if rw == "randrw" { (1 << 20) - bytes("write") } else { 0 };
         assert!(bytes("write") + own == bytes("read") && bytes("read") >= 1 << 20, "{words}: {reported:#}");
         assert_eq!(reported["error"], 0);
-        // What it wrote is right in any call of the same words.
+        // A later call with the same arguments finds the written data correct.
         for rest in ["--verify_only=1", "--do_verify=0 --rw=read --bs=4k"] {
-            // Only if the whole file was written, and its content is known.
+            // This requires that the whole file was written, and that its content is known.
             if rw == "randrw" || (sizes.contains("norandommap") && rest.contains("rw=read")) {
                 continue;
             }
@@ -61,7 +61,7 @@ fn fio_verify_data_is_read_back_by_a_later_call() {
             assert_eq!(job(&out, 0)["write"]["io_bytes"], 0);
         }
     }
-    // That nothing was in the file before it was written is no news of what is read back.
+    // Holes in a file before it was written are not reported: the data that are read back were written.
     let new = stage.path("new");
     let out = fio(
         &stage,
@@ -82,12 +82,13 @@ fn damage_is_error_84_with_its_offset_as_in_fio() {
     let place = format!("verify failed: {}, offset {}, length 4096: byte 77", file.display(), 5 * BLOCK);
     assert!(out.stderr.contains(&place), "{out:?}");
     assert_eq!(job(&out, 0)["error"], 84);
-    // All others were right.
+    // All other blocks are correct.
     assert_eq!(job(&out, 0)["read"]["total_ios"], 63);
     let out = fio(&stage, &format!("{words} --verify_only=1 --verify_fatal=1 --output-format=json"));
     assert_eq!(out.code, Some(1), "{out:?}");
     assert!(job(&out, 0)["read"]["total_ios"].as_u64() < Some(63), "{out:?}");
-    // A block that is right somewhere else is wrong here. What was damaged by hand is not fathom's to write any more.
+    // A correct block at the wrong offset is damage. Make the file again first: fathom does not write a file that was changed from
+    // outside.
     std::fs::remove_file(&file).unwrap();
     assert_eq!(fio(&stage, &words).code, Some(0));
     let handle = File::options().read(true).write(true).open(&file).unwrap();
@@ -134,7 +135,7 @@ fn fathom_job_files_verify_what_they_wrote() {
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     let report = out.report().0;
     let ops = |at: usize, kind: &str| report["results"][at][kind]["ops"].as_u64();
-    // What was written in the warm-up is read back too.
+    // Writes of the warm-up are read back too.
     assert!(ops(0, "write") >= Some(1000) && ops(1, "read") >= ops(0, "write"), "{report:#}");
     let findings = report["findings"].as_array().unwrap();
     assert!(findings.iter().all(|f| f["id"] != "B12" || f["outcome"] != "finding"), "{report:#}");

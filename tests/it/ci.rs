@@ -42,7 +42,7 @@ impl Pipeline {
         let stage = Stage::shared();
         let (checkout, tools) = (stage.folder("checkout"), stage.folder("tools"));
         stage.folder("kept");
-        // The last word is where to, of `gh run download` the directory.
+        // The last argument is the file to write, or for `gh run download` the directory.
         let scripts = [
             ("gh", "[ \"$2\" = list ] && echo 17 && exit; mkdir -p \"$7\" && cp ../kept/storage.json \"$7\""),
             (
@@ -98,7 +98,7 @@ fn github_workflow_measures_stores_and_compares() {
     pipeline.keep();
     assert_eq!([code(measure, &fast), code(fetch, &fast), code(compare, &fast)], [Some(0); 3]);
     assert!(summary().contains("\n**PASS** Not slower by more than 5.0 %"), "{}", summary());
-    // Half as fast, which the job allows and the comparison does not.
+    // Half the rate: the job's own condition still holds, but the comparison fails.
     let slow = job(2, "p99>1ms");
     assert_eq!([code(measure, &slow), code(fetch, &slow), code(compare, &slow)], [Some(0), Some(0), Some(1)]);
     assert!(summary().contains("\n**FAIL** Slower by more than 5.0 %"), "{}", summary());
@@ -171,7 +171,7 @@ fn benchmark_service_filters_use_stable_names() {
         "{latencies:#}"
     );
 
-    // A result that a finding invalidates is not plotted, and a name that ends with its direction does not repeat it.
+    // A result that a finding invalidates is not plotted. A name that already ends with the direction does not get the direction again.
     let mut bent = value.clone();
     bent["results"][0]["name"] = "a read".into();
     let bent_file = stage.path("bent.json");

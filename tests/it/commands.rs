@@ -48,7 +48,7 @@ fn devices_lists_a_loop_device_with_its_file_and_mounts() {
         mounts.iter().any(|m| m["point"] == disk.dir.to_str().unwrap() && m["kind"] == "ext4"),
         "{inside:#}"
     );
-    // Mounted in a private namespace, and still found.
+    // Outside of the mount's private namespace, the device is still reported as used.
     let outside = device(&stage.fathom(words, nothing()), disk.name());
     assert_eq!(outside["mounts"]["Ok"], Value::Array(Vec::new()));
     assert!(outside["used_by"]["Ok"].as_str().unwrap().contains("mount namespace"), "{outside:#}");
@@ -107,7 +107,7 @@ fn devices_are_found_by_kernel_name_unless_a_file_has_it() {
         "{unknown:?}"
     );
 
-    // A file of that name wins, and both are named.
+    // If a file has the name of a device, the file is used, and a message names both.
     std::fs::rename(stage.file("copy", 1), stage.folder("cwd").join(name)).unwrap();
     let out = stage.fathom(&format!("run {name} --explain"), nothing());
     let note = format!("{name} is the file in the current directory; for the block device type {node}");
@@ -180,7 +180,7 @@ fn manual_pages_are_replaced_atomically() {
     kept("is not text");
     assert_eq!(std::fs::read(&last).unwrap(), [0xff, 0, 1]);
     std::fs::remove_file(&last).unwrap();
-    // A kernel file through a link.
+    // A link to a file of the kernel is not followed.
     std::os::unix::fs::symlink("/proc/self/comm", &last).unwrap();
     kept("is on proc");
     std::fs::remove_file(&last).unwrap();

@@ -7,7 +7,7 @@ use crate::stage::{Outcome, Stage, is_root, wait};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The simulated device: 40,000 IOPS at depth 4, on a clock of its own.
+/// The simulated device: 40,000 IOPS at depth 4, on its own clock.
 const SIM: &str = "run --engine sim --time 20ms --warmup 0 --quiet";
 
 /// A session of the simulated device, with its report as JSON.
@@ -74,7 +74,7 @@ fn equal_sides_are_reported_as_equal_in_every_format() {
     // A session by its place in the history, compared with a report.
     let text = compare(&stage, a, "last", "");
     assert!(text.code == Some(0) && text.stdout.starts_with("SAME  "), "{text:?}");
-    // Into files too, in the format of each, and never over a side.
+    // Files get the comparison in the format of their extension. A side is never overwritten.
     let [page, csv] = ["change.html", "change.csv"].map(|name| stage.path(name));
     let files = format!("-o {} -o {}", page.display(), csv.display());
     let text = compare(&stage, a, b, &files);
@@ -107,7 +107,7 @@ fn different_work_is_refused_unless_accepted() {
         "{refused:?}"
     );
 
-    // Twice as many in flight of a device that takes any number: exactly twice as fast.
+    // Depth 8 instead of 4, on a device without a depth limit: exactly twice as fast.
     let out = compare(&stage, four, eight, "--accept E14 --format json --fail-if-slower 5%");
     let comparison = value(&out);
     assert_eq!((out.code, &comparison["answer"]), (Some(0), &"FASTER".into()), "{comparison:#}");
@@ -138,7 +138,7 @@ fn three_runs_are_too_few_and_the_needed_number_is_given() {
     assert_eq!(comparison["pairs"][0]["metrics"][0]["runs_needed"], 4, "{comparison:#}");
 }
 
-/// About a hundred arrivals in each run, which then differ by a tenth.
+/// A run has about a hundred random arrivals, so runs differ by about a tenth.
 const NOISY: &str = "run --engine sim --rate 100 --time 1s --warmup 0 --quiet --no-history --runs 5";
 
 #[test]
@@ -273,7 +273,7 @@ fn throttled_side_fails_the_gate_and_is_named() {
     assert!(sentence.contains("limits blkio.throttle.read_iops_device"), "{sentence}");
     let back = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5%");
     assert!(back.code == Some(0) && back.stdout.starts_with("PASS  "), "{back:?}");
-    // Some of the numbers are inconclusive, which does not pass either.
+    // Some numbers of all are inconclusive, so the gate does not pass either.
     let all = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5% --fail-on all");
     assert!(matches!(all.code, Some(0 | 4)), "{all:?}");
 }
@@ -334,7 +334,7 @@ fn a_side_without_a_number_is_always_invalid() {
         assert_eq!((first_word(&out).as_deref(), out.code), (Some("INVALID"), Some(1)), "{words}: {out:?}");
         assert!(out.stdout.contains("has no"), "{words}: {out:?}");
     }
-    // Accepted on one side only, and then on both. A busy machine may withhold a number for another reason.
+    // The finding is accepted on one side only, then on both. A busy machine may withhold a number for another reason.
     let accepted = measured("accepted.json", &sparse, "--accept A04");
     let ids = |file: &str| {
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();

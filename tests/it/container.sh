@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a command under restrictions as containers have them.
+# Runs a command under restrictions that containers have.
 # Usage: unshare --mount --propagation private sh container.sh DIR RESTRICTIONS COMMAND...
 # DIR remains writable under `read-only-root`. RESTRICTIONS are separated by commas; each is a case below.
 set -eu
@@ -8,7 +8,7 @@ dir=$1
 restrictions=$(echo "$2" | tr , ' ')
 shift 2
 mount --bind "$dir" "$dir"
-# Set by restrictions, used at the end: a switch of users or capabilities, and a filter of system calls.
+# Restrictions set these: a command that changes user or capabilities, and a command that filters system calls.
 who=
 filter=
 
@@ -35,10 +35,10 @@ for restriction in $restrictions; do
         ;;
     read-only-root) mount -o remount,bind,ro / ;;
     shm) mount -t tmpfs -o size=64m tmpfs /dev/shm ;;
-    # A user without an entry in /etc/passwd.
+    # This user has no entry in /etc/passwd.
     user) who="setpriv --reuid 12345 --regid 12345 --clear-groups" ;;
     no-admin) [ -n "$who" ] || who="setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin" ;;
-    # Joined here, so that the mounts above are not counted.
+    # Join the cgroup here, so that the memory of the mounts above is not counted.
     memory=*) echo 0 >"${restriction#memory=}/cgroup.procs" ;;
     *)
         echo "container.sh: unknown restriction $restriction" >&2

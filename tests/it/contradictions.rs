@@ -9,13 +9,13 @@ type Lie = fn(&mut Value);
 
 /// A check, and the false value that it must detect.
 const LIES: &[(&str, Lie)] = &[
-    // Three reads in a hundred that no device did: too few for a page cache.
+    // 3 % more reads than any device did. This is too little to come from the page cache.
     ("A22", |frame| grow(frame, "/run_end/streams/0/issued/read/bytes", 1.03)),
-    // Half of the reads were to be writes.
+    // The plan asks for half reads and half writes, but the run only read.
     ("B13", |frame| put(frame, "/header/plan/jobs/0/phases/0/streams/0/access/lines/0/mix/read_percent", 50)),
-    // Half as many again were in flight.
+    // The depth integral is half as large again as the operations allow.
     ("B18", |frame| grow(frame, "/run_end/streams/0/depth_ns", 1.5)),
-    // A course of more operations than there were.
+    // The time series has more operations than the totals.
     ("E17", |frame| grow(frame, "/intervals/rows/0/k/read/0", 2.0)),
 ];
 

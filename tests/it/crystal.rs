@@ -22,7 +22,7 @@ fn profile_text_matches_crystaldiskmark_to_the_column() {
     };
     let rows: Vec<&&str> =
         lines.iter().filter(|l| l.starts_with("  SEQ") || l.starts_with("  RND")).collect();
-    // What others disturb has no number, and so no line.
+    // A test disturbed by other load has no number, and therefore no line.
     let withheld = out.stdout.split(", ").find_map(|part| part.split_once(" without a number"));
     let withheld = withheld.map_or(0, |(text, _)| text.split(' ').next().unwrap().parse().unwrap());
     assert!(!rows.is_empty() && rows.len() + withheld == 8, "{out:?}");
@@ -99,7 +99,7 @@ fn kdiskmark_commands_work_with_fathom_as_fio() {
             assert_eq!(figures.iter().all(|f| f.is_some_and(|f| f > 0.0)), is_done, "{rw} {way}: {job:#}");
         }
     }
-    // KDiskMark removes it; nothing else is left.
+    // KDiskMark itself removes the file; fathom leaves nothing else.
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 16 << 20);
     assert!(!Path::new("prepare.0.0").exists());
 }

@@ -2,8 +2,8 @@
 
 Usage: deny_calls.py GROUP ERRNO COMMAND...
 
-io_uring    the calls of io_uring, as container runtimes deny them
-new         these, statx, preadv2, pwritev2, copy_file_range and openat2: with errno 38 (ENOSYS) as on Linux 4.4
+io_uring    denies the calls of io_uring, as container runtimes do
+new         denies the calls of io_uring, statx, preadv2, pwritev2, copy_file_range and openat2: with errno 38 (ENOSYS) as on Linux 4.4
 """
 
 import ctypes
@@ -16,7 +16,7 @@ PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 SECCOMP_MODE_FILTER = 2
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
-# io_uring_setup, io_uring_enter, io_uring_register; these and openat2 have the same numbers on every architecture.
+# io_uring_setup, io_uring_enter and io_uring_register. These calls and openat2 have the same numbers on every architecture.
 IO_URING = (425, 426, 427)
 OPENAT2 = 437
 # copy_file_range, preadv2, pwritev2, statx.

@@ -111,7 +111,7 @@ impl Device {
         self.path.file_name().unwrap().to_str().unwrap()
     }
 
-    /// Checksum of its content.
+    /// Checksum of the device's content.
     pub(crate) fn checksum(&self) -> String {
         tool(&[&"sync", &"-f", &self.image]).unwrap();
         tool(&[&"cksum", &self.image]).unwrap()
@@ -270,14 +270,14 @@ impl Disk {
         Background::start(command.args(&enter[1..]).args(["sh", "-c", &cd]))
     }
 
-    /// A file full of bytes on it.
+    /// Makes a file full of bytes on the file system.
     pub(crate) fn file(&self, name: &str, mib: usize) -> PathBuf {
         let path = self.dir.join(name);
         fill(&self.inside(&path), mib);
         path
     }
 
-    /// Kernel name of its device: `loop3`.
+    /// Kernel name of the device below the file system: `loop3`.
     pub(crate) fn name(&self) -> &str {
         self.device.file_name().unwrap().to_str().unwrap()
     }
@@ -287,12 +287,12 @@ impl Disk {
         self.switch("iostats", "0")
     }
 
-    /// `major:minor` of its device.
+    /// `major:minor` of the device below the file system.
     pub(crate) fn number(&self) -> String {
         std::fs::read_to_string(format!("/sys/block/{}/dev", self.name())).unwrap().trim().to_owned()
     }
 
-    /// Writes a setting of its queue while the guard lives.
+    /// Writes a setting of the device's queue while the guard lives.
     pub(crate) fn switch(&self, file: &str, value: &str) -> Switched {
         Switched::new(format!("/sys/block/{}/queue/{file}", self.name()).into(), value)
     }

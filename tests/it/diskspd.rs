@@ -68,7 +68,7 @@ fn caching_options_match_the_ledger() {
         if cache.starts_with("direct") {
             let read = &ledger["read"];
             assert!(read["issued"]["ios"].as_u64() > Some(0), "{words}: {ledger:#}");
-            // Where the kernel charges what is read to fathom, it is what was issued.
+            // If the kernel charges reads to fathom, the charge must match the issued reads.
             let word = read["charged"]["word"].as_str();
             assert!(matches!(word, Some("agrees") | None), "{words}: {ledger:#}");
         }
@@ -150,7 +150,7 @@ fn threads_are_listed_per_target_with_their_cpus() {
     let pooled = done(&stage, "-c4M -b64K -F2 -o2 -r -Su one two");
     assert_eq!(rows(&pooled), [(0, one.clone()), (0, two.clone()), (1, one.clone()), (1, two)]);
     assert!(pooled.stdout.contains("\tthread pool with 2 threads\n"), "{pooled:?}");
-    // Out of the page cache operations complete at once, and yet each target has its turn.
+    // Reads from the page cache complete at once. Each target must still get its turn.
     done(&stage, "-c4M -b64K -F1 -o2 -r one two");
     let xml = done(&stage, "-c4M -b64K -F1 -o2 -r -Rxml one two").stdout;
     let counts: Vec<u64> =
@@ -206,11 +206,11 @@ fn thread_operations_are_shared_by_target_weight() {
         (stream(&result)["depth"].as_u64(), &stream(&result)["sharing"]["weighted"]),
         (Some(6), &serde_json::json!([1, 1]))
     );
-    // The rows are all there is: what was counted in the window, and no more than was issued.
+    // The rows list all threads: their sum is the number of operations in the window.
     let counted = operations(&result);
     assert_eq!(all.iter().map(|(.., ios)| ios).sum::<u64>(), counted);
     assert!(result["ledger"]["read"]["issued"]["ios"].as_u64() > Some(0), "{:#}", result["ledger"]);
-    // Weights, and targets of one thread alone, as an XML profile has them.
+    // An XML profile can set weights, and targets of a single thread.
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -c4M -b64K -F2 -O6 -r -Su one two three").stdout;
     let own = |thread: u32| {
         format!("<ThreadTargets><ThreadTarget><Thread>{thread}</Thread></ThreadTarget></ThreadTargets>")
@@ -263,7 +263,7 @@ fn distributions_select_the_ranges_of_runs() {
         (Some(4.0), true),
         "{line:#}"
     );
-    // Random ones lie in the first quarter, and only runs lead out of it: its last blocks are written, and the rest seldom.
+    // Random operations hit only the first quarter, whose last blocks must be written. Only sequential runs leave the quarter.
     let touched: Vec<bool> = here(&stage, "parts").chunks(64 << 10).map(counts).collect();
     assert!(touched[..16].iter().all(|t| *t), "{touched:?}");
     assert!(result["ledger"]["write"]["issued"]["ios"].as_u64() > Some(0), "{:#}", result["ledger"]);
@@ -326,7 +326,7 @@ fn latencies_and_intervals_are_where_parsers_expect_them() {
 
 #[test]
 fn profiles_are_printed_and_run_with_all_time_spans() {
-    // It reports the time of both.
+    // The output reports the time of both time spans.
     let stage = Stage::new();
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -L -c2M -b8K -r -Su -o4 data");
     assert_eq!(
@@ -351,7 +351,7 @@ fn profiles_are_printed_and_run_with_all_time_spans() {
             && all[0]["read"]["ops"].as_u64() > Some(0)
             && all[1]["write"]["ops"].as_u64() > Some(0)
     );
-    // In fathom's own way it is a job like others.
+    // `fathom run` runs the profile like any other job.
     let here = stage.folder("here");
     std::fs::write(
         here.join("own.xml"),
@@ -427,7 +427,7 @@ fn the_next_call_writes_a_file_made_by_c_but_no_other() {
     assert_eq!(out.code, Some(0), "{out:?}");
     let out = run("-w100 -d1 -W0 f");
     assert_eq!(out.code, Some(0), "{out:?}");
-    // Since another program wrote it, it is the user's.
+    // Another program wrote the file, so it now belongs to the user.
     std::fs::write(folder.join("f"), vec![7; 1 << 20]).unwrap();
     let out = run("-w100 -d1 -W0 f");
     assert!(out.code == Some(1) && out.stderr.contains("--destroy"), "{out:?}");

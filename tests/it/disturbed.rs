@@ -52,7 +52,8 @@ fn a_disturbed_run_is_reported_and_repeated() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let mut running = disk.start(&stage, WORDS, &disk.dir);
-    // A host that takes CPU time has the first run measured again. That repeat is hit then, while repeats are left.
+    // If the host takes CPU time, fathom repeats the first run. The neighbour then disturbs the repeat, which is repeated in turn if the
+    // limit allows.
     running.wait_for_runs(2);
     std::thread::sleep(INTO_A_RUN);
     disk.sh(&format!("timeout 0.4 sh -c '{NEIGHBOUR}' || true"));
@@ -64,7 +65,7 @@ fn a_disturbed_run_is_reported_and_repeated() {
     );
     let result = &report.0["results"][0];
     assert_eq!(runs(result), 5);
-    // A host that takes CPU time has the first run measured again, and the second attempt at that is hit.
+    // The disturbed attempt is the first or second run, or a repeat of the first one if the host took CPU time.
     let hit = (0..5).flat_map(|run| by(&report, run, "foreign_io").into_iter().map(move |at| (run, at)));
     let again: Vec<(u64, u64)> =
         hit.filter(|(_, (_, counts))| !counts).map(|(run, (at, _))| (run, at)).collect();
@@ -115,17 +116,17 @@ fn limit_set_during_a_run_is_reported_and_waited_out() {
     let mut running = Running::start(&mut stage.command(&enter, WORDS, &disk.dir));
     within_run(&mut running, "run 2 of");
     set(500);
-    // Stolen CPU time is named earlier in the same line.
+    // A line of progress may also report stolen CPU time, before these words.
     within_run(&mut running, "another process changed a limit");
     set(1_000_000);
     let report = running.end().report();
     let result = &report.0["results"][0];
     assert_eq!(runs(result), 5);
-    // The second line is another attempt at the first run where the host took CPU time of that.
+    // If the host took CPU time, the second line announces another attempt at the first run.
     let reported: Vec<bool> =
         (0..5).flat_map(|run| by(&report, run, "limit_changed")).map(|(_, counts)| counts).collect();
     assert!(!reported.is_empty(), "{:#}", result["disturbed"]);
-    // Where the host disturbs the attempt that follows too, the first one is left to count.
+    // If the host also disturbs the repeat, the attempt with the changed limit counts in the end.
     if (0..5).all(|run| by(&report, run, "stolen_cpu").is_empty()) {
         assert_eq!(reported, [false, false], "{:#}", result["disturbed"]);
         assert!(!report.name().contains(" then "), "no cliff is left: {}", report.name());
@@ -140,7 +141,7 @@ fn a_short_disturbance_of_bench_leaves_every_row_a_number() {
     let mut running = disk.start(&stage, "bench --size 64m --time 500ms --format json", &disk.dir);
     running.wait_for_output("run 12 of");
     disk.sh(&format!("timeout 3 sh -c '{NEIGHBOUR}' || true"));
-    // 40 runs of a bench, some of them again, outlast a test's usual limit on a busy machine.
+    // The 40 runs of a bench, some of them repeated, take longer than a test's usual limit on a busy machine.
     let report = running.end_within(Duration::from_secs(180)).report();
     let results = report.0["results"].as_array().unwrap();
     assert!(results.iter().all(|r| runs(r) == 5 && r["total"]["iops"].as_f64() > Some(0.0)));
@@ -168,16 +169,16 @@ fn is_again(line: &str) -> bool {
     line.contains("measured again: ")
 }
 
-// Where a host takes CPU time of every other run, nothing is measured again: for a quiet machine.
+// For a quiet machine: if the host takes CPU time during every other run, fathom repeats no run.
 #[test]
 #[ignore = "long"]
 fn a_disturbed_round_of_a_comparison_is_repeated() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
-    // Longer than the burst and what is around it, so that one run is hit.
+    // Runs are longer than the burst, so that the burst hits one run.
     let length = "--size 32m --time 1s --runs 4";
     disk.fathom(&stage, &format!("run --rw randread --depth 1 {length} --warmup 0 --quiet"), &disk.dir);
-    // The command, the line in which the burst comes, and how many runs a round has.
+    // Command, words of the progress line at which the burst starts, and runs per round.
     for (words, at, round) in [
         (format!("layers --rw randread --depth 1 {length} --warmup 0"), "run 2 of", 3),
         (format!("run --against last --rw randread --depth 2 {length} --warmup 0"), "run 2 of", 2),
@@ -217,7 +218,7 @@ fn disturbed_loads_repeat_at_once_and_cells_before_the_next_round() {
         |line: &str| line.split_once("loads at ").and_then(|(_, l)| l.split_once("/s")).unwrap().0.to_owned();
     assert!(is_again(loads[1]) && load(loads[0]) == load(loads[1]), "{loads:#?}");
 
-    // One of four: where a third of all runs were disturbed, nothing is measured again.
+    // One of four cells is disturbed. If a third of all runs were disturbed, fathom would repeat none.
     let sweep = "sweep --rw randread --bs 4k --depth 1,2,4,8 --workers 1 --exhaustive --size 32m --time 500ms --runs 3";
     let out = burst(sweep, "cell 1 of");
     let cells = runs_from(&out.stderr, "cell 1 of");

@@ -12,7 +12,7 @@ const WORDS: &str = "doctor --format json";
 /// Doctor makes no measurement, so only its idle watch takes time.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// A diagnosis, read by the names of its contract.
+/// A diagnosis, read by its documented JSON keys.
 struct Diagnosis(Value);
 
 impl Diagnosis {
@@ -176,7 +176,7 @@ fn users_without_rights_see_what_was_not_checked() {
         let look = seen.expect_answer(about, "not_checked");
         assert!(look["sentence"].as_str().unwrap().contains("permission denied"), "{look:#}");
     }
-    // None of this is a fault of the machine, so it is only mentioned.
+    // Missing rights are not a fault of the machine, so they are only notes.
     assert_eq!(seen.expect_answer("own cgroup", "finding")["severity"], "note");
 }
 

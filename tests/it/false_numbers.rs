@@ -38,7 +38,7 @@ fn raid_half_in_memory_is_reported_with_its_share() {
         "mkfs.btrfs -q -f -K -d raid0 -m raid1 {one} {other} && mkdir raid && mount -o device={one},device={other} {one} raid"
     ));
     let raid = disk.dir.join("raid");
-    // Others' requests to the disk below the one half are not the raid's.
+    // Requests of other processes to the disk below one half must not count as requests of the array.
     let theirs = stage.file("theirs", 32);
     for others in [false, true] {
         let read = format!(
@@ -72,7 +72,7 @@ fn unlinked_image_is_found_by_inode() {
     let report = disk.fathom(&stage, &words, &memory.path).report();
     let found = report.expect_answer("A11", "finding");
     assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
-    // From outside, that tmpfs is invisible: the chain ends in the unknown, and is reported so.
+    // Outside the namespace the tmpfs is invisible, and the report says that the chain of devices is unknown from there on.
     let report = stage.fathom(&words, &memory.path).report();
     let unknown = report.expect_answer("A11", "not_checked");
     assert!(unknown["sentence"].as_str().unwrap().contains("among the mounts"), "{unknown:#}");
@@ -125,7 +125,7 @@ fn split_operations_are_not_counted_twice() {
             }
         }
     }
-    // The same in the cells of a sweep, several streams of reading ahead among them.
+    // The same holds for the cells of a sweep, also with several sequential buffered streams.
     let _limit = disk.switch("max_sectors_kb", "64");
     let words = "sweep --rw read --bs 1m,4m --workers 1,4 --cache direct,buffered --exhaustive --time 100ms --warmup 0 --runs 1 --quiet --format json";
     let report = disk.fathom(&stage, words, &disk.device).report();
@@ -154,7 +154,7 @@ fn misaligned_loop_device_is_reported() {
         return;
     }
     let stage = Stage::shared();
-    // A disk whose blocks are 4 KiB, made of a file.
+    // A loop device with 4 KiB blocks.
     let Some(below) = Device::new(&stage, 128, Image::Buffered) else { return };
     fill(&below.image, 128);
     let words: [&dyn AsRef<std::ffi::OsStr>; 4] = [&"losetup", &"--sector-size", &"4096", &below.path];
@@ -183,7 +183,7 @@ fn stopped_program_reports_its_stall() {
     let words =
         "run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --attempts 1 --quiet --format json";
     let running = stage.start(words, &file);
-    // By now it measures, however slowly it began: the test file is there.
+    // Wait until measuring has begun, however slowly the program started. The test file exists by then.
     std::thread::sleep(Duration::from_millis(1_500));
     running.while_stopped(|| std::thread::sleep(Duration::from_secs(1)));
     let report = running.end().report();
@@ -232,7 +232,8 @@ fn loop_device_in_memory_is_named_even_if_its_sysfs_is_covered() {
     let Some(on_disk) = Device::new(&stage, 32, Image::Direct) else { return };
     let Some(disk) = Disk::bare(&stage, None) else { return };
     let memory = in_memory(&disk, 32);
-    // Another part of sysfs, which is of the kernel as well, says that the image is on the disk.
+    // Cover the sysfs entry of the device by that of a device on the disk. It is also part of a genuine sysfs, and claims that the image
+    // is on the disk.
     disk.sh(&format!(
         "mount --bind /sys/devices/virtual/block/{}/loop /sys/devices/virtual/block/{}/loop",
         on_disk.name(),
@@ -264,7 +265,7 @@ fn writes_deeper_than_the_device_queue_are_measured() {
     }
 }
 
-/// How a cgroup is frozen and thawed: controller, file, and the two values.
+/// How to freeze and thaw a cgroup: controller, file, and its two values.
 const FREEZERS: [(&str, &str, [&str; 2]); 2] =
     [("freezer", "freezer.state", ["FROZEN", "THAWED"]), ("unified", "cgroup.freeze", ["1", "0"])];
 
@@ -351,7 +352,7 @@ fn other_load_below_a_loop_device_is_distinguished_from_ours() {
     }
 }
 
-/// Reads that the page cache answers are found even if another process reads as much from the disk below.
+/// Reads from the page cache are found even if another process reads as much from the disk below.
 fn the_cache_shows(below: &Disk, measure: &impl Fn() -> Report) {
     below.sh(
         "cat image > /dev/null; dd if=image of=/dev/null iflag=nocache bs=1M skip=24 count=24 status=none",
@@ -370,7 +371,7 @@ fn the_cache_shows(below: &Disk, measure: &impl Fn() -> Report) {
     not_valid(&whole);
 }
 
-/// A library that answers reads of files of 64 MiB in the kernel's place.
+/// A preloaded library that answers reads of 64 MiB files itself, without a system call.
 const ANSWERS: &str = "#include <aio.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/stat.h>\n#include <sys/syscall.h>\n\
     #include <unistd.h>\n\
     static int is_it(int f) { struct stat s; return !fstat(f, &s) && s.st_size == 64 << 20; }\n\
@@ -418,7 +419,7 @@ fn reads_without_system_calls_have_no_number() {
     }
 }
 
-/// The program, in the midst of its run.
+/// Waits until the program is in the middle of its run.
 fn started(mut running: Running) -> Running {
     running.wait_for_load();
     std::thread::sleep(Duration::from_secs(1));
@@ -467,7 +468,7 @@ fn files_changed_during_reads_are_reported() {
     let file = disk.file("data", 64);
     disk.sh("sync");
 
-    // In the first of several runs: later runs do not read the replacement.
+    // Replace the file during the first of several runs. Later runs must not read the replacement.
     let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 3 --attempts 1 --format json";
     let running = started(disk.start(&stage, words, &file));
     disk.sh("truncate -s 64m other && mv other data");
@@ -506,7 +507,7 @@ fn partial_page_writes_report_the_page_reads() {
     let parts = run("512");
     let found = parts.expect_answer("B20", "finding");
     assert!(found["sentence"].as_str().unwrap().contains("part of a page"), "{found:#}");
-    // The reads that the columns of the devices show are in the ledger too.
+    // The page reads in the counters of the device are also in the ledger.
     let read = &parts.0["results"][0]["ledger"]["read"];
     assert_eq!(read["issued"]["ios"], 0, "{read:#}");
     assert!(read["layers"][0]["counted"]["bytes"].as_u64().unwrap() > 1 << 20, "{read:#}");

@@ -33,11 +33,11 @@ fn fio_job_file_makes_its_files_and_touches_each_block_once() {
         let ops = |at: usize, kind: &str| report["results"][at][kind]["ops"].as_u64();
         assert_eq!((ops(0, "write"), ops(1, "read")), (Some(17), Some(2 * 17 * 16)), "{report:#}");
     }
-    // The second time they are its own, and may be written again.
+    // In the second call fathom's own files may be written again.
     for name in ["w.0.0", "r.0.0", "r.1.0"] {
         assert_eq!(std::fs::metadata(folder.join(name)).unwrap().len(), 17 << 20, "{name}");
     }
-    // What is not, is not.
+    // A file made by another program is not written.
     std::fs::remove_file(folder.join("w.0.0")).unwrap();
     std::fs::write(folder.join("w.0.0"), vec![7; 17 << 20]).unwrap();
     check_outcome(&stage.fathom("run --runs 1 --quiet", &file), 2, &["--destroy", "w.0.0"]);
@@ -97,7 +97,7 @@ fn unsupported_fio_options_are_refused_by_name() {
 fn json_callers_of_fio_get_only_json() {
     let stage = Stage::shared();
     let file = stage.path("data");
-    // As KDiskMark types it, but for the size.
+    // As KDiskMark types it, except for the size.
     let words = format!(
         "--output-format=json --ioengine=libaio --randrepeat=0 --refill_buffers --end_fsync=0 --direct=1 --rwmixread=0 \
          --filename={} --name=SEQ --size=8m --bs=1m --rw=write --iodepth=8 --numjobs=1 --loops=2",
@@ -157,11 +157,11 @@ fn text_output_goes_where_fio_puts_it() {
     let printed = fio(&stage, &job.display().to_string());
     check_outcome(&printed, 0, &["fathom: thread has no effect here"]);
     assert!(!printed.stdout.contains("fathom"), "{printed:?}");
-    // As one line it is the same.
+    // The same job as one command line gives the same results.
     let line = fio(&stage, &format!("--showcmd {}", job.display())).stdout;
     let again = fio(&stage, &format!("{} --minimal", line.trim().strip_prefix("fio ").unwrap()));
     assert_eq!((again.code, again.stdout.lines().count()), (Some(0), 2), "{again:?}");
-    // A report never goes over what was read.
+    // The output never overwrites a job file that was read.
     check_outcome(
         &fio(&stage, &format!("{0} --output={0}", job.display())),
         1,
@@ -196,7 +196,7 @@ fn informational_commands_answer_as_fio() {
     check_outcome(&fio(&stage, "--client=host one.fio"), 1, &["--client", "ssh HOST"]);
     check_outcome(&fio(&stage, ""), 1, &["there is no job"]);
     assert!(stage.sessions().is_empty());
-    // By its other name.
+    // `--version` also works as an argument of `fathom fio`.
     assert_eq!(stage.fathom("fio --version", Path::new("")).stdout, "fio-3.33\n");
 }
 
@@ -208,7 +208,7 @@ fn user_files_are_written_only_when_allowed() {
     let words = format!("--name=a --rw=write --bs=64k --minimal --filename={}", file.display());
     check_outcome(&fio(&stage, &words), 1, &["--destroy"]);
     assert!(std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7));
-    // A list that is set for many says nothing about what is only read.
+    // FATHOM_DESTROY may list other files, and does not matter for a file that is only read.
     let other_way = stage.folder("other").join("../data");
     let list = format!("/nothing/here:{}", other_way.display());
     let set = [("FATHOM_DESTROY", list.as_str())];
@@ -255,7 +255,7 @@ fn files_are_evicted_before_each_pass_as_in_fio() {
     let stage = Stage::one_per_cpu();
     let (file, job) = (stage.file("data", 16), stage.path("mine.fio"));
     let once = "--runs 1 --format json --no-history";
-    // What the page cache answered is renamed.
+    // Reads that the page cache answered are a finding (A01).
     let answered = |settings: &str| {
         let base = "size=16m\nbs=128k\ntime_based\nruntime=400ms";
         std::fs::write(&job, format!("[a]\nfilename={}\n{base}\n{settings}\n", file.display())).unwrap();
@@ -264,7 +264,7 @@ fn files_are_evicted_before_each_pass_as_in_fio() {
     assert!(!answered("rw=read"));
     assert!(!answered("rw=randread\nthinktime=100\nthinktime_blocks=64"));
     assert!(answered("rw=read\ninvalidate=0"));
-    // Without a map there are no passes, and fio evicts once.
+    // Without a random map there are no passes, so fio evicts the file only once.
     assert!(answered("rw=randread\nnorandommap"));
 
     let words = format!("run {once} --rw read --bs 64k --time 500ms --warmup 0");
@@ -302,7 +302,7 @@ fn workers_get_the_requested_priorities() {
         let stat = read("stat");
         let nice = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(16));
         let id = task.file_name().unwrap_or_default();
-        // Threads start and end, even between two reads of one.
+        // Threads start and end, even between reading their list and their priority.
         let io = tool(&[&"ionice", &"-p", &id]);
         read("comm") == "fathom-0\n" && io.is_ok_and(|io| io == "realtime: prio 2") && nice == Some("-3")
     };

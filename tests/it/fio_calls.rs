@@ -16,7 +16,7 @@ fn jobs(out: Outcome) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// Jobs that run at once, in a directory that the command line names.
+/// Jobs that run at the same time, in a directory named on the command line.
 const KUBESTR: &str = "[global]\nrandrepeat=0\nverify=0\nioengine=libaio\ndirect=1\ngtod_reduce=1\n\
     [job1]\nname=read_iops\nbs=4K\niodepth=64\nsize=4M\nreadwrite=randread\ntime_based\nramp_time=50ms\nruntime=200ms\n\
     [job2]\nname=write_bw\nbs=128K\niodepth=64\nsize=4M\nreadwrite=randwrite\ntime_based\nramp_time=50ms\nruntime=200ms\n";
@@ -95,7 +95,7 @@ fn yabs_reads_rates_from_terse_output() {
     let number = |at: usize| fields[at - 1].parse::<u64>().unwrap();
     let [read_bw, read_iops, write_bw, write_iops] = [7, 8, 48, 49].map(number);
     assert!(read_bw.abs_diff(4 * read_iops) <= 4 && write_bw.abs_diff(4 * write_iops) <= 4, "{line}");
-    // Two clones of 1024 blocks, in a result of 121 fields and nine for each disk.
+    // Two clones of 1024 blocks. The result has 121 fields, and nine more for each disk.
     assert_eq!(number(6) + number(47), 2 * 4096, "{line}");
     assert_eq!((fields.len() - 121) % 9, 0, "{line}");
 }

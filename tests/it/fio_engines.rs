@@ -46,11 +46,11 @@ fn traced(stage: &Stage, by_fio: bool, calls: &str, words: &str) -> (Value, Vec<
         wait(&mut stage.command(&strace, &format!("fio {words}"), Path::new("")))
     };
     assert_eq!(out.code, Some(0), "{words}: {out:?}");
-    // fio says in front of it what it thinks of the job.
+    // fio prints its remarks about the job before the JSON.
     let json = out.stdout.find('{').map_or("", |at| &out.stdout[at..]);
     let json = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {out:?}"));
     let lines = std::fs::read_to_string(&log).unwrap();
-    // The trace also contains signals and exits. An interrupted call ends on a line of its own.
+    // The trace also contains signals and exits. An interrupted call has its result on a separate line.
     let is_one =
         |call: &str| calls.split(',').any(|name| call.starts_with(name)) || call.contains(" resumed>");
     let call = |line: &str| line.split_once(' ').map(|(_, call)| call.trim_start().to_owned());
@@ -101,7 +101,7 @@ fn falloc_engine_leaves_the_same_sizes_and_blocks_as_fio() {
         assert_eq!(counts(&ours.json, direction), [Some(64), Some(4 << 20)], "{words}");
         let blocks = [&ours, &theirs].map(|came| came.file.blocks());
         assert!(blocks[0].abs_diff(blocks[1]) <= 64, "{words}: {blocks:?}");
-        // Those of the job, and not what made the file: how, and from where.
+        // Compare the modes and ranges of the job's calls, without the calls that made the file.
         let how = |came: &Came| -> Vec<Vec<String>> {
             let mut all: Vec<_> = came.calls.iter().map(|call| arguments(call)).collect();
             all.retain(|call| call.get(2).is_some_and(|length| length == "65536"));
@@ -121,17 +121,17 @@ fn vsync_engine_joins_as_many_neighbours_as_fio() {
         ("--iodepth_batch=8 --rw=write", "write", Some([8].repeat(32))),
         ("--iodepth_batch=2 --rw=read", "read", Some([2].repeat(128))),
         ("--rw=read", "read", Some([1].repeat(256))),
-        // Which blocks of a random order are neighbours is up to it.
+        // In a random order, chance decides which blocks are neighbours.
         ("--iodepth_batch=8 --rw=randread", "read", None),
     ] {
         let words = format!("--ioengine=vsync --iodepth=8 --bs=4k --size=1m {words}");
         let Some([ours, theirs]) = both(&stage, "readv,writev,preadv,pwritev", &words) else { return };
         assert_eq!(counts(&ours.json, direction), [Some(256), Some(1 << 20)], "{words}");
-        // fio 3.33 forgets the bytes of some calls if it makes several before it reaps completions.
+        // fio 3.33 forgets to count the bytes of some calls if it makes several calls before it reaps completions.
         if words.contains("batch=8") {
             assert_eq!(counts(&theirs.json, direction), counts(&ours.json, direction), "{words}");
         }
-        // The vectors are followed by their number, and by the offset if there is one.
+        // A call has the vectors, their number, and possibly the offset.
         let vectors = |calls: &[String]| -> Vec<u64> {
             let count = |call: &String| {
                 let (_, after) = call.split_once("iov_len=4096").and(call.rsplit_once("}], "))?;
@@ -156,13 +156,14 @@ fn memory_comes_from_the_same_numa_nodes_as_in_fio() {
     for policy in ["bind:0", "prefer:0", "interleave:0", "local"] {
         let words = format!("--thread --rw=read --size=1m --numa_cpu_nodes=0 --numa_mem_policy={policy}");
         let Some([ours, theirs]) = both(&stage, "set_mempolicy", &words) else { return };
-        // The mode and the first word of the mask, which have several lengths.
+        // Compare the mode and the first word of the mask; masks differ in length.
         let asked = |calls: &[String]| -> Vec<String> {
             let until = |call: &String| -> String { call.split([',', ']']).take(2).collect() };
             calls.iter().map(until).map(|call| call.replace("NULL", "[0000000000000000")).collect()
         };
         let (ours, theirs) = (asked(&ours.calls), asked(&theirs.calls));
-        // Before that the library tries what the kernel knows; here the self test does as the workers do.
+        // fio's library first tests what the kernel supports, so compare its last call. In fathom the self test makes the same call as
+        // the workers.
         let theirs = theirs.last().unwrap();
         assert!(!ours.is_empty() && ours.iter().all(|call| call == theirs), "{policy}: {ours:?} {theirs}");
     }
@@ -278,7 +279,7 @@ fn dedupe_working_set_gives_as_many_distinct_blocks_as_fio() {
         return;
     }
     let [ours, theirs] = [blocks("ours"), blocks("theirs")];
-    // Of 4096 draws, five deviations to either side of both; copies are of the 409 blocks of the set and of no others.
+    // For 4096 draws, allow five deviations in each direction. Copies come only from the 409 blocks of the set.
     assert!(ours[0].abs_diff(theirs[0]) < 220, "{ours:?} {theirs:?}");
     assert!((1..=409).contains(&ours[1]) && ours[1].abs_diff(theirs[1]) < 40, "{ours:?} {theirs:?}");
 }
@@ -303,10 +304,11 @@ fn shared_dedupe_working_sets_give_as_many_distinct_blocks_as_fio() {
     let ours = stage.folder("ours");
     let own = fio(&stage, &format!("--directory={} {words}", ours.display()));
     assert_eq!((out.code, own.code), (Some(0), Some(0)), "{out:?} {own:?}");
-    // Of 4096 draws in both files, five deviations to either side.
+    // For 4096 draws in both files, allow five deviations in each direction.
     let both = [&ours, &theirs].map(|folder| distinct(folder, &["a", "b"]));
     assert!(both[0].abs_diff(both[1]) < 250, "{both:?}");
-    // Half of a file's copies are of the other one's blocks: alone it has more that are its own than without sharing.
+    // With a shared set, half of a file's copies are blocks of the other file. So a file alone has more distinct blocks than without
+    // sharing.
     let alone = [&ours, &theirs].map(|folder| distinct(folder, &["a"]));
     assert!(alone[0].abs_diff(alone[1]) < 180, "{alone:?}");
 }
@@ -334,7 +336,7 @@ fn atomic_writes_work_where_supported() {
     }
     for engine in ["vsync", "libaio", "io_uring"] {
         assert_eq!(failed(run(&format!("{engine}:atomic"), "--bs 16k")), Some(0.0), "{engine}");
-        // The kernel refuses an atomic write that does not begin at a multiple of its size, and any other it takes.
+        // The kernel refuses an atomic write whose offset is not a multiple of its size, and accepts it as an ordinary write.
         let crooked = "--bs 16k --align 4k --offset 4k --max-errors all";
         assert_eq!(failed(run(engine, crooked)), Some(0.0), "{engine}");
         assert!(failed(run(&format!("{engine}:atomic"), crooked)) > Some(100.0), "{engine}");
@@ -346,7 +348,7 @@ fn atomic_writes_work_where_supported() {
         let out = run(engine, more);
         assert!(out.code != Some(0) && out.stderr.contains(why), "{out:?}");
     }
-    // As fio says it; its own file system has none to offer.
+    // fio's options request atomic writes too. This file system does not support them.
     let folder = stage.folder("here");
     let fio = |more: &str| {
         let words = format!(
@@ -358,7 +360,10 @@ fn atomic_writes_work_where_supported() {
     let out = fio("--ioengine=libaio --atomic=1");
     assert!(out.code == Some(0) || out.stderr.contains("option atomic:"), "{out:?}");
     let out = fio("--atomic=1");
-    assert!(out.stderr.contains("it works only with ioengine=libaio or io_uring or pvsync2"), "{out:?}");
+    assert!(
+        out.stderr.contains("the option works only with ioengine=libaio or io_uring or pvsync2"),
+        "{out:?}"
+    );
 }
 
 #[test]
@@ -375,7 +380,7 @@ fn libaio_trims_synchronously_as_fio() {
         assert_eq!(counts(&json, "trim"), [Some(64), Some(4 << 20)], "{json}");
         let of_blocks = calls.iter().filter(|call| call.contains("BLKDISCARD"));
         let ranges = of_blocks.map(|call| call[call.find('[').unwrap_or(0)..].split_whitespace());
-        // strace aligns results with spaces, as many as the number of the file leaves.
+        // strace aligns results with spaces, whose number depends on the file descriptor.
         ranges.map(|words| words.collect::<Vec<_>>().join(" ")).collect::<BTreeSet<String>>()
     });
     assert_eq!(trimmed[0].len(), 64);

@@ -50,7 +50,7 @@ fn continue_on_error_continues_after_failures() {
             assert!(code == 1 || job["total_err"] == 512, "{job:#}");
         }
     }
-    // More errors than end a run by default.
+    // This is more than the number of errors that end a run by default.
     let longer = "--loops=3 --continue_on_error=io";
     assert_eq!(json(&fio(&stage, &words(longer)))["jobs"][0]["total_err"], 1536);
     let run = |more: &str| {
@@ -78,7 +78,7 @@ fn continue_on_error_continues_after_failures() {
 fn create_only_makes_files_and_stops() {
     let stage = Stage::shared();
     let folder = stage.folder("here");
-    // As KDiskMark types it before it measures, but for the size.
+    // As KDiskMark types it before a measurement, except for the size.
     let words = "--output-format=json --create_only=1 --ioengine=libaio --randrepeat=0 --refill_buffers=0 --end_fsync=1 --direct=1 \
                  --rwmixread=70 --size=4m --zero_buffers=0 --name=prepare --rw=read --bs=1m --runtime=5";
     let file = folder.join("kdiskmark");
@@ -149,9 +149,9 @@ fn serialize_overlap_runs_overlapping_operations_one_by_one() {
     check_outcome(
         &stage.fathom("run --depth 1 --serialize-overlap", &file),
         2,
-        &["--serialize-overlap", "leave it out"],
+        &["--serialize-overlap", "remove the option"],
     );
-    // Blocks that are written over and over while others are in flight hold what was written last.
+    // If overlapping writes wait for each other, each block ends up with the data of its last write.
     let words = format!(
         "--name=a --filename={} --rw=randwrite --norandommap --bs=4k --size=32k --io_size=4m --ioengine=io_uring --iodepth=16 --direct=1 \
          --serialize_overlap=1 --output-format=json",

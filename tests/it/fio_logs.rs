@@ -141,7 +141,7 @@ fn averaged_logs_have_as_many_lines_as_fio_and_sum_up() {
     let find = |logs: &Logs, kind: &str| {
         logs.iter().find(|(name, _)| name == &format!("p_{kind}.1.log")).unwrap().1.clone()
     };
-    // 200 a second of each direction, by tenths.
+    // 200 operations per second in each direction, in intervals of a tenth of a second.
     let (iops, bw) = (find(&ours, "iops"), find(&ours, "bw"));
     assert!(iops.iter().all(|row| row[1] > 0 && row[2] <= 1 && row[3..] == [0, 0]), "{iops:?}");
     let operations = iops.iter().map(|row| row[1]).sum::<u64>() / 10;
@@ -154,7 +154,7 @@ fn averaged_logs_have_as_many_lines_as_fio_and_sum_up() {
     let Some(theirs) = theirs else { return };
     for kind in ["lat", "clat", "iops", "bw"] {
         let [ours, theirs] = [&ours, &theirs].map(|logs| find(logs, kind));
-        // fio's own clock of averages begins when its first window does.
+        // fio starts the clock of its averages with its first window, so the number of lines may differ.
         assert!(ours.len().abs_diff(theirs.len()) <= 4, "{kind}: {} and {}", ours.len(), theirs.len());
         assert!(ours.iter().chain(&theirs).all(|row| row.len() == 5));
     }
@@ -183,7 +183,7 @@ fn op_log_contains_every_reported_operation() {
     let runs: BTreeSet<&str> = rows.iter().map(|row| row[0]).collect();
     assert_eq!((workers.len(), runs.len()), (2, 2));
 
-    // By intervals it says the same in fewer lines.
+    // A log by intervals has the same operations in fewer lines.
     let words = words.replace("--op-log ", "--op-log-interval 10ms --op-log ");
     let out = stage.fathom(&words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -193,7 +193,7 @@ fn op_log_contains_every_reported_operation() {
     assert_eq!(operations, reported);
     assert!(text.lines().count() <= 1 + 2 * 2 * 2 * 11, "{text}");
 
-    // A file has any name that there is.
+    // A log may have a name that is not UTF-8.
     let odd = stage.path("").join(OsStr::from_bytes(b"odd\xff.csv"));
     let line = "run --engine sim --time 100ms --runs 1 --attempts 1 --quiet --op-log $'odd\\xff.csv' && mv $'odd\\xff.csv' ..";
     let out = crate::output::shell(&stage, &format!("\"$F\" {line}"));

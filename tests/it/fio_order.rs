@@ -74,7 +74,7 @@ fn block_sizes_are_drawn_as_often_as_in_fio() {
         let Some(theirs) = theirs else { continue };
         let (ours, theirs) = (counts(&ours), counts(&theirs));
         assert!(ours.keys().eq(theirs.keys()), "{words}: {ours:?} {theirs:?}");
-        // Five deviations of the difference of two counts.
+        // Allow five deviations of the difference of two counts.
         let near = |(of_ours, of_theirs): (&f64, &f64)| {
             (of_ours - of_theirs).abs() <= 5.0 * (of_ours + of_theirs).sqrt()
         };
@@ -125,7 +125,7 @@ fn trims_and_writes_change_their_device_and_are_counted_separately() {
         let ios = |kind: &str| json["jobs"][0][kind]["total_ios"].as_u64();
         let read = if more.contains("verify") { 256 } else { 0 };
         assert_eq!((ios("trim"), ios("write"), ios("read")), (Some(256), Some(256), Some(read)), "{more}");
-        // If a trim came after its write, there would be zeros.
+        // If a trim came after its write, the file would contain zeros.
         let data = std::fs::read(&disk.path).unwrap();
         assert!(data.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "{more}");
     }
@@ -136,7 +136,7 @@ fn files_are_trimmed_by_fathoms_own_command() {
     let stage = Stage::shared();
     let file = stage.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
-    // With the engine's capability asked for both.
+    // The engine must support both trims and writes.
     let printed = |words: &str| stage.fathom(&format!("run {words} --ops 32 --runs 1"), &file);
     let pairs = printed(&format!("--rw trimwrite --bs 64k --destroy {}", file.display()));
     assert!(pairs.stdout.contains("64K sequential trimwrite"), "{pairs:?}");
@@ -179,7 +179,7 @@ fn zones_are_traversed_as_in_fio() {
             }
         }
     }
-    // By our own word.
+    // `fathom run --strided` moves the same blocks.
     let stage = Stage::shared();
     let file = stage.file("data", 1);
     let printed = |zones: &str| {
@@ -192,10 +192,11 @@ fn zones_are_traversed_as_in_fio() {
 
 #[test]
 fn flow_keeps_the_shares_of_concurrent_jobs() {
-    // Threads that begin late end late, and do more than their share then.
+    // Threads that begin late also end late, and then exceed their share. So the test runs alone.
     let stage = Stage::new();
     let job = stage.path("flow.fio");
-    // With a rate the one that ends last does little more in that time, which on nothing would be millions.
+    // The rate limits the extra work of the thread that ends last. Without it, the null engine would do millions of operations in this
+    // time.
     let text = |more: &str| {
         format!(
             "[global]\nioengine=null\nbs=4k\nsize=100g\ntime_based\nthread\nflow_id=1\nrate_iops=20000\n{more}[a]\nflow=1\nruntime=2\n[b]\nflow=2\nruntime=2\n[c]\nflow=5\nruntime=1\n"
@@ -211,7 +212,7 @@ fn flow_keeps_the_shares_of_concurrent_jobs() {
         let share = ios(1) / ios(0);
         // A thread that begins or ends 0.1 s late moves the share by a twentieth.
         assert!((share - 2.0).abs() < 0.2, "the shares hold all the time: {share}");
-        // The third has its share while it is there; how much that was depends on how fast the rest of the time went by.
+        // The third job keeps its share while it runs. How many operations this is depends on how fast the other jobs run afterwards.
         assert!(ios(2) / ios(0) < 5.1, "{} of {}", ios(2), ios(0));
     }
     let alone = stage.fathom("run --rw read --flow 3", &stage.file("data", 1));

@@ -4,12 +4,12 @@ use crate::stage::{Outcome, Stage, skip, tool};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Keys that fathom leaves out at a depth of more than four, as `docs/reference/formats.md` says.
+/// Keys with depths, which fathom leaves out, as described in `docs/reference/formats.md`.
 const LEFT_OUT: [&str; 2] = ["iodepth_level", "iodepth_complete"];
-/// Fields of a terse line of version 3 that are empty for the same reason: the depths.
+/// Number of empty fields with depths in a terse line of version 3.
 const EMPTY: usize = 7;
 
-/// Lines of the text that are missing: those of the same figures, and the time of submission, which a mix does not have.
+/// Lines missing from the text output: the depths, and the submission latency, which fathom does not measure separately.
 const MISSING: [&str; 3] = ["IO depths", "complete", "slat"];
 /// The units of a figure in the text.
 const UNITS: [&str; 14] =
@@ -99,7 +99,7 @@ fn json_has_every_key_of_fio_with_its_type() {
     let mut wrong = Vec::new();
     covers("", &theirs, &ours, &mut wrong);
     assert!(wrong.is_empty(), "{wrong:#?}\n{}", out.stdout);
-    // And what it says holds together.
+    // Also check that the figures agree with each other.
     let job = &ours["jobs"][0];
     assert!(LEFT_OUT.iter().all(|key| job.get(key).is_none()), "the list is too long");
     for direction in ["read", "write"] {
@@ -158,7 +158,7 @@ fn text_lines_match_fio() {
     let Some(theirs) = fio(&stage, "--output-format=normal --time_based --runtime=1200ms") else { return };
     measured(&stage);
     let ours = shown(&stage, "fio");
-    // A line without its figures, and without units, which are as the figures need them.
+    // The words of a line, without figures and units. The unit of a figure depends on its size.
     let bare = |line: &str| -> String {
         let words =
             line.split(|c: char| !c.is_ascii_alphabetic()).filter(|w| !w.is_empty() && !UNITS.contains(w));
@@ -217,7 +217,7 @@ fn output_files_use_the_requested_format_and_keep_verdicts() {
     assert!(ours.get("disk_util").is_none(), "there is no disk");
     assert_eq!(job["write"]["clat_ns"]["N"], 0);
     assert!(job["write"]["clat_ns"].get("percentile").is_none());
-    // Two runs of it are one job of twice the time.
+    // Two runs appear as one job of twice the time.
     let read = &job["read"];
     assert_eq!(read["runtime"], 40);
     let refused = stage.fathom("list --format fio-json", Path::new(""));
@@ -263,14 +263,14 @@ fn groups_and_options_are_reported_as_in_fio() {
         assert_eq!(ours, theirs);
     }
     assert_eq!(ours_told.len(), theirs.len());
-    // The same in the other two: what is one has all threads, and a mix has a line of its own.
+    // The text and the terse output show the same groups: a group has all its threads, and a mix has its own line.
     let lines: Vec<&str> = ours.stdout.lines().collect();
     assert!(lines.iter().any(|line| line.starts_with("a: (groupid=0, jobs=3): err= 0")), "{}", ours.stdout);
     assert!(lines.iter().any(|line| line.starts_with("  MIXED: bw=")), "{}", ours.stdout);
     let terse: Vec<usize> =
         lines.iter().filter(|line| line.starts_with("3;")).map(|line| line.split(';').count()).collect();
     assert_eq!(terse, [121, 121, 80], "{}", ours.stdout);
-    // A session keeps them.
+    // The session keeps groups and options.
     let again = comparable_parts(&shown(&stage, "fio-json"));
     assert_eq!(again, ours_told);
 }

@@ -1,4 +1,7 @@
-"""How programs that people have read the outputs of fio: the same accesses and expressions, on files named on the command line."""
+"""Reads outputs in the formats of fio as seven other programs read them, with the same fields and regular expressions.
+
+Usage: fio_readers.py JSON TEXT TERSE
+"""
 import json
 import re
 import sys
@@ -9,7 +12,7 @@ FLOATS = ("iops", "bw_agg", "bw_mean", "bw_dev", "iops_mean", "iops_stddev")
 
 
 def fio_plot(data):
-    """A file is fio's by two of four keys; a plot is labelled by four options, as strings."""
+    """fio-plot recognizes a file of fio by two of four keys, and labels a plot with four options, which are strings."""
     keys = {"fio version", "global options", "client_stats", "jobs"} & set(data)
     assert len(keys) >= 2, keys
     job = data["jobs"][0]
@@ -24,7 +27,7 @@ def fio_plot(data):
 
 
 def typed(data):
-    """As programs with types read it: whole numbers have no point, others have one."""
+    """Programs in typed languages: numbers that fio writes as integers have no decimal point, all others have one."""
     assert isinstance(data["timestamp"], int) and isinstance(data["timestamp_ms"], int)
     for job in data["jobs"]:
         for key in ("groupid", "error", "eta", "elapsed", "job_runtime", "ctx", "majf", "minf", "latency_depth"):
@@ -40,7 +43,7 @@ def typed(data):
 
 
 def perfkit(data):
-    """Bandwidth and latency of each direction that did anything, with all percentiles."""
+    """PerfKit Benchmarker reads bandwidth, latency and all percentiles of each direction with operations."""
     for job in data["jobs"]:
         for direction in ("read", "write", "trim"):
             of = job[direction]
@@ -54,31 +57,31 @@ def perfkit(data):
 
 
 def phoronix(text):
-    """The last line of a direction, up to the first bandwidth, and operations of the job."""
+    """Phoronix Test Suite reads the bandwidth in the last summary line of a direction, and the IOPS of the job."""
     last = re.findall(r"   READ: bw=([0-9.]+)([KMG]?i?B)/s \(([0-9.]+)([kMG]?B)/s\),", text)[-1]
     assert float(last[0]) > 0 and float(last[2]) > 0
     assert re.findall(r"IOPS=([0-9.]+[kM]?),", text)
 
 
 def lisa(text):
-    """Operations of a direction, and the mean of its latency."""
+    """LISA reads the IOPS of each direction and the mean of its latency."""
     found = re.findall(r"(read|write): IOPS=([0-9.]+k?M?), .*?lat \((\w+)\):.*?avg=\s*([0-9.]+),", text, re.DOTALL)
     assert {direction for direction, *_ in found} == {"read", "write"}, found
     assert all(float(mean) > 0 for *_, mean in found)
 
 
 def percentile_table(text):
-    """A rank and a number in brackets."""
+    """Readers of the percentile table: each percentile is followed by a number in brackets."""
     table = dict(re.findall(r"([0-9.]+)th=\[\s*([0-9]+)\]", text))
     assert {"1.00", "50.00", "99.00", "99.99"} <= set(table), table
 
 
 def yabs(terse):
-    """Rates by their position in a line of version 3."""
+    """YABS reads the rates by their positions in a terse line of version 3."""
     fields = terse.strip().split(";")
     assert fields[0] == "3" and fields[1].startswith("fio-"), fields[:3]
     read_bw, read_iops, write_bw, write_iops = (int(fields[at]) for at in (6, 7, 47, 48))
-    # A mix of 70 to 30 in blocks of 4 KiB.
+    # The job has 70 % reads and 30 % writes in blocks of 4 KiB.
     assert abs(read_bw / (4 * read_iops) - 1) < 0.1 and abs(write_bw / (4 * write_iops) - 1) < 0.1
     assert read_iops > write_iops > 0
 

@@ -18,7 +18,7 @@ fn job(out: &Outcome) -> Value {
 
 /// Runs the same command line under fathom and, if it is installed, under fio.
 fn both(stage: &Stage, words: &str) -> [Option<Value>; 2] {
-    // What fio has written is not fathom's any more, though fathom made the file.
+    // After fio wrote the file, it no longer counts as fathom's own, although fathom made it. So allow overwriting.
     let data = stage.path("data");
     let set = [("FATHOM_DESTROY", data.to_str().unwrap())];
     let ours = job(&fio_with(stage, &format!("{words} --output-format=json"), &set));
@@ -76,7 +76,7 @@ fn fio_logs_are_replayed_at_their_times_or_at_full_speed() {
         for job in both.iter().flatten() {
             assert_eq!(moved(job), [Some(2), Some(4608), Some(1), Some(8192), Some(0)], "{job}");
         }
-        // fio skips the gap after time 0, and does not count such syncs.
+        // fio skips the wait before the first operation of the log, and does not count such syncs.
         let ours = both[0].as_ref().unwrap();
         assert_eq!(ours.pointer("/sync/total_ios").and_then(Value::as_u64), Some(1));
         let runtime = ours["job_runtime"].as_u64();
@@ -156,7 +156,7 @@ fn prioritised_operations_have_separate_latencies() {
                     .unwrap_or_else(|| panic!("{class}/{prio}: {job}"))
             };
             assert_eq!(of(0, 0) + of(2, 3), 1000);
-            // A fifth, within four standard deviations.
+            // A fifth of the operations, within four standard deviations.
             assert!((150..=250).contains(&of(2, 3)), "{job}");
         }
     }
@@ -167,11 +167,11 @@ fn prioritised_operations_have_separate_latencies() {
 
 #[test]
 fn thinktime_pauses_by_time_and_spins_when_requested() {
-    // What keeps a CPU busy is seen where others leave it one.
+    // Spinning only shows in the CPU time if other tests leave a CPU free.
     let stage = Stage::one_per_cpu();
     let data = stage.path("data");
     let words = format!("--name=t --filename={} --size=1m --bs=4k --rw=read", data.display());
-    // 256 operations take less than a burst of 0.2 s; with five bursts of 50 and pauses of 0.1 s they take half a second.
+    // 256 operations take less than a burst of 0.2 s, so there is no pause. With bursts of 50 operations there are five pauses of 0.1 s.
     let runtime = |more: &str| {
         both(&stage, &format!("{words} {more}")).map(|job| job.and_then(|job| job["job_runtime"].as_u64()))
     };
@@ -242,7 +242,7 @@ fn blktrace_files_are_replayed_as_by_fio() {
     let stage = Stage::shared();
     let data = stage.path("data");
     std::fs::write(&data, vec![1; 4 << 20]).unwrap();
-    // Of several sizes, forwards and backwards, in a thousand sectors.
+    // Operations of several sizes, forwards and backwards, within a thousand sectors.
     let operations: Vec<(&str, u64, u32)> = (0..300_u64)
         .map(|n| {
             (
@@ -285,7 +285,7 @@ fn blktrace_files_are_replayed_as_by_fio() {
             Err(why) => skip(&format!("fio does not run here: {why}")),
         }
     }
-    // As a capture it is the same, too.
+    // Converted to a capture, the trace gives the same replay.
     let capture = stage.path("trace.capture");
     let imported = stage.fathom(&format!("capture -o {} --import", capture.display()), &trace);
     assert_eq!(imported.code, Some(0), "{imported:?}");

@@ -1,6 +1,6 @@
-//! Results of `fathom fio` next to those of fio itself: how much a job moves, and what its output says of percentiles, depths and units.
+//! Results of `fathom fio` compared with fio: how much a job moves, and its percentiles, depths and units.
 //!
-//! Each test runs the same command line under both. Where fio is not installed, only the expected values are checked.
+//! Each test runs the same command line under both. If fio is not installed, only the expected values are checked.
 
 use crate::fio::fio;
 use crate::stage::{Outcome, Stage, tool, wait};
@@ -57,7 +57,7 @@ fn jobs_move_as_many_bytes_as_under_fio() {
             let ios =
                 |job: &Value| ["read", "write"].map(|kind| job[kind]["total_ios"].as_u64().unwrap_or(0));
             let mut all: Vec<_> = json["jobs"].as_array().unwrap().iter().map(ios).collect();
-            // The clones of fio come in any order.
+            // fio reports clones in varying order.
             all.sort_by_key(|ios| std::cmp::Reverse(*ios));
             assert_eq!(all, moved, "{who} {words}");
         }
@@ -108,7 +108,7 @@ fn errors_of_fio_are_errors_here_and_make_no_file() {
                 assert!(out.stderr.contains(why), "{words}: {out:?}");
             }
             let is_empty = std::fs::read_dir(&folder).unwrap().next().is_none();
-            // fio lays the file out before it trims.
+            // fio lays out the file before it refuses the trim.
             assert!(is_empty || (makes && who == "fio"), "{who} {words}");
         }
     }
@@ -183,7 +183,7 @@ fn depth_distribution_counts_every_depth() {
             let share = |table: &str, key: &str| job[table][key].as_f64().unwrap_or(0.0);
             let levels = ["1", "2", "4", "8", "16", "32", ">=64"];
             let calls = ["0", "4", "8", "16", "32", "64", ">=64"];
-            // How many completions are there at once depends on the device, so only the largest column is certain.
+            // The device decides how many operations complete together, so only the largest column is certain.
             assert!(share("iodepth_level", levels[level]) > 0.0, "{who} {words}: {job:#}");
             assert!(
                 levels[level + 1..].iter().all(|key| share("iodepth_level", key) == 0.0),

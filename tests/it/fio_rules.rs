@@ -74,7 +74,7 @@ fn each_direction_keeps_its_own_rate_as_under_fio() {
     }
     let stage = Stage::shared();
     let always = "--name=r --ioengine=null --size=1g --bs=4k --time_based --runtime=2 --output-format=json";
-    // Operations in two seconds; none where the direction is as fast as it can, which is much faster.
+    // Operations expected in two seconds. `None` means an unlimited direction, which is much faster.
     for (words, asked) in [
         ("--rw=randrw --rate_iops=,200", [("read", None), ("write", Some(400.0))]),
         ("--rw=rw --rate_iops=150,", [("read", Some(300.0)), ("write", None)]),
@@ -93,7 +93,7 @@ fn each_direction_keeps_its_own_rate_as_under_fio() {
             for (kind, asked) in asked {
                 let (ops, _) = moved(&job, kind);
                 let is_so = match asked {
-                    // One more is due at the beginning of each worker, and the last may come too late.
+                    // Each worker starts with one operation at time 0, and the last operation may come too late.
                     Some(asked) => (asked * 0.97 - 2.0..=asked + 4.0).contains(&ops),
                     None => ops > 20_000.0,
                 };
@@ -101,7 +101,7 @@ fn each_direction_keeps_its_own_rate_as_under_fio() {
             }
         }
     }
-    // By the bytes of the smallest.
+    // With several sizes, the rate limits the bytes of operations of the smallest size.
     let words = format!("{always} --rw=randread --bsrange=4k-8k --norandommap --rate_iops=200");
     for (who, out) in [("fathom", fio(&stage, &words)), ("fio", real(&words))] {
         let (_, bytes) = moved(&job(&out), "read");
@@ -120,7 +120,7 @@ fn a_rate_limit_of_one_direction_leaves_the_other_free() {
     let of = |kind: &str| result[kind]["ops"].as_u64().unwrap_or_else(|| panic!("{result:#}"));
     assert!((150..=203).contains(&of("write")) && of("read") > 2000, "{result:#}");
     assert!(report.to_string().contains("writes limited to 200 IOPS"), "{report:#}");
-    // No half of them were to be writes.
+    // An unlimited direction has no requested share, so B13 must not fire.
     let findings = report["findings"].as_array().unwrap();
     assert!(findings.iter().all(|f| f["id"] != "B13" || f["outcome"] != "finding"), "{report:#}");
     let printed = |words: &str| stage.fathom(&format!("run {words}"), &file);
@@ -169,7 +169,7 @@ fn latencies_above_max_latency_end_with_an_error_as_under_fio() {
             file.display()
         )
     };
-    // No disk reads in a microsecond, and this one not for a minute.
+    // No disk reads within a microsecond, and this one needs less than a minute.
     for (most, code) in [("1", 1), ("1m", 0)] {
         for (who, out) in [("fathom", fio(&stage, &words(most))), ("fio", real(&words(most)))] {
             assert_eq!(out.code, Some(code), "{who}: {out:?}");
@@ -182,7 +182,7 @@ fn latencies_above_max_latency_end_with_an_error_as_under_fio() {
     let ours =
         stage.fathom("run --rw randread --time 1s --runs 1 --warmup 0 --quiet --max-latency 1us", &file);
     assert!(ours.stdout.contains("more than --max-latency 1.00 us"), "{ours:?}");
-    // Over before anybody looked.
+    // The run ends before the rule is checked for the first time.
     let short =
         stage.fathom("run --rw randread --ops 3 --runs 1 --warmup 0 --quiet --max-latency 1us", &file);
     assert!(short.stdout.contains("more than --max-latency 1.00 us"), "{short:?}");
@@ -192,12 +192,12 @@ fn latencies_above_max_latency_end_with_an_error_as_under_fio() {
 #[test]
 fn fathom_streams_end_at_the_same_limits_and_report_it() {
     let stage = Stage::shared();
-    // Not the simulated device, whose time is none that could be watched.
+    // Not the simulated device: its simulated time passes too fast to be watched.
     let run =
         "run --engine null --bs 4k --size 1g --limit-iops 1000 --runs 1 --warmup 0 --quiet --format json";
     let steady = stage.fathom(&format!("{run} --time 40s --steady-state iops:30%:2s"), Path::new(""));
     assert!(steady.code == Some(0) && (2..20).contains(&steady.took.as_secs()), "{steady:?}");
-    // As fast as it goes: at a rate that is kept, seconds are equal.
+    // Without a rate limit, because seconds at a constant rate would be equal.
     let free = run.replace("--limit-iops 1000 ", "");
     let never = stage.fathom(&format!("{free} --time 3s --steady-state iops:0.0001%:2s"), Path::new(""));
     assert!(never.stdout.contains("did not become steady (--steady-state iops:0.0001%:2s)"), "{never:?}");
@@ -209,7 +209,7 @@ fn fathom_streams_end_at_the_same_limits_and_report_it() {
     let slow = stage.fathom(&format!("{run} --time 8s --min-rate iops:2000"), Path::new(""));
     assert!(slow.stdout.contains("less than --min-rate 2,000 IOPS"), "{slow:?}");
     assert_ne!(slow.code, Some(0), "{slow:?}");
-    // What is not done has no least rate, and one that was never looked at is none that was kept.
+    // A minimum rate that is met is not mentioned. A rule that was never checked is reported as such, not as met.
     let fast = stage.fathom(&format!("{run} --time 4s --min-rate iops:500"), Path::new(""));
     assert!(fast.code == Some(0) && !fast.stdout.contains("(--min-rate"), "{fast:?}");
     let brief = stage.fathom(&format!("{run} --time 2s --min-rate iops:9999999"), Path::new(""));
@@ -241,7 +241,7 @@ fn latency_target_finds_the_largest_depth_as_under_fio() {
         return skip(&why);
     }
     let stage = Stage::shared();
-    // Four servers of 100 us: five operations at once wait for 125 us on average, the deeper the longer.
+    // Four servers with 100 us each: with five operations in flight, each takes 125 us on average, and more at larger depths.
     let run = "run --engine sim:servers=4 --depth 64 --latency-target 260us:90%:200ms --time 20s --runs 1 --warmup 0 --quiet --format json";
     let report = stage.fathom(run, Path::new("")).report().0;
     let result = &report["results"][0];
@@ -308,7 +308,7 @@ fn status_interval_prints_the_output_so_far() {
         [printed.stdout, std::fs::read_to_string(stage.path("out")).unwrap()].map(|text| documents(&text))
     {
         let (last, before) = all.split_last().expect("the output at the end");
-        // A document that is not taken in time is left out, and one more is due when a job ends on an interval.
+        // A status is skipped if the reader is too slow. One more may be due if a job ends exactly on an interval.
         assert!((2..=4).contains(&before.len()), "{} of them", before.len());
         let mut so_far = 0;
         for document in before.iter().chain([last]) {
@@ -389,7 +389,7 @@ fn a_signal_prints_the_results_so_far_as_under_fio() {
         assert!(a["read"]["clat_ns"]["percentile"]["99.000000"].as_u64() > Some(0), "{who}: {a:#}");
         assert_eq!((moved(&b, "read"), &b["error"]), ((0.0, 0.0), &0.into()), "{who}: {b:#}");
         if who == "fathom" {
-            // No result is made of it.
+            // The interrupted job has no valid result.
             let printed = &all["fathom"];
             assert_eq!(
                 (&printed["verdict"], &printed["ending"]["how"]),
@@ -407,7 +407,7 @@ struct Moved {
     code: Option<i32>,
     /// Operations and bytes of the reads, writes and trims of each job.
     jobs: Vec<[u64; 6]>,
-    /// Names and sizes of the files that it left.
+    /// Names and sizes of the files that the command left.
     files: Vec<(String, u64)>,
 }
 
@@ -483,7 +483,7 @@ fn accepted_fio_options_move_the_same_bytes() {
         "--rw=rw --size=1m --io_size=3m",
         "--rw=randrw --size=1m --percentage_random=100,50",
     ] {
-        // Directions are drawn, so that only their sum is the same.
+        // Directions are drawn at random, so only their sum is equal.
         let both = |who: &str| {
             results(&stage, who, words)
                 .jobs
@@ -520,7 +520,7 @@ fn file_service_order_matches_fio() {
             let text = std::fs::read_to_string(folder.join("log")).unwrap();
             std::fs::remove_dir_all(&folder).unwrap();
             let reads = text.lines().filter(|line| line.contains(" read "));
-            // After the time and the file, which fathom names with its folder.
+            // Compare without the time and the file name, which fathom prints with the folder.
             let read = |line: &str| line.split_once("x.0.").unwrap().1.to_owned();
             reads.map(read).collect::<Vec<_>>()
         };

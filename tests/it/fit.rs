@@ -37,7 +37,7 @@ fn fitted_job_has_the_rate_and_sizes_of_its_capture() {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(!text.contains("It writes"), "{text}");
-    // Without -o it is printed.
+    // Without -o the job is printed.
     let printed = stage.fathom("fit", &file).stdout;
     assert_eq!(printed.lines().skip(4).collect::<Vec<_>>(), text.lines().skip(4).collect::<Vec<_>>());
     let explained = stage.fathom(&format!("run --explain {}", job.display()), &stage.folder("made"));
@@ -76,7 +76,7 @@ fn captures_that_cannot_be_fitted_are_refused() {
     let text = stage.path("text");
     std::fs::write(&text, "hello\n").unwrap();
     refused("", &text, "not a fathom capture");
-    // Nothing in it, nothing that moves data, all at one moment.
+    // Logs without requests, without reads and writes, and with all requests at one time.
     let log = stage.path("load.iolog");
     let imported = stage.path("log.capture");
     for (lines, why) in [
@@ -90,7 +90,7 @@ fn captures_that_cannot_be_fitted_are_refused() {
         assert_eq!(out.code, Some(0), "{out:?}");
         refused("", &imported, why);
     }
-    // Without completions the job is an open loop, which is reported.
+    // Without known completions the job becomes an open loop, and a remark reports this.
     let many: String = (0..400).fold(String::new(), |mut all, at| {
         writeln!(all, "{} /x read {} 4096", at * 1000, at * 8192).unwrap();
         all
@@ -102,7 +102,7 @@ fn captures_that_cannot_be_fitted_are_refused() {
     assert_eq!(blind.code, Some(0), "{blind:?}");
     assert!(blind.stdout.contains("400 operations have no known completion"), "{}", blind.stdout);
     assert!(blind.stdout.contains("arrivals = \"constant\""), "{}", blind.stdout);
-    // Cut off: fitted as far as it is whole. In its header: not at all.
+    // A capture that is cut off is fitted up to that point; one that is cut off in its header is refused.
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() - 20]).unwrap();
     let cut = stage.fathom("fit", &file);
@@ -174,7 +174,7 @@ fn fitted_mix_is_compared_with_its_capture() {
     let out = check(&format!("--destroy {} -o {}", device.name(), kept.display()));
     let checked: Value =
         serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {out:?}"));
-    // Others use this machine, so goals may be missed; what was fitted is not that far off.
+    // Other load on this machine may cause missed goals, but the fitted figures must be close.
     assert!([Some(0), Some(1)].contains(&out.code), "{out:?}");
     assert_eq!(out.code == Some(0), checked["word"] == "MET", "{checked}");
     for (name, most) in
@@ -202,7 +202,7 @@ fn jobs_with_phases_run_them_in_sequence() {
     assert!([Some(0), Some(1)].contains(&out.code), "{out:?}");
     assert!(out.stdout.contains("3 x 16K sequential write, then 8 x 4K random write"), "{out:?}");
     let log = std::fs::read_to_string(log).unwrap();
-    // Direction, size and offset; what completes together is in order of its slots.
+    // Direction, size and offset. Operations that complete together are in order of their slots.
     let rows: Vec<Vec<&str>> = log.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let (direction, bytes, offset) = (3, 6, 11);
     let turns: Vec<&[Vec<&str>]> = rows.chunks_exact(14).take(20).collect();

@@ -49,7 +49,7 @@ fn control_characters_reach_no_terminal() {
     let missing = wait(stage.command(&[], "run", Path::new("")).arg(format!("/none/{evil}")));
     let output = wait(stage.command(&[], RUN, &here).args(["-o", &format!("/none/{evil}.json")]));
     assert!(wait(stage.command(&[], "note last", Path::new("")).arg("a plain note")).code == Some(0));
-    // A crafted session: the same frames with another title, machine and note.
+    // Craft a session: the same frames with another title, machine and note.
     let session = stage.sessions().remove(0);
     let text = std::fs::read_to_string(&session).unwrap();
     let crafted: String = text
@@ -151,7 +151,7 @@ fn endless_inputs_are_refused() {
         }
         let out = stage.fathom(&format!("{RUN} --rw write --data {}", path.display()), &here);
         assert!(matches!(out.code, Some(2 | 3)) && out.stderr.contains(word), "{out:?}");
-        // What a text in another language names is read by the same rule.
+        // Files named in a text of another language follow the same rule.
         let including = stage.path("including.fio");
         std::fs::write(&including, format!("[a]\nfilename=x\nsize=1m\ninclude {}\n", path.display()))
             .unwrap();
@@ -199,7 +199,7 @@ fn job_files_of_other_tools_are_not_measured_as_targets() {
         let path = stage.path(name);
         std::fs::write(&path, content).unwrap();
         for command in commands {
-            // All of them are carried out.
+            // `fathom run` runs a job file of any language.
             if command == RUN {
                 continue;
             }
@@ -235,7 +235,7 @@ fn captures_and_traces_are_not_measured_as_targets() {
         }
         assert_eq!(std::fs::read(path).unwrap(), before);
     }
-    // One that is not replayed is no target of `run` either.
+    // A log that is not replayed is not a target of `run` either.
     check_outcome(&stage.fathom("run", &log), 2, &["a trace (fio iolog v3)"]);
 }
 

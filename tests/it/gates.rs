@@ -8,7 +8,7 @@ use crate::stage::{Outcome, Stage, is_root, wait_long};
 use serde_json::Value;
 use std::path::Path;
 
-/// About a hundred arrivals in each run, which then differ by a tenth.
+/// A run has about a hundred random arrivals, so runs differ by about a tenth.
 const NOISY: &str = "run --engine sim --rate 100 --time 1s --warmup 0 --seed 7 --quiet";
 /// The simulated device, which never varies.
 const SIM: &str = "run --engine sim --time 50ms --warmup 0 --seed 7 --quiet";
@@ -65,7 +65,7 @@ fn inconclusive_results_count_as_configured_and_keep_their_verdict() {
         1,
         "FAIL  ",
     );
-    // Nothing to count.
+    // --inconclusive without a condition is refused.
     let sessions = stage.sessions().len();
     for words in [format!("{SIM} --inconclusive pass"), "recipe kafka --inconclusive pass".into()] {
         let out = stage.fathom(&words, nothing());
@@ -96,7 +96,7 @@ fn inconclusive_gates_are_settled_by_the_requested_number_of_runs() {
     assert!(notes.contains("settle: the first 5 runs did not decide"), "{notes}");
     assert_eq!(stage.sessions().len(), 2, "it is one session");
     assert_eq!(stage.fathom("show last --format json", nothing()).report().0, report);
-    // Neither a conclusive answer nor an unanswerable one asks for further runs.
+    // Neither a conclusive answer nor an answer that more runs cannot settle causes further runs.
     let far = stage.fathom(&format!("{NOISY} --fail-if iops<50 --settle --format json"), nothing());
     assert_eq!((far.code, runs(&far.report().0)), (Some(0), 5));
     let none = stage.fathom(&format!("{NOISY} --fail-if p99.99>1s --settle --format json"), nothing());
@@ -133,7 +133,7 @@ fn limit_and_sweep_accept_conditions_about_their_answers() {
         let results: Vec<Value> = gates.as_array().unwrap().iter().map(|g| g["result"].clone()).collect();
         (word.as_str().unwrap().to_owned(), sentence.to_string(), gates[0].take(), results)
     };
-    // Four servers of 100 us: 40,000 a second, and nearly as many with waiting times of a few services.
+    // Four servers with 100 us each: 40,000 operations per second. A latency limit of several service times allows almost as many.
     let (word, sentence, met, _) = gate(&format!("{limit} --p90 5ms"), "iops<30000");
     assert_eq!(word, "PASS", "{met:#}");
     assert!(
@@ -142,14 +142,14 @@ fn limit_and_sweep_accept_conditions_about_their_answers() {
     );
     let (word, _, missed, _) = gate(&format!("{limit} --p90 5ms"), "mb/s<200");
     assert_eq!((word.as_str(), &missed["unit"]), ("FAIL", &"MB/s".into()), "{missed:#}");
-    // Without a latency target it is the capacity, and not every load that was offered.
+    // Without a latency target the condition applies to the capacity, not to each offered load.
     let (word, _, capacity, of) = gate(limit, "iops<39000");
     assert_eq!((word.as_str(), of.len()), ("PASS", 1), "{capacity:#}");
     let sweep = "sweep --engine sim --bs 4k,64k --depth 1,4 --time 60ms --quiet --format json";
     let (word, _, winner, of) = gate(sweep, "mb/s<2000");
     let read_and_write = ["read 4 x 64K direct, sim", "write 4 x 64K direct, sim"];
     assert_eq!((word.as_str(), of), ("PASS", read_and_write.map(Value::from).to_vec()), "{winner:#}");
-    assert_eq!(winner["runs"], 5, "those that it was not chosen for: {winner:#}");
+    assert_eq!(winner["runs"], 5, "the runs that did not choose the winner: {winner:#}");
     let (word, _, cell, of) =
         gate(&format!("{sweep} --exhaustive --runs 3"), "read 1 x 4K direct, sim: mb/s<2000");
     assert_eq!((word.as_str(), of.len()), ("FAIL", 1), "{cell:#}");
@@ -210,7 +210,7 @@ fn against_an_earlier_session_slower_fails_and_equal_passes() {
 #[test]
 fn both_sides_alternate_until_the_comparison_is_settled() {
     let stage = Stage::shared();
-    // One server that is busy for half of the time: how long the slowest wait is chance.
+    // One server at half load: the waiting times of the slowest operations vary by chance.
     let queue = "run --engine sim:servers=1 --depth 64 --rate 5k --time 200ms --warmup 0 --seed 7";
     assert_eq!(stage.fathom(&format!("{queue} --quiet"), nothing()).code, Some(0));
     let words = format!("{queue} --against last --fail-if-slower 3% --settle --format json");
@@ -224,7 +224,7 @@ fn both_sides_alternate_until_the_comparison_is_settled() {
         order.len() == 2 * runs(&report) && order.chunks(2).all(|round| round[0] != round[1]),
         "{order:?}"
     );
-    // The same work: it is never slower.
+    // Both sides do the same work, so the gate must not fail.
     assert_ne!(report["answer"]["word"], "FAIL", "{:#}", report["answer"]);
     assert_eq!(report["against"]["beside"]["gate"]["limit"], 0.03);
 }
@@ -233,7 +233,7 @@ fn both_sides_alternate_until_the_comparison_is_settled() {
 const SLOWER: [u32; 4] = [0, 3, 10, 20];
 /// The accepted slowdown.
 const ALLOWED: u32 = 5;
-/// Operations per second that the first side may do: so few that the wait dominates the disk's own time.
+/// Operations per second of the first side: so few that waiting for the throttle takes longer than the disk itself.
 const RATE: u32 = 1000;
 /// Short runs, which the throttle makes equal.
 const THROTTLED: &str =
@@ -253,7 +253,7 @@ fn session(stage: &Stage, group: &Group, disk: &Disk, words: &str) -> Outcome {
     wait_long(&mut stage.command(&group.enter(), &format!("{THROTTLED} {words}"), &disk.device))
 }
 
-/// The word of a gate between a session on each disk.
+/// The gate's answer for a session on each disk.
 fn apart(stage: &Stage, group: &Group, [a, b]: [&Disk; 2]) -> String {
     let [of_a, of_b] = [(a, "a.json"), (b, "b.json")].map(|(disk, name)| {
         let to = stage.path(name);
@@ -265,7 +265,7 @@ fn apart(stage: &Stage, group: &Group, [a, b]: [&Disk; 2]) -> String {
     out.stdout.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-/// The word of a gate that settles it: the first disk's session measured again in turns with that of the second.
+/// The answer of a gate with `--settle`: measures the first disk's session again, alternating with the second disk.
 fn in_turns(stage: &Stage, group: &Group, [a, b]: [&Disk; 2]) -> String {
     let before = session(stage, group, a, "");
     assert!(matches!(before.code, Some(0 | 1)), "{before:?}");
@@ -296,7 +296,7 @@ fn table(title: &str, times: usize, ask: fn(&Stage, &Group, [&Disk; 2]) -> Strin
         println!("{percent:4} %  {pass:4}  {fail:4}  {open:12}");
         assert_eq!(pass + fail + open, times, "{words:?}");
         let (most_pass, most_fail) = match percent {
-            // Of ten none, of twenty one.
+            // Of ten comparisons none may fail, of twenty one may fail.
             0 => (times, times / 20),
             3 => (times, times.div_ceil(10)),
             _ => (0, times),
@@ -314,6 +314,6 @@ fn sessions_with_a_known_slowdown_are_distinguished() {
 #[test]
 #[ignore = "long"]
 fn known_slowdown_is_settled_by_alternating_runs() {
-    // Where nothing is slower, each takes a minute and more.
+    // Without a difference between the sides, each comparison takes more than a minute.
     table("in turns, with --settle", long::pairs().div_ceil(2), in_turns);
 }

@@ -60,7 +60,7 @@ impl Stage {
         self.list(words).iter().map(id).collect()
     }
 
-    /// A file of the history's.
+    /// The path of a file in the history.
     fn history(&self, name: &str) -> PathBuf {
         self.path("xdg/fathom").join(name)
     }
@@ -174,7 +174,7 @@ fn tags_and_notes_survive_the_index() {
     assert_eq!(stage.ids("--tag baseline"), ids[..1]);
     assert_eq!(stage.ids("--tag baseline --rebuild"), ids[..1]);
 
-    // A manual edit is noticed, and an invalid one is reported and never overwritten.
+    // A tags file edited by hand is used. An invalid one is reported and never overwritten.
     let words = stage.history("sessions").join(format!("{}.words.json", ids[0]));
     std::fs::write(&words, r#"{"tags": ["by-hand"]}"#).unwrap();
     assert_eq!(stage.ids("--tag by-hand"), ids[..1]);
@@ -202,7 +202,7 @@ fn sessions_added_or_removed_externally_are_noticed() {
     std::fs::rename(&away, stage.session(&ids[1])).unwrap();
     assert_eq!(stage.ids("").len(), 3);
 
-    // Files that end early, or are something else.
+    // Files that are cut off, or that are not sessions.
     let bytes = std::fs::read(stage.session(&ids[0])).unwrap();
     let put = |name: &str, bytes: &[u8]| std::fs::write(stage.history("sessions").join(name), bytes).unwrap();
     put("20260101-000000-1.fathom", &bytes[..bytes.len() / 2]);
@@ -258,7 +258,7 @@ fn export_and_import_keep_annotations_and_never_overwrite() {
     assert_eq!(here.ids("").iter().collect::<BTreeSet<_>>(), ids.iter().collect());
     assert_eq!(here.ids("--tag travelled"), ids[..1]);
 
-    // Another name makes another id, the same one each time; another session under a known id is kept out.
+    // A copy under another name gets a new id, which is always the same. A different session with a known id is refused.
     for name in ["copy.fathom", "again.fathom"] {
         std::fs::copy(out.join(&first), out.join(name)).unwrap();
     }
@@ -266,7 +266,7 @@ fn export_and_import_keep_annotations_and_never_overwrite() {
     assert!(here.must(&format!("import {}", files(&["again.fathom"]))).contains("skipped"));
     std::fs::copy(out.join(&second), out.join(&first)).unwrap();
     here.must_not(2, &format!("import {}", files(&[&first])), &["another session with the id", &ids[0]]);
-    // What is none does not keep the others out.
+    // A file that is not a session does not prevent the import of the others.
     here.must(&format!("delete {}", ids[1]));
     std::fs::write(out.join("letter"), "to a friend").unwrap();
     here.must_not(
@@ -361,7 +361,7 @@ fn damaged_index_is_moved_aside_and_rebuilt() {
     let stage = Stage::shared();
     let ids = stage.measured(2);
     let db = stage.history("history.db");
-    // All of it; and of a whole one a piece in the middle.
+    // Overwrite the whole index, and then only a piece in the middle of a valid index.
     std::fs::write(&db, "no database ".repeat(1000)).unwrap();
     let out = stage.say("list --format json");
     assert!(out.stderr.contains("damaged") && out.stderr.contains("rebuilds it"), "{out:?}");
@@ -439,8 +439,7 @@ fn ten_kills_lose_no_completed_run() {
     kills(&stage, 10);
 }
 
-/// Kills runs and imports at times that differ from one to the next; after each the list works, and nothing that had ended
-/// before is missing.
+/// Kills runs and imports at varying times. After each kill the list works, and no session that had ended before is missing.
 pub(crate) fn kills(stage: &Stage, times: usize) {
     let away = stage.folder("away");
     let mut kept = stage.measured(2);
@@ -452,7 +451,7 @@ pub(crate) fn kills(stage: &Stage, times: usize) {
     std::fs::remove_file(&ours).unwrap();
     let mut cut = [0, 0];
     for round in 0..times {
-        // At times from the first instruction to after the last, in mixed order.
+        // Kill at times between the first instruction and after the end, in mixed order.
         let share = 1.2 * ((round * 37) % times) as f64 / times as f64;
         let run = stage.start(QUICK, Path::new(NOTHING));
         std::thread::sleep(whole[0].mul_f64(share));

@@ -21,9 +21,9 @@ fn equal_seeds_draw_equal_offsets() {
     let again = drawn(7);
     assert_eq!(again.expect_answer("B14", "finding")["severity"], "biased");
     assert!(!drawn(8).has_answer("B14", "finding"));
-    // What lies between makes it another one's turn.
+    // The repeated offsets are only a finding right after the first run. The other seed ran in between.
     assert!(!drawn(7).has_answer("B14", "finding"));
-    // Blocks of another size are at other offsets.
+    // Blocks of another size, or of a smaller region, have other offsets.
     for other in ["--bs 8k", "--size 8m"] {
         drawn(7);
         let words = format!(
@@ -31,7 +31,7 @@ fn equal_seeds_draw_equal_offsets() {
         );
         assert!(!stage.fathom(&words, &file).report().has_answer("B14", "finding"), "{other}");
     }
-    // A file that was made anew has other blocks.
+    // A new file has other blocks, so nothing of it is cached.
     drawn(7);
     std::fs::rename(stage.file("new", 16), &file).unwrap();
     assert!(!drawn(7).has_answer("B14", "finding"));
@@ -82,7 +82,7 @@ fn verdict_covers_all_rows() {
     let counts = &report.0["counts"];
     let sentence = counts["sentence"].as_str().unwrap();
     if report.is_disturbed() {
-        // A host that takes the CPU away takes it from both.
+        // If the host takes CPU time, both rows lose their number.
         assert!(sentence.contains("2 without a number"), "{counts:#}");
     } else {
         assert!(!report.0["headline"]["value"].is_null(), "the first row has its number all the same");
@@ -110,7 +110,7 @@ fn memory_balloon_is_named() {
     let stage = Stage::watching();
     let folder = stage.path("folder");
     std::fs::create_dir(&folder).unwrap();
-    // A file that is written anew, so that all of its pages are.
+    // Write a new file, so that every page of it must be allocated.
     let words = "run --rw write --bs 1m --engine sync:new --cache buffered --size 128m --time 60ms --warmup 0s --runs 1";
     let report = stage.fathom(&format!("{words} --quiet --format json"), &folder).report();
     let order = std::fs::read_to_string("/sys/module/page_reporting/parameters/page_reporting_order");
@@ -127,7 +127,7 @@ fn memory_balloon_is_named() {
 
 #[test]
 fn repeated_reads_are_relabelled_as_page_cache() {
-    // As fast as a CPU, of which a concurrent test may take a part.
+    // The test needs the whole CPU, of which a concurrent test could take a part.
     let Some(out) = scene::CACHED_FILE.play(&Stage::new().watching_as_for_users()) else { return };
     let report = out.report();
     assert!(report.name().contains("page cache"), "{}", report.name());
@@ -139,7 +139,7 @@ fn repeated_reads_are_relabelled_as_page_cache() {
     let Some(accepted) = scene::CACHED_FILE_ACCEPTED.play(&Stage::new().watching_as_for_users()) else {
         return;
     };
-    // A cached file is also as fast as a CPU; only what was accepted is forgiven.
+    // Reads from the page cache may also be limited by the CPU, a finding that was not accepted.
     let others = ["D06"].iter().any(|id| accepted.report().has_answer(id, "finding"));
     assert!(accepted.code == Some(0) || others, "{accepted:?}");
 }

@@ -25,7 +25,7 @@ fn launcher_processes_that_do_not_meet_are_refused() {
 #[test]
 fn srun_steps_count_as_launchers_and_allocation_shells_do_not() {
     if cfg!(feature = "fleet") {
-        // Its MPI would ask a server of Slurm that is not there.
+        // This MPI would ask a Slurm server, which does not exist here.
         return;
     }
     let stage = Stage::shared();
@@ -68,7 +68,7 @@ mod together {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    /// Two ranks of this machine.
+    /// Runs the program on two ranks of this machine.
     fn two_ranks(stage: &Stage, words: &str, target: &Path) -> Outcome {
         let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2";
         let prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
@@ -85,7 +85,7 @@ mod together {
         command
     }
 
-    /// Two ranks of this machine. Repeats a measurement without a number. Returns the stage too.
+    /// Runs the program on two ranks of this machine, and repeats a measurement without a number. Also returns the stage.
     fn undisturbed(words: &str) -> (Stage, Outcome) {
         let reported = || {
             let stage = Stage::new();
@@ -95,7 +95,7 @@ mod together {
         (0..4).map(|_| reported()).find(|(_, out)| !out.report().is_disturbed()).unwrap_or_else(reported)
     }
 
-    /// The sessions of single ranks, and the one of all.
+    /// The sessions of the single ranks, and the merged session.
     fn sessions(of: &[PathBuf]) -> (Vec<Record>, Record) {
         let read = |path: &PathBuf| record::decode(&std::fs::read(path).unwrap()).unwrap().0;
         let (all, own): (Vec<Record>, Vec<Record>) = of.iter().map(read).partition(|r| r.fleet.is_some());
@@ -135,7 +135,7 @@ mod together {
             sum.merge(&reads(record));
         }
         assert!(sum.count() > 0 && reads(&all) == sum, "{} of {}", reads(&all).count(), sum.count());
-        // What one rank reads is not what the other one reads.
+        // The ranks have different seeds, so they read different offsets.
         let parts: Vec<_> = own.iter().map(|r| r.header.plan.part.unwrap().rank).collect();
         assert!(parts.contains(&0) && parts.contains(&1));
         assert_ne!(own[0].header.plan.host_seed(), own[1].header.plan.host_seed());
@@ -182,7 +182,7 @@ mod together {
         let words = "run --rw randread --engine sync --size 16m --time 300ms --warmup 0 --runs 3 --ranks-per-host 2 --format json";
         let targets = [&stage.folder("target"), &disk.dir];
         let out = wait(&mut two_targets(&stage, &disk.enter(), words, targets));
-        // The disk of the first rank is below the loop device of the second one, and may be busy too.
+        // The first rank's disk is below the loop device of the second rank, and may be reported as busy too.
         let busy = ": the machine was busy before the first run: ";
         assert!(out.stderr.contains(busy), "{out:?}");
         let report = out.report();
@@ -260,7 +260,7 @@ mod together {
         assert!(points.len() >= 7, "{points:#?}");
         let (own, all) = sessions(&stage.sessions());
         let lowest = points.iter().filter_map(|p| p["offered_iops"].as_u64()).min().unwrap();
-        // On a machine where others have CPU time the load is measured again.
+        // If other processes take CPU time, the load is measured repeatedly, so take the mean.
         let done = |record: &Record| -> u64 {
             let runs: Vec<_> = record.runs.iter().filter(|r| r.start.offered_iops == Some(lowest)).collect();
             let ends = runs.iter().filter_map(|r| r.end.as_ref()).flat_map(|e| &e.streams);
@@ -311,7 +311,7 @@ mod together {
         }
     }
 
-    /// A cell that one host cannot begin is left out on all of them, and named with the host.
+    /// If one host cannot begin a cell, no host measures it, and the reason names this host.
     #[test]
     fn no_host_measures_a_cell_that_one_cannot_begin() {
         let stage = Stage::new();
@@ -375,7 +375,7 @@ mod together {
         let layers = two_ranks(&stage, "layers --engine null", Path::new(""));
         assert!(layers.code == Some(2), "{layers:?}");
         let nowhere = two_ranks(&stage, "run --ranks-per-host 2", &stage.path("nowhere"));
-        // mpirun itself may crash while it ends what is left of a job that failed (Open MPI 4.1.4, in PMIx_Finalize).
+        // Open MPI 4.1.4 itself may crash while it cleans up after a failed job (in PMIx_Finalize).
         let is_refused = matches!(nowhere.code, Some(2) | None);
         assert!(is_refused && nowhere.stderr.contains("does not exist"), "{nowhere:?}");
     }
@@ -398,14 +398,14 @@ mod together {
         assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "no test file is left");
     }
 
-    /// A fault after four of ten seconds of measurement, and the expected report about the host.
+    /// Causes a fault after four of ten seconds of measurement. Expects a report that names this host.
     fn lost(fault: impl Fn(), who: &str) {
         if !is_root() {
             return;
         }
         let (stage, lab) = (Stage::new(), Lab::up());
         let target = stage.folder("target");
-        // A launcher that ends forwards no more of what is printed; a file is whole.
+        // mpirun may not forward all output when it ends. A file is complete.
         let file = stage.path("report.json");
         let words = "run --rw randread --engine sync --rate 200 --size 16m --time 10s --runs 1 -o";
         let words = format!("{words} {}", file.display());
@@ -425,7 +425,7 @@ mod together {
         let why = report["fleet"]["lost"]["why"].as_str().unwrap_or_default();
         assert!(!why.contains("fathom-lab"), "that one alone was silent: {why}");
         let hosts = report["fleet"]["hosts"].as_array().unwrap().iter();
-        let silent = hosts.filter(|host| host["reason"] == "it sent no results");
+        let silent = hosts.filter(|host| host["reason"] == "the host sent no results");
         assert_eq!(silent.map(|host| host["name"].as_str().unwrap()).collect::<Vec<_>>(), [who], "{report}");
         assert!(others_ended.is_some_and(|took| took < Duration::from_secs(8)), "{:?}", before.elapsed());
     }

@@ -68,7 +68,8 @@ fn workers_specifications_and_cycles_give_the_expected_tests() {
     };
     let depths: Vec<String> = tests.iter().map(|t| column(&of(t, "WORKER")[0], "Queue Depth")).collect();
     assert_eq!(depths, ["1", "2", "1", "2", "1", "2", "1", "2"]);
-    // The third worker idles first and backs up then; from the third specification on the first is alone.
+    // The third worker is idle in the first step and runs Backup in the second. From the third step on only the first worker has a
+    // specification.
     let counts: Vec<(usize, usize)> =
         tests.iter().map(|t| (of(t, "WORKER").len(), of(t, "DISK").len())).collect();
     assert_eq!(counts, [(2, 3), (2, 3), (3, 4), (3, 4), (1, 2), (1, 2), (1, 2), (1, 2)]);
@@ -126,7 +127,7 @@ fn managers_of_one_host_have_separate_rows() {
     assert_eq!(out.code, Some(0), "{out:?}");
     let csv = std::fs::read_to_string(here.join("out.csv")).unwrap();
     let tests: Vec<&str> = csv.split("'Results\n").skip(1).collect();
-    // Of the first specification two workers are active in each manager, of the second three, of the others one.
+    // In each manager, two workers are active with the first specification, three with the second, and one with the others.
     assert_eq!(tests.len(), 2 + 3 + 1 + 1);
     let rows = |kind: &str| -> Vec<String> {
         let of = |line: &&str| line.starts_with(&format!("{kind},"));

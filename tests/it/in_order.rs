@@ -38,7 +38,7 @@ fn line(text: &str) -> Option<(u64, f64)> {
     let (bytes, bits) = rest.split_once("/s (")?;
     let bits = bits.strip_suffix("bit/s)")?;
     let ((value, unit), (bit_value, _)) = (bytes.rsplit_once(' ')?, bits.split_at_checked(5)?);
-    // 1,023.9 KiB/s is one letter wider than its column, there as here.
+    // 1,023.9 KiB/s is one character wider than its column, as in the output of the program iops.
     let columns = iops.len() >= 6 && matches!(bytes.len(), 9 | 10) && bits.len() == 7;
     let numbers = [iops, value, bit_value].map(|n| n.trim().parse::<f64>().ok());
     let known = matches!(unit, "B" | "KiB" | "MiB" | "GiB" | "TiB");
@@ -87,7 +87,7 @@ fn iops_program_name_accepts_its_own_options() {
     let by_name = ["bash", "-c", "exec -a /usr/local/bin/iops \"$0\" \"$@\""].map(str::to_owned);
     let out = crate::stage::wait(&mut stage.command(&by_name, "-n 2 -t 1 -b 8k -p sequential", &file));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    // Whether a number follows depends on other load.
+    // Other load may withhold the number after the size.
     let sizes: Vec<&str> = out.stdout.lines().filter(|line| line.contains(" blocks: ")).collect();
     assert!(matches!(sizes.as_slice(), [size] if size.starts_with("   8 KiB blocks: ")), "{out:?}");
     assert!(out.stdout.contains(", 2 threads:\n"), "{out:?}");
@@ -110,7 +110,7 @@ fn iops_prints_the_published_layout_and_agrees_with_fio() {
     let Some(place) = throttled(&stage, READS, "$NUMBER 2000") else { return };
     let device = place.0.device.display().to_string();
     let mut seen = Vec::new();
-    // A throttle's buckets are not always refilled in time; where the machine is busy that shows, and both are measured again.
+    // On a busy machine a throttle refills its tokens late. Repeat both measurements in that case.
     for _ in 0..3 {
         let mut pairs = Vec::new();
         for bs in SIZES {
@@ -164,7 +164,7 @@ fn iops_ends_when_a_quarter_of_the_threads_gets_no_service() {
         return;
     }
     let stage = Stage::watching();
-    // 24, 12 and 6 operations a second at 128, 256 and 512 KiB; eight are too few.
+    // 24, 12 and 6 operations per second at 128, 256 and 512 KiB. The sweep ends at a size with fewer than eight.
     let Some(place) = throttled(&stage, READ_BYTES, "$NUMBER 3145728") else { return };
     let out = inside(&stage, &place, "sweep --preset iops --bs 128k..4m --quiet --format json");
     let sweep = &out.report().0["sweep"];
@@ -232,7 +232,7 @@ fn pts_repeats_rounds_until_the_tracked_cell_is_steady() {
     let out = stage.fathom(&format!("{words} --format json"), nothing());
     let report = out.report().0;
     let rounds = &report["sweep"]["rounds"];
-    // A device that takes 100 us for everything is steady as soon as there are five rounds.
+    // Every operation takes 100 us, so the device is steady after the minimum of five rounds.
     assert_eq!(rounds["by_round"].as_array().unwrap().len(), 5, "{rounds:#}");
     assert_eq!((&rounds["rule"]["met"], &rounds["window"]), (&true.into(), &serde_json::json!([1, 5])));
     assert!((number(&rounds["window_mean"]) / 320_000.0 - 1.0).abs() < 0.01, "{rounds:#}");
@@ -279,7 +279,7 @@ fn pts_resumes_and_preconditions_only_new_files() {
     let stage = Stage::watching();
     let theirs = stage.file("theirs", 16);
     let words = "sweep --preset pts-latency --bs 4k --mix 65,0 --time 200ms --seed 3";
-    // A file that is there is as it was left; one of our own is made anew.
+    // An existing file keeps its state between runs; fathom's own file is made again.
     for (target, again) in [(theirs.clone(), false), (stage.folder("place"), true)] {
         let words = if again {
             format!("{words} --size 16m")

@@ -30,7 +30,7 @@ pub(crate) fn refused(out: &Outcome, words: &[&str]) {
     }
 }
 
-/// Fails unless writing to the target is refused with all these words and leaves it unchanged.
+/// Fails unless writing to the target is refused with all these words, and the target is unchanged.
 #[track_caller]
 fn refused_and_whole(stage: &Stage, target: &Path, words: &[&str]) {
     let before = sum(target);
@@ -38,7 +38,7 @@ fn refused_and_whole(stage: &Stage, target: &Path, words: &[&str]) {
     assert_eq!(sum(target), before, "it was written");
 }
 
-/// Waits until the kernel has done something in the background.
+/// Waits until work of the kernel in the background has led to this state.
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let since = Instant::now();
@@ -48,7 +48,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Unmounts the file system, and fails unless it is intact.
+/// Unmounts the file system, and fails unless the file system is intact.
 #[track_caller]
 pub(crate) fn sound(image: &Path) {
     until("it is unmounted", || tool(&[&"losetup", &"--associated", &image]).is_ok_and(|l| l.is_empty()));
@@ -66,7 +66,7 @@ pub(crate) fn hard_link(stage: &Stage, file: &Path) -> PathBuf {
     link
 }
 
-/// A Python process that prints `ready` and continues; the path is `sys.argv[1]`.
+/// Starts a Python process that prints `ready` and then waits. The path is `sys.argv[1]`.
 pub(crate) fn python(stage: &Stage, words: &str, path: &Path) -> Background {
     let printed = stage.path("python-is-ready");
     let script = format!(
@@ -95,7 +95,7 @@ fn hung_network_files_of_other_programs_do_not_block() {
     );
     let _holds = disk.spawn_sh(&script);
     until("the server is dead", || dead.exists());
-    // What waits for the server ends with it, so it has to go first, whatever becomes of the test.
+    // Processes that wait for the dead server end with the mount. Drop the mount first, even if the test fails.
     let _server = disk;
     // The users of this file are found among all open files.
     let file = stage.file("data", 16);
@@ -116,7 +116,7 @@ fn mounted_image_is_refused_under_a_second_name() {
     fs::remove_file(&image).unwrap();
     let words = ["in use", disk.name(), "is mounted on", "in the mount namespace of"];
     refused(&destroy(&stage, &link), &words);
-    // From inside it is simply mounted.
+    // Inside the namespace the mount is visible.
     let inside = disk.fathom(&stage, &format!("run {SHORT} --destroy {}", link.display()), &link);
     refused(&inside, &[disk.name(), "which is mounted on"]);
     assert_eq!(disk.sh("cat keep"), "kept");
@@ -158,7 +158,7 @@ fn backing_files_of_stacked_loop_devices_are_refused() {
     refused_and_whole(&stage, &lower.path, &["the backing file of", upper.name()]);
     drop(upper);
 
-    // Bound for reading only it is no writer of its file.
+    // A read-only loop device does not write its file, but counts as a user.
     let file = stage.file("read", 16);
     let reader = Device::attach(&[&"--read-only"], &file).unwrap();
     let link = hard_link(&stage, &file);
@@ -173,7 +173,7 @@ fn loop_device_is_refused_while_its_file_is_in_use() {
     }
     let stage = Stage::shared();
     let Some(whole) = Device::new(&stage, 64, Image::Direct) else { return };
-    // Not a byte of the whole says what is in its second half.
+    // The first half of the device does not show that the second half is in use.
     let half = Device::attach(&[&"--offset", &"32MiB"], &whole.image).unwrap();
     refused_and_whole(&stage, &whole.path, &["also", half.name()]);
     let Some(over) = Device::on(&whole.path, Image::Buffered) else { return };
@@ -233,13 +233,13 @@ fn partition_is_refused_while_its_disk_is_written() {
         refused_and_whole(&stage, target, &["open for writing by s"]);
         drop(writer);
     }
-    // Another partition is of no concern, and neither is a reader.
+    // A writer of another partition or a reader does not matter.
     let writer = writer_of(&stage, &two);
     let before = sum(&one);
     let out = destroy(&stage, &one);
     assert!(matches!(out.code, Some(0 | 1)) && sum(&one) != before, "{out:?}");
     drop(writer);
-    // The kernel knows who claimed the disk, even if nothing has it open for writing.
+    // The kernel reports an exclusive claim of the disk, even if no process has it open for writing.
     let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
     let claim = File::options().read(true).custom_flags(exclusive).open(&upper.path).unwrap();
     refused_and_whole(&stage, &one, &["the kernel reports it as in use"]);
@@ -265,18 +265,18 @@ fn devices_with_hidden_users_need_unseen_users() {
     refused(&stage.fathom_unprivileged(&named, &node), &["it is not written"]);
     let read = contained("run --rw randread --size 16m --time 100ms --warmup 0 --runs 1 --quiet", &node);
     assert!(matches!(read.code, Some(0 | 1)), "{read:?}");
-    // It has to name the device.
+    // --unseen-users must name the device.
     let other = contained(&format!("{named} --unseen-users /dev/null"), &node);
     refused(&other, &["--unseen-users"]);
     assert_eq!(sum(&node), before, "it was written");
-    // Any name of the device will do. The plan, the record and the report show it.
+    // --unseen-users accepts any path of the device. The plan, the session and the report show the option.
     let allowed = format!("{named} --unseen-users {}", device.path.display());
     let plan = contained(&format!("{allowed} --explain"), &node);
     assert!(plan.stdout.contains("--unseen-users"), "{plan:?}");
     let out = contained(&allowed, &node);
     assert!(matches!(out.code, Some(0 | 1)) && sum(&node) != before, "{out:?}");
     assert!(unwrapped(&out.stdout).contains("because --unseen-users names it"), "{}", out.stdout);
-    // A user that is seen stays one.
+    // --unseen-users does not allow writing to a device that is visibly in use.
     let writer = writer_of(&stage, &device.path);
     refused(&stage.fathom(&allowed, &node), &["open for writing by s"]);
     drop(writer);
@@ -330,7 +330,7 @@ fn node_of(stage: &Stage, name: &str, device: &Path) -> PathBuf {
     node
 }
 
-/// A swap file, disabled on drop.
+/// Swap space in a file, disabled on drop.
 struct Swap<'d>(&'d Disk);
 
 impl Drop for Swap<'_> {
@@ -367,7 +367,7 @@ fn file_open_for_writing_is_refused_and_open_for_reading_is_not() {
     refused_and_whole(&stage, &file, &["open for writing by python3", &writer.id().to_string()]);
     refused_and_whole(&stage, &hard_link(&stage, &file), &["open for writing by python3"]);
     drop(writer);
-    // A mapping stays when the descriptor that it was made with is closed.
+    // A mapping remains after its descriptor is closed.
     let mapped = "import ctypes\nf = os.open(sys.argv[1], os.O_RDWR)\nmmap = ctypes.CDLL(None).mmap\n\
                   mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]\n\
                   mmap.restype = ctypes.c_void_p\nmmap(None, 4096, 3, 1, f, 0)\nos.close(f)";
@@ -385,19 +385,18 @@ fn programs_of_other_users_count_even_if_hidden() {
     if !is_root() {
         return;
     }
-    // Without rights, the user cannot know the backing file of a loop device if that file has no visible name, as for some of other
-    // tests.
+    // Run alone: loop devices of other tests may have backing files without a visible name, which a user without rights cannot find.
     let stage = Stage::new();
     let folder = stage.unprivileged_folder("theirs");
     let file = folder.join("data");
     crate::stage::fill(&file, 32);
     let words = format!("run {SHORT} --destroy {}", file.display());
     let writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
-    // Its owner may ask the kernel.
+    // The owner of a file may ask the kernel whether it is open.
     std::os::unix::fs::chown(&file, Some(65534), Some(65534)).unwrap();
     refused(&stage.fathom_unprivileged(&words, &file), &["open for writing by", "not visible"]);
     drop(writer);
-    // A user who may only write is refused, with the reason.
+    // A user who may write the file but does not own it cannot ask the kernel, and the report mentions that.
     std::os::unix::fs::chown(&file, Some(0), Some(0)).unwrap();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
     let out = stage.fathom_unprivileged(&words, &file);
@@ -422,7 +421,7 @@ fn device_open_for_writing_is_refused_with_the_program() {
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
 }
 
-/// Measures two runs, and acts when the first one begins. Fails unless the second run is refused with these words, the first one is kept
+/// Measures two runs, and acts when the first one begins. Fails unless the second run is refused with these words, the first run is kept
 /// and reported, and `victim` is unchanged.
 #[track_caller]
 fn exchanged(
@@ -556,7 +555,7 @@ fn several_names_of_a_file_are_one_target() {
     assert_eq!(report.answers("A15")[0]["evidence"]["span_bytes"].as_f64(), Some(33_554_432.0), "{report:?}");
     let text = stage.fathom(&words, Path::new(""));
     assert!(unwrapped(&text.stdout).contains("are the same target, which is used once"), "{text:?}");
-    // Two files are two.
+    // Two different files are two targets.
     let second = stage.file("second", 32);
     let both = stage.fathom(&format!("{words} {}", second.display()), Path::new(""));
     assert!(!both.stdout.contains("second and"), "{both:?}");

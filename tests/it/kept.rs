@@ -90,7 +90,7 @@ fn read_only_systems_allow_reads_and_refuse_writes() {
     }
     let stage = Stage::shared();
     let file = stage.file("data", 16);
-    // The whole tree, with every place for sessions and for temporary files in it.
+    // Remount the whole tree read-only, including every place for sessions and temporary files.
     let line = format!(
         "mount -o remount,bind,ro / 2> /dev/null || mount --bind / / && mount -o remount,bind,ro / && cd / && exec \"$F\" {RUN} \"$@\""
     );
@@ -200,7 +200,7 @@ fn kill_before_the_first_run_leaves_a_readable_session_or_none() {
     let stage = Stage::shared();
     let here = stage.folder("here");
     for ms in [1, 20, 60, 150, 400] {
-        // A file that takes longer to write than any of these moments.
+        // Make a file so large that each kill comes while it is written.
         let running = stage.start("run --size 4g --warmup 5s --time 5s --runs 1 --quiet", &here);
         std::thread::sleep(std::time::Duration::from_millis(ms));
         running.signal(rustix::process::Signal::KILL);

@@ -95,7 +95,7 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // Processes that a fault left ends here with their host.
+        // Ends processes that survived a fault, with their host.
         end();
         for n in 1..=HOSTS {
             let _ = tool(&[&"ip", &"netns", &"del", &space(n)]);
@@ -159,7 +159,7 @@ pub(crate) fn end() {
     }
 }
 
-/// Waits until only the hosts in `but` have worker threads, and returns how long that took.
+/// Waits until no host except those in `but` has worker threads. Returns how long that took, or `None` after the limit.
 pub(crate) fn wait_until_idle(limit: Duration, but: &[&str]) -> Option<Duration> {
     let since = Instant::now();
     let loads = |n: &u32| {

@@ -80,7 +80,7 @@ fn device_row_reads_where_the_file_is_stored() {
         return;
     }
     let stage = Stage::shared();
-    // All of the image that is not in the file system's use was never written, and its first MiB is before the device.
+    // The file system starts 1 MiB into an image of holes. Only reads of the file's own blocks find written data.
     let image = stage.path("image");
     std::fs::File::create(&image).unwrap().set_len(321 << 20).unwrap();
     let Some(disk) = Disk::on_image(&stage, "ext4", &image, 1 << 20) else { return };
@@ -124,7 +124,7 @@ fn ledger_names_every_layer_and_agrees_without_caching() {
     assert_eq!(layers[0]["name"], disk.name());
     assert!(difference(&layers[0]).abs() < 0.01, "{read:#}");
     assert!(layers.len() > 1 && layers[1]["step"] == 1, "what is below the loop device: {read:#}");
-    // Others may use the disk below, and never make it do less than what passed through.
+    // Other processes may also use the disk below, so its counters can only be larger.
     assert!(difference(&layers[1]) > -0.01, "{read:#}");
 
     let text = disk.fathom(&stage, &format!("show --ledger {}", stage.sessions()[0].display()), "".as_ref());

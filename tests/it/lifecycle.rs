@@ -27,7 +27,7 @@ fn users_without_rights_get_a_complete_bench() {
     let not_counted = report.0["machine"]["cgroup"]["Err"].is_string();
     let all = report.0["findings"].as_array().unwrap();
     let not_checked = all.iter().any(|f| f["outcome"] == "not_checked");
-    assert!(not_checked || !not_counted, "what could not be counted is not said: {all:#?}");
+    assert!(not_checked || !not_counted, "the report does not say what could not be counted: {all:#?}");
     assert_eq!(names(&folder), Vec::<PathBuf>::new());
 }
 
@@ -48,7 +48,7 @@ fn killed_session_can_be_shown_and_leaves_no_file() {
     let report = shown.report();
     assert_eq!(report.0["ending"]["how"], "cut");
     assert!(report.0["results"][0]["runs"].as_array().unwrap().len() >= 2, "{report:#?}");
-    // The next run clears away what this one could not.
+    // The next run removes the cgroups of the killed one.
     let next = disk.fathom(&stage, "run --size 16m --time 50ms --warmup 0 --runs 1 --quiet", &disk.dir);
     assert!(matches!(next.code, Some(0 | 1)), "{next:?}");
     assert_eq!(cgroups_of(id), Vec::<PathBuf>::new());
@@ -61,7 +61,7 @@ fn killed_run_with_named_files_is_reported_by_the_next_run() {
     }
     let stage = Stage::shared();
     let (real, dir) = (stage.folder("real"), stage.folder("shown"));
-    // Shows a directory through FUSE, which has no files without a name.
+    // Shows a directory through FUSE, which does not support unnamed files.
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
                   mountpoint -q \"$2\" || exit 1; echo ready; cat; umount --lazy \"$2\"; kill $!; wait";
     let Some(room) = Room::keep(Command::new("bash").args(["-c", script, "bash"]).arg(&real).arg(&dir))
@@ -77,7 +77,7 @@ fn killed_run_with_named_files_is_reported_by_the_next_run() {
     assert!(left.len() == 1 && left[0].to_string_lossy().contains("fathom-test-"), "{left:?}");
     let name = left[0].file_name().unwrap().to_string_lossy().into_owned();
 
-    // One live run and one killed run: only the file of the killed one is named.
+    // One run is alive and one was killed. Only the file of the killed run is reported.
     let mut alive = start(LONG);
     alive.wait_for_output("run 2 of");
     let short = "run --size 16m --time 50ms --warmup 0 --runs 1";
@@ -184,7 +184,7 @@ fn stalled(engine: &str) {
         assert!(since.elapsed() < Duration::from_secs(25), "nothing was said in 25 s");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // The kernel keeps a process whose read was taken by a server that does not answer; only the server's end frees it.
+    // A process waits in the kernel while the FUSE server does not answer its read. Ending the server releases the process.
     drop(disk);
     let out = running.end();
     assert_eq!(out.code, Some(3), "{out:?}");

@@ -42,7 +42,7 @@ fn waits_within(load: f64, services: u32) -> f64 {
     (1.0 - load) * terms.sum::<f64>()
 }
 
-/// The load of such a server at which p99 of the latency is this many service times.
+/// The load of this server at which the p99 latency is this many service times.
 fn true_load(services: u32) -> f64 {
     let (mut low, mut high) = (0.01, 0.99);
     while high - low > 1e-9 {
@@ -68,10 +68,10 @@ fn known_server_has_the_theoretical_capacity_knee_and_latency_target() {
     near("knee", number(&curve["knee"]["iops"]), 10_000.0 * (2.0 - 2_f64.sqrt()), 0.05);
     let truth = true_load(5) / SERVICE_S;
     let (kept, broken) = (&curve["promise"]["kept_iops"], &curve["promise"]["broken_iops"]);
-    // Shown at 95 %, and so a little below.
+    // The load is proven with 95 % confidence, so it is slightly below the true value.
     near("kept", number(kept), truth, 0.05);
     assert_eq!(report.0["answer"]["word"], "MET", "{:#}", report.0["answer"]);
-    // Both ends are sure at 95 %; loads between them are not.
+    // Both ends of the bracket are proven with 95 % confidence; loads between them are undecided.
     assert!(number(broken) > number(kept) && number(broken) <= 1.1 * number(kept), "{curve:#}");
     assert_eq!(report.0["headline"]["value"], number(kept));
     assert!(report.name().starts_with("highest rate with p99 <= 500 us"), "{}", report.name());
@@ -91,7 +91,7 @@ fn several_servers_reach_their_capacity_and_latencies_name_their_load() {
     let headline = &report.0["headline"];
     assert_eq!(headline["unit"], "us");
     assert!(report.name().contains("p99 at 70 % of capacity (28,000/s)"), "{headline:#}");
-    // Four servers at 70 % keep few waiting.
+    // Four servers at 70 % load rarely let an operation wait.
     assert!((100.0..250.0).contains(&number(&headline["value"])), "{headline:#}");
     let loads: Vec<f64> = points(&report).iter().map(|p| number(&p["offered_iops"])).collect();
     for share in [10.0, 30.0, 50.0, 70.0, 80.0, 90.0, 95.0] {
@@ -103,7 +103,7 @@ fn several_servers_reach_their_capacity_and_latencies_name_their_load() {
 fn latency_targets_are_searched_beyond_the_curve() {
     let report = on_a_simulated_device("--engine sim:servers=1 --p99 1s --arrivals constant", "5s");
     let latency_target = &curve(&report)["promise"];
-    // Evenly spaced arrivals do not queue up to the capacity; the first load beyond is overload, whatever the latency target.
+    // Evenly spaced arrivals do not queue below the capacity. The first load above it is overload, whatever the latency target.
     near("kept", number(&latency_target["kept_iops"]), 10_000.0, 0.02);
     let point = points(&report).iter().find(|p| p["offered_iops"] == latency_target["broken_iops"]).unwrap();
     assert_eq!(point["state"], "overload", "{point:#}");
@@ -126,8 +126,8 @@ fn throttle_is_found_at_its_rate() {
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 2000");
     let Some(group) = Group::limited(&disk, &limit) else { return };
-    // The knee lies between loads a twentieth apart, whose mean latencies must differ by less than that. Where the machine is busy
-    // with something else they do not, and that is measured again.
+    // The search finds the knee between loads 5 % apart, whose mean latencies must differ by less than that. On a busy machine they differ
+    // more, so the search is repeated.
     let mut knees = Vec::new();
     for seed in 1..=3 {
         let words = format!(
@@ -157,7 +157,7 @@ fn latency_target_fails_where_an_open_loop_fails() {
         return;
     }
     let stage = Stage::new();
-    // 50 ms of silence after every 20 reads: some 380 a second, and a tail that grows where stalls follow one another.
+    // The file stalls for 50 ms after every 20 reads, so it serves about 380 reads per second. Consecutive stalls make the tail grow.
     let Some(disk) = Disk::slow(&stage, "stalls 20 0.05") else { return };
     let reported = |words: &str| -> Outcome {
         let words = format!("{words} --engine sync --warmup 100ms --seed 5 --quiet --format json");
@@ -167,7 +167,7 @@ fn latency_target_fails_where_an_open_loop_fails() {
     let latency_target = &curve(&report)["promise"];
     let (kept, broken) = (number(&latency_target["kept_iops"]), number(&latency_target["broken_iops"]));
     assert!(broken > kept && broken < 1.5 * kept, "{latency_target:#}");
-    // A tenth to either side of the bracket, measured for longer with as many places.
+    // Check loads 10 % outside of the bracket, with longer runs.
     let p90 = |rate: f64| {
         let out = reported(&format!("run --rate {rate} --workers 256 --time 5s --runs 2"));
         let latency = &out.report().0["results"][0]["read"]["latency_ns"];
@@ -260,7 +260,7 @@ fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
         path
     };
     let sparse = make("sparse", 16 << 20);
-    // Half of it holds data, and the rest was never written.
+    // Half of the file holds data. The other half was never written.
     let half = stage.file("half", 8);
     std::fs::File::options().write(true).open(&half).unwrap().set_len(16 << 20).unwrap();
     let zeros = make("zeros", 0);
@@ -281,7 +281,7 @@ fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
         let since = std::time::Instant::now();
         let out = stage.fathom(&format!("{command} {long}"), target);
         let report = out.report().0;
-        // A file system without extents, or without direct reads, cannot know it earlier.
+        // Without extents or direct reads, fathom cannot detect the holes before the first run.
         if report["ending"]["how"] != "not_measured"
             && report["findings"]
                 .as_array()
@@ -309,7 +309,7 @@ fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
         assert_eq!(runs(&report), 3, "{report:#}");
         assert_ne!(report["verdict"], "VALID");
     }
-    // A file that the job itself writes first, and another tool's command line.
+    // Also a file that the job itself writes first, and a command line of another tool.
     let job = stage.path("job.toml");
     let phases = "[[phase]]\nrw = \"write\"\nbs = \"1m\"\n[[phase]]\nrw = \"randread\"\n";
     std::fs::write(&job, format!("time = \"100ms\"\nwarmup = 0\nruns = 1\n{phases}")).unwrap();

@@ -41,14 +41,14 @@ struct Shape {
     cache: &'static str,
 }
 
-/// A finding that acts on the number of an honest run, and is true.
+/// A finding that acts on the number of an honest run, and is true on this kind of machine.
 struct True {
     id: &'static str,
     of: fn(&Shape) -> bool,
     why: &'static str,
 }
 
-/// Seen with fio in the same minutes, too.
+/// The reason for findings that fio's rates at the same time confirm.
 const HOST: &str =
     "the host of a virtual disk takes writes at rates that differ by a factor of five within seconds";
 
@@ -63,13 +63,13 @@ const TRUE_HERE: &[True] = &[
         of: |s| s.depth > 1 && s.writes(),
         why: "the host of a virtual disk takes writes as fast as one thread hands them over",
     },
-    // `aqu-sz` below fio at the same depth was 9 to 12.
+    // When fio ran at the same depth, `aqu-sz` was 9 to 12.
     True {
         id: "B05",
         of: |s| s.depth > 4 && s.size == "4k",
         why: "a disk that answers within tens of us is not kept 32 deep by one CPU, by fio neither",
     },
-    // A program of a dozen lines that writes 0.3 s with O_DIRECT and then calls fsync waits as long for it.
+    // A small program that writes with O_DIRECT for 0.3 s and then calls fsync also waits for 0.3 s.
     True {
         id: "C06",
         of: |s| s.writes() && s.cache == "direct",
@@ -228,12 +228,12 @@ fn caught(scene: &Scene, times: usize, stage: fn() -> Stage) -> (usize, usize) {
 #[ignore = "long"]
 fn provoked_problems_are_found_each_time() {
     let times = (runs() / RUNS_PER_PROVOCATION).max(1);
-    // Background load runs on a shared machine, which is late now and then.
+    // On a shared machine, the background load of a scene may start late.
     let is_missed = |(caught, reported): (usize, usize)| caught * 10 < reported * 9;
     let scenes = [scene::PLAYED_ELSEWHERE, scene::PLAYED_HERE].concat();
     let (mut alone, together): (Vec<&Scene>, Vec<&Scene>) =
         scenes.iter().filter(|s| scene::wanted(s)).partition(|s| s.is_alone);
-    // Each waits for its turn. What others hid is played as often once more, by itself.
+    // Scenes wait for their turns. A scene that other load hid is played again alone.
     std::thread::scope(|threads| {
         let play = |scene| (scene, threads.spawn(move || caught(scene, times, Stage::shared)));
         let playing: Vec<_> = together.into_iter().map(play).collect();
@@ -364,8 +364,9 @@ const GIVEN_BACK_AFTER_MS: &str = "/sys/module/page_reporting/parameters/min_fre
 /// Longer than the test takes.
 const LONG_MS: &str = "300000";
 
-/// Makes a guest keep its free memory until dropped. Taking memory from the host again makes a buffered copy up to three times slower
-/// (D28), and the program of a pair that starts after the longer pause pays more. Does nothing if the kernel has no such file.
+/// Makes a virtual machine keep its free memory until dropped. Otherwise it must request memory from the host again, which makes a
+/// buffered copy up to three times slower (D28), more so for the program that starts after the longer pause. Does nothing if the kernel
+/// has no such setting.
 struct KeptMemory(Option<String>);
 
 impl KeptMemory {
@@ -389,7 +390,8 @@ impl Drop for KeptMemory {
 /// A program with its arguments.
 type Words<'w> = &'w [&'w dyn AsRef<std::ffi::OsStr>];
 
-/// MB/s of a program that copies the data and makes them stable, without the time of another program that does only the other half.
+/// MB/s of a program that copies the data and makes them stable. `other_half` is the time in s of the part of the copy that does not
+/// count.
 fn copied(words: Words, then: Option<Words>, other_half: f64) -> f64 {
     (COPY_MIB << 20) as f64 / 1e6 / (took(words) + then.map_or(0.0, took) - other_half)
 }
@@ -401,7 +403,7 @@ fn took(words: Words) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Seconds that dd takes to copy 512-byte reads into larger blocks. It does so if the two block sizes differ, in either direction.
+/// Seconds that dd needs to copy blocks in memory if its input and output block sizes differ.
 fn copying_of_dd(from: &str) -> f64 {
     let null = "of=/dev/null";
     let both = took(&[&"dd", &from, &null, &"ibs=512", &"obs=128k"])
@@ -429,12 +431,12 @@ fn rows_of_cp_and_dd_are_as_fast_as_the_programs() {
     let _kept = KeptMemory::new();
     let (folder, source) = (stage.folder("place"), stage.file("source", COPY_MIB));
     let new = stage.path("new");
-    // Its pages stay: what is copied from here is not waited for.
+    // The source stays in memory, so that reading it takes no time.
     let cached = std::path::PathBuf::from(format!("/dev/shm/fathom-copy-{}", std::process::id()));
     std::fs::copy(&source, &cached).unwrap();
     let evict = format!("of={}", source.display());
     let (from, to) = (format!("if={}", source.display()), format!("of={}", new.display()));
-    // One half of dd's copy 512 bytes at a time, and so little of the other that it hardly counts.
+    // One side of dd uses its default of 512 bytes. The other side uses 128 KiB, which costs hardly any time.
     let (little, count) = ("128k", format!("count={}", (COPY_MIB << 20) / (128 << 10)));
     let (ibs, obs, bs) = (format!("ibs={little}"), format!("obs={little}"), format!("bs={little}"));
     let (mut table, mut worst) = (String::new(), 0.0_f64);
@@ -443,7 +445,7 @@ fn rows_of_cp_and_dd_are_as_fast_as_the_programs() {
             let _ = std::fs::remove_file(&new);
             tool(&[&"sync"]).unwrap();
             tool(&[&"dd", &evict, &"oflag=nocache", &"conv=notrunc,fdatasync", &"count=0"]).unwrap();
-            // A cell of a sweep is over when what it wrote is stable.
+            // A cell of a sweep ends when its writes are stable, so sync here too.
             let flush: Words = &[&"sync", &new];
             match (name, work) {
                 ("cp", "read") => copied(&[&"cp", &source, &"/dev/null"], None, 0.0),
@@ -465,14 +467,14 @@ fn rows_of_cp_and_dd_are_as_fast_as_the_programs() {
             let words = format!(
                 "sweep --bs 1m --depth 1 --rw {work} --size {COPY_MIB}m --exhaustive --runs 1 --time 1s --quiet --format json"
             );
-            // Both read the same file: how fast another one comes from the host is another question.
+            // Both read the same file, because the host may read another file at another speed.
             let target = if work == "read" { &source } else { &folder };
             let report = stage.fathom(&words, target).report().0;
             let rows = report["sweep"]["works"][0]["yardsticks"].as_array().unwrap().clone();
             let row =
                 rows.iter().find(|y| y["name"] == name).unwrap_or_else(|| panic!("no {name}: {rows:?}"));
             let rate = row["cell"]["mb_per_s"].as_f64().unwrap();
-            // The other half here is making the data, as it is reading them there.
+            // For fathom, the other half is making the data. For cp and dd it is reading them.
             if work == "read" { rate } else { 1.0 / (1.0 / rate - 1.0 / made(&stage, &row["cell"])) }
         };
         let pairs: Vec<(f64, f64)> = (0..COPIES).map(|_| (real(), ours())).collect();

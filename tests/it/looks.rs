@@ -36,7 +36,7 @@ fn quick_bench_takes_ten_seconds_and_claims_little() {
     let mut command = stage.command(&[], "bench --quick", &here);
     let out = wait(&mut command);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    // The time is that of a machine that others load, too.
+    // Other load on the machine may delay the end.
     assert!(out.took.as_secs() < 15, "{:?}", out.took);
     assert!(
         out.stdout
@@ -76,7 +76,7 @@ fn two_targets_are_compared_row_by_row() {
         "bench --profile peak --size 16m --time 100ms --warmup 0 --runs 4 --attempts 1 --quiet --compare";
     let out = wait_long(stage.command(&[], words, &a).arg(&b));
     let first = out.stdout.split("  ").next().unwrap();
-    // On a small file the page cache or the CPU may be what was measured.
+    // The file is small, so the page cache or the CPU may have been measured.
     match first {
         "FASTEST" | "TIED" | "NO DIFFERENCE SEEN" | "CANNOT TELL" => assert_eq!(out.code, Some(0), "{out:?}"),
         other => assert_eq!((other, out.code), ("INVALID", Some(1)), "{out:?}"),
@@ -90,7 +90,7 @@ fn two_targets_are_compared_row_by_row() {
     for row in rows {
         let against = &row["against"];
         assert_eq!(against.is_object(), row["target"] == 1, "{row:#}");
-        // What a finding invalidates has no number to compare, and says so.
+        // A result that a finding invalidates has no number to compare, and the row contains the reason.
         if against["refused"].is_null() && row["target"] == 1 {
             assert_eq!(against["metrics"][0]["a_runs"].as_array().unwrap().len(), 4, "{row:#}");
             assert_eq!(against["metrics"][0]["b_runs"].as_array().unwrap().len(), 4, "{row:#}");
@@ -138,6 +138,6 @@ fn target_comparison_uses_its_time_budget() {
         report["notes"].to_string().contains("compare: each test ran 5 times on every target"),
         "{report:#}"
     );
-    // What was measured is judged again to the same words.
+    // Judging the session again gives the same report.
     assert_eq!(stage.fathom("show last --format json", Path::new("")).report().0, report);
 }

@@ -103,8 +103,8 @@ fn refused(how: &str, out: &Outcome) -> bool {
     true
 }
 
-/// Reads, writes, and both in every mode, one phase after another. Limited by operations, not by time: a disk that stalls
-/// for a moment would leave one direction out.
+/// A job that reads, writes, and does both in every mode, one phase after another. Limited by operations, not by time: with a time limit,
+/// a disk that stalls for a moment could leave one direction out.
 fn job(stage: &Stage, engine: &str, modes: &[&str]) -> std::path::PathBuf {
     let mut text = format!(
         "engine = \"{engine}\"\nsize = \"16m\"\nbs = \"16k\"\ndepth = 4\ntime = \"10s\"\nops = 100\nwarmup = 0\nruns = 1\n"

@@ -9,7 +9,7 @@ use std::process::Command;
 
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1";
 
-/// Fathom, when it has prepared its target and watches the idle machine for as long as it does for users.
+/// Starts fathom, and waits until it has prepared the target and watches the idle machine.
 fn watching(command: &mut Command) -> Running {
     let mut run = Running::start(command.env_remove("FATHOM_TEST_IDLE"));
     run.wait_for_output("watching the idle machine");
@@ -65,7 +65,7 @@ fn file_in_use_before_the_first_run_is_not_written() {
         || bound(&file, "--direct-io=on"),
         &["the backing file of loop"],
     );
-    // Bound for reading only, and by another name: it is no writer.
+    // A read-only loop device under another name of the file does not write, but counts as a user.
     let link = hard_link(&stage, &file);
     before_the_first_run(&stage, &[], alone, || bound(&link, "--read-only"), &["the backing file of loop"]);
 }
@@ -87,7 +87,7 @@ fn device_in_use_before_the_first_run_is_not_written() {
     );
     let writer = || python(&stage, "f = os.open(sys.argv[1], os.O_WRONLY)", &device.path);
     before_the_first_run(&stage, &[], both, writer, &["open for writing by python3"]);
-    // Other bytes of its image.
+    // A loop device over the other half of the same image.
     let half = || bound(&device.image, "--offset=33554432");
     before_the_first_run(&stage, &[], both, half, &["also the backing file of loop"]);
 }
@@ -110,7 +110,7 @@ fn file_turned_into_swap_before_the_first_run_is_not_written() {
     let run = watching(&mut command);
     run.while_stopped(|| disk.sh("swapon swap"));
     let out = run.end();
-    // Given back before anything can fail.
+    // Disable the swap space before any assertion can fail.
     disk.sh("swapoff swap");
     refused(&out, &["swap space in use"]);
 }
@@ -150,7 +150,7 @@ fn image_mounted_between_phases_is_not_written() {
     sound(&image);
 }
 
-/// Fails unless this many runs were measured, reported and kept, with this reason why there are no more.
+/// Fails unless this many runs were measured, reported and kept, and the report has this reason for the early end.
 #[track_caller]
 fn ended_early(stage: &Stage, out: &Outcome, runs: usize, words: &[&str]) {
     assert_eq!(out.code, Some(3), "{out:?}");

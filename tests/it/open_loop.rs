@@ -25,18 +25,18 @@ fn percentile(report: &Report, of: &str, rank: &str) -> Option<f64> {
 #[test]
 fn closed_loop_hides_a_stall() {
     let Some(report) = on_a_stalling_file(Stage::one_per_cpu, "--ops 3000") else { return };
-    // Fifteen stalls are half a percent of the operations, and a third of the time or more.
+    // The 15 stalls are 0.5 % of the operations, but at least a third of the time.
     let p99 = percentile(&report, "latency_ns", "99").unwrap();
     assert!(p99 < 20.0 * MS, "{p99}");
     assert!(report.0["results"][0]["read"]["latency_ns"]["max"].as_f64().unwrap() > 90.0 * MS);
-    // The same histogram, weighted with its times, shows what a user experiences.
+    // Weighted by time, the same histogram shows what a user experiences.
     let met = report.expect_answer("E09", "finding")["evidence"]["p99_of_moments_ns"].as_f64().unwrap();
     assert!(met > 90.0 * MS, "{met}");
 }
 
 #[test]
 fn open_loop_shows_the_waiting_during_a_stall() {
-    // Enough workers that none of them has two arrivals during one stall. On a busy machine they begin too late.
+    // With enough workers, none has two arrivals during one stall. On a busy machine they begin too late.
     let words = "--rate 500 --arrivals constant --workers 128 --time 4s";
     let Some(report) = on_a_stalling_file(Stage::new, words) else { return };
     let p99 = percentile(&report, "latency_ns", "99").unwrap();

@@ -46,7 +46,7 @@ fn targets_are_never_overwritten_by_reports() {
             check_outcome(&stage.fathom(&words, &data), 2, &["a target of this call", "type another name"]);
         }
     }
-    // The shell's own way of writing over it.
+    // The shell redirects the output to the target.
     let appended = format!(
         "\"$F\" run --cache buffered --bs 4k --time 50ms --runs 1 --quiet {0} >> {0}",
         data.display()
@@ -125,7 +125,7 @@ fn reports_replace_text_files_and_others_only_with_force() {
         text.starts_with("VALID") || text.starts_with("SUSPECT") || text.starts_with("INVALID"),
         "{text}"
     );
-    // A file that two names mean would have one of two reports.
+    // Two names of one file are refused, because only one report could be kept.
     let twice = stage.fathom(&format!("{RUN} -o {} -o {}", report.display(), link.display()), &here);
     check_outcome(&twice, 2, &["is the same file as"]);
     assert_eq!(names(&stage.path("")).iter().filter(|p| p.to_string_lossy().contains(".new")).count(), 0);
@@ -163,7 +163,7 @@ fn reports_are_never_written_to_block_devices() {
         let out = shell(&stage, &line);
         assert!(matches!(out.code, Some(2 | 3)) && out.stderr.contains("block device"), "{line}: {out:?}");
     }
-    // What lies below a target is no report either.
+    // A report never replaces the image below the target.
     let below = stage.path("below.json");
     std::fs::hard_link(&device.image, &below).unwrap();
     let out = stage
@@ -224,7 +224,7 @@ fn report_in_an_unwritable_directory_is_written_in_place() {
     }
     let stage = Stage::shared();
     let here = stage.folder("here");
-    // As containers have it: one file that is a mount of its own.
+    // In containers a single file may be a mount.
     let [inside, outside] = ["inside.json", "outside.json"].map(|n| stage.path(n));
     std::fs::write(&inside, "old and longer ".repeat(100_000)).unwrap();
     std::fs::write(&outside, "").unwrap();
@@ -266,7 +266,7 @@ fn every_command_reports_a_full_output_stream() {
     let stage = Stage::shared();
     assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
     let commands = [
-        // Simulated, so that a busy machine decides nothing.
+        // Use the simulated device, so that other load does not affect the exit code.
         "run --engine sim --size 16m --time 60ms --warmup 0 --runs 1",
         "run --size 16m --explain \"$D\"",
         "bench --help",
@@ -319,7 +319,7 @@ fn every_command_reports_a_full_output_stream() {
             }
             assert!(!out.stderr.contains("panicked"), "{out:?}");
         }
-        // The reader has gone, which is not an error.
+        // The reader ends early, which is not an error.
         let piped = shell(&stage, &format!("\"$F\" {command} | true; exit ${{PIPESTATUS[0]}}"));
         assert_eq!(piped.code, normal.code, "{command}: {piped:?}");
         assert!(
@@ -357,7 +357,7 @@ fn exports_are_complete_or_absent() {
     let twice =
         ["export last -o out/", "export last -o out/"].map(|words| shell(&stage, &format!("\"$F\" {words}")));
     assert_eq!((twice[0].code, twice[1].code), (Some(0), Some(2)), "{twice:?}");
-    // The one file of a pipeline is replaced as -o of a measurement does.
+    // A named file of an export is replaced, as with -o of a measurement.
     for _ in 0..2 {
         assert_eq!(shell(&stage, "\"$F\" export last -o r.json").code, Some(0));
     }

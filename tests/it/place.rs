@@ -26,7 +26,7 @@ fn results_from_an_unexpected_device_are_withheld() {
     );
     assert_eq!(report.verdict(), "INVALID");
 
-    // Its path and its name both do.
+    // Both the path and the name of the device are accepted.
     let path = disk.device.to_str().unwrap();
     for name in [path, path.rsplit('/').next().unwrap()] {
         run(name).report().expect_answer("A14", "holds");

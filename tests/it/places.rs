@@ -13,7 +13,7 @@ const TABLE: &str = "api --all --bs 4k --size 16m --runs 1 --time 300ms --quiet 
 const MEMORY: &str = "mount -t tmpfs -o size=256m none \"$1\"";
 const ENCRYPTED: &str = "mkdir kept; echo secret > word; gocryptfs -init -q -passfile word kept; \
      gocryptfs -q -nosyslog -passfile word kept \"$1\" 2> log";
-/// An ssh server on loopback with its own keys, and a private directory below /run.
+/// An ssh server on loopback with its own keys, and a private directory on /run.
 const NETWORK: &str = "mkdir kept; mount -t tmpfs none /run; mkdir /run/sshd; \
      for key in host mine; do ssh-keygen -q -t ed25519 -N '' -f $key; done; \
      \"$(command -v sshd)\" -f /dev/null -E log -o ListenAddress=127.0.0.1 -o Port=$3 -o HostKey=$PWD/host \
@@ -104,7 +104,7 @@ fn missing(report: &Report, interface: &str) -> String {
 /// Properties of the table on any storage: calls are counted, and missing rows have known reasons.
 #[track_caller]
 fn counts_calls(report: &Report) {
-    // A record of 4 KiB is one call of pread, two where the position is set, and a mapping takes none.
+    // A block of 4 KiB takes one call with pread, and no call with a mapping.
     for (interface, least, most) in [("pread", 255.9, 256.5), ("mmap", 0.0, 8.0)] {
         let calls = &row(report, interface)["calls_per_mib"];
         let reported = calls["Ok"].as_f64().is_some_and(|c| (least..=most).contains(&c));
@@ -161,7 +161,7 @@ fn sweep_of_memory_is_named_and_uses_no_direct_io() {
     assert_ne!(report.verdict(), "VALID");
     sees_no_device(&report);
     never_says(&report, &["A03", "C05", "D24"]);
-    // One thing about many cells is one note.
+    // Many cells with the same problem share one note.
     let notes = report.0["notes"].as_array().unwrap();
     let stayed = |n: &&str| n.contains("remained in the page cache") && n.contains("others");
     assert_eq!(notes.iter().filter_map(serde_json::Value::as_str).filter(stayed).count(), 1, "{notes:#?}");
@@ -281,7 +281,7 @@ fn through_a_program(stage: &Stage, disk: &Disk, kind: &str) {
             let why = row["device_bytes_per_byte"]["Err"].as_str().unwrap_or_else(|| panic!("{row:#}"));
             assert!(why.contains("no device below"), "{why}");
         }
-        // Its thread hands over while earlier operations of the same batch are answered.
+        // The row must exist: the kernel thread of SQPOLL submits operations while earlier ones of the batch complete.
         row(&report, "io_uring SQPOLL");
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 
 const SIM: &str = "run --engine sim --time 100ms --warmup 0 --seed 7 --format json --quiet";
-/// About four hundred arrivals in each run, which then differ by a twentieth.
+/// A run has about four hundred random arrivals, so runs differ by about a twentieth.
 const NOISY: &str = "run --engine sim --rate 400 --time 1s --warmup 0 --seed 7 --format json --quiet";
 
 fn runs(report: &Report) -> Vec<u64> {
@@ -155,7 +155,8 @@ fn earlier_session_is_remeasured_in_alternation() {
         (runs(&report).len(), repeated_report(&report)["results"][0]["runs"].as_array().unwrap().len()),
         (5, 5)
     );
-    // Faster, and then as now, unless its own time on the CPU varied so much that a run is no number.
+    // The new job is faster than the earlier one, and the repeated job is as fast as before. A run has no number if its CPU time varied
+    // too much.
     let printed = |which: &str| report.0["against"][which]["pairs"][0]["metrics"][0].clone();
     assert_eq!(
         (&printed("beside")["name"], &printed("beside")["answer"]),
@@ -163,14 +164,14 @@ fn earlier_session_is_remeasured_in_alternation() {
     );
     assert!((printed("beside")["ratio"].as_f64().unwrap() - 2.0).abs() < 0.01, "{}", printed("beside"));
     assert_eq!(printed("since")["answer"], "SAME");
-    // In turns: each round has one of both.
+    // Each round has one run of both sides, in either order.
     let order: Vec<bool> =
         out.stderr.lines().filter(|l| l.starts_with("run ")).map(|l| l.contains(", again")).collect();
     assert!(order.len() == 10 && order.chunks(2).all(|round| round[0] != round[1]), "{}", out.stderr);
-    // What was measured against another is an earlier session like any.
+    // A session of an alternating comparison can itself be an earlier session.
     let third = stage.fathom(&format!("{SIM} --depth 2 --against last"), Path::new("")).report();
     assert!((iops(repeated_report(&third)) / iops(&report.0) - 1.0).abs() < 0.01);
-    // A bench is planned on a place.
+    // A bench needs a directory for its plan.
     let refused = |words: &str, expected: &str| {
         let place = if words.starts_with("bench") { stage.folder("place") } else { "".into() };
         let out = stage.fathom(words, &place);
@@ -178,7 +179,7 @@ fn earlier_session_is_remeasured_in_alternation() {
     };
     refused(&format!("{SIM} --against last --until steady"), "which --until steady does not allow");
     refused("bench --against last", "none of its workloads");
-    // Null does nothing, and takes no time for it.
+    // The null engine does nothing, so its operations take no time.
     let null = "run --engine null --time 50ms --warmup 0 --runs 3 --seed 7 --format json --quiet";
     stage.fathom(null, Path::new("")).report();
     let report = stage.fathom(&format!("{null} --bs 8k --against last"), Path::new("")).report();
@@ -196,7 +197,7 @@ fn alternating_comparison_uses_the_same_file() {
     let depth = |r: &Value| r["results"][0]["job"]["phases"][0]["streams"][0]["depth"].as_u64();
     assert_eq!((depth(&report.0), depth(repeated)), (Some(16), Some(1)));
     assert_eq!((repeated["results"][0]["runs"].as_array().unwrap().len(), runs(&report).len()), (3, 3));
-    // The device completed what was issued, on both sides: nothing of the one is counted as the other's.
+    // On both sides the device completed the issued operations, so the sides are counted separately.
     for side in [&report.0, repeated] {
         let device = &side["results"][0]["runs"][0]["device"];
         let [issued, done] = ["issued_ops", "ios"].map(|k| device[k].as_f64().unwrap());

@@ -36,7 +36,7 @@ fn known_latency_gives_the_known_score() {
     assert_eq!(out.code, Some(0), "{out:?}");
     let card = card(&out);
     assert_eq!(names(&card["rows"]), ["Seq", "4K", "4K-64Thrd", "Acc.time"]);
-    // Every operation takes 100 us, any number at once.
+    // Every operation takes 100 us, at any depth.
     let mb = |bytes: f64, threads: f64| bytes * threads * 10_000.0 / 1e6;
     let (seq, one, many) = (mb(f64::from(16 << 20), 1.0), mb(4096.0, 1.0), mb(4096.0, 64.0));
     let near = |value: &Value, truth: f64| {
@@ -68,7 +68,7 @@ fn atto_skips_and_names_sizes_that_do_not_fit() {
     let differs = differs(&card);
     assert!(differs.contains("Left out: 32M, 64M: the region has only 16 MiB"), "{differs}");
     assert!(differs.contains("incompressible data"), "{differs}");
-    // Those below the alignment of direct I/O are left out too, so the number depends on the place.
+    // Sizes below the alignment of direct I/O are left out too, so the number of sizes depends on the machine.
     let results = out.report().0["results"].as_array().unwrap().len();
     assert!((13..=16).contains(&names.len()) && results == 2 * names.len(), "{names:?}");
     let shown = stage.fathom("show last", Path::new("")).stdout;
@@ -108,7 +108,7 @@ fn user_file_is_only_read_and_write_scores_are_withheld() {
     let quick = "--time 20ms --warmup 0 --runs 2 --quiet --format json";
     let out = stage.fathom(&format!("bench --profile asssd {quick} --cache buffered"), &file);
     let read = card(&out)["score"]["read"].clone();
-    // Through the page cache every number has another name than it was asked for.
+    // Numbers from the page cache are relabelled.
     assert!(read["value"].as_f64().is_some() || read["withheld"].is_string(), "{read}");
     for name in ["write", "total"] {
         let score = &card(&out)["score"][name];

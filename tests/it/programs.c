@@ -1,5 +1,5 @@
-// Programs of the shape of three rows of `fathom api`: pread, fread and a mapping touched in random order.
-// Their calls are compared with those of fathom. Usage: programs pread|fread|mmap FILE BYTES, from a cold start.
+// Programs that read a file as three rows of `fathom api` do: with pread, with fread, and through a mapping in random order.
+// A test compares their system calls with those of fathom. Usage: programs pread|fread|mmap FILE BYTES. The page cache of FILE is dropped first.
 // Prints bytes and page faults of the loop, and its user and system time in microseconds.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static size_t by_fread(int file, size_t bytes) {
     return bytes;
 }
 
-// Half of the records, none twice, as fathom does: an odd step through a power of two meets all.
+// Reads half of the records in random order, none twice, as fathom does. An odd step through a power of two reaches every record.
 static size_t by_mmap(int file, size_t bytes) {
     char *from = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0), to[RECORD];
     if (from == MAP_FAILED) fail("mmap");

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Rows of the table, with the equivalent program.
 const ROWS: [(&str, &str); 3] = [("pread", "pread"), ("fread", "fread"), ("mmap random", "mmap")];
-/// Allowed difference in calls per MiB: mapping, advice and unmapping, which a trial of 4 MiB has once.
+/// Allowed difference in calls per MiB. A trial of 4 MiB maps, advises and unmaps the file only once.
 const ONCE: f64 = 2.0;
 
 #[test]
@@ -20,7 +20,7 @@ fn three_rows_count_the_same_calls_as_equivalent_programs() {
         return skip("there is no strace");
     }
     let stage = Stage::one_per_cpu();
-    // An image in memory: cold for the file system, and fast.
+    // An image in memory is fast, and its data is not in the page cache of the file system on it.
     let Some(disk) = Disk::new(&stage, "ext4", Image::Buffered) else { return };
     let program = stage.path("programs");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/programs.c");
@@ -45,7 +45,7 @@ fn three_rows_count_the_same_calls_as_equivalent_programs() {
                 run(&format!("strace -f -c -o '{}'", summary.display()), mib);
                 total(&std::fs::read_to_string(&summary).unwrap())
             };
-            // Both include the calls for starting and ending a program.
+            // The calls for starting and ending the program cancel out.
             let by_strace = (calls(12) as f64 - calls(4) as f64) / 8.0;
             let by_fathom = number(&row["calls_per_mib"]["Ok"]);
             assert!((by_strace - by_fathom).abs() <= ONCE, "{name}: strace {by_strace}, fathom {by_fathom}");
@@ -60,11 +60,11 @@ fn three_rows_count_the_same_calls_as_equivalent_programs() {
     }
 }
 
-/// The total of a summary of strace: the number before `total`.
+/// The total of a summary of strace, which is before the word `total`.
 fn total(summary: &str) -> u64 {
     let line = summary.lines().find(|l| l.ends_with(" total")).unwrap_or_else(|| panic!("{summary}"));
     let numbers: Vec<u64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
-    // usecs/call, calls and, if there are any, errors.
+    // The columns are usecs/call, calls and, if there are any, errors.
     numbers[numbers.len().min(2) - 1]
 }
 

@@ -58,7 +58,7 @@ fn overlays_are_named_and_resolved_to_their_disk() {
     }
 }
 
-/// Mounts an overlay of files on a disk whose upper directory is in memory.
+/// Mounts an overlay whose files are on a disk and whose upper directory is in memory.
 const UPPER_IN_MEMORY: &str = "mkdir -p lower/sub memory merged && head -c 4M /dev/urandom > lower/file && ln lower/file lower/link && \
     sync && mount -t tmpfs none memory && mkdir memory/upper memory/work && \
     mount -t overlay overlay -o lowerdir=$PWD/lower,upperdir=$PWD/memory/upper,workdir=$PWD/memory/work merged";
@@ -81,11 +81,11 @@ fn overlay_writes_are_placed_in_the_upper_directory() {
         assert!(matches!(out.code, Some(0 | 1)), "{target}: {out:?}");
         out.report()
     };
-    // Only read, the file is on the disk.
+    // A file that is only read is on the disk.
     let read = run("--rw randread --cache direct", "merged/file");
     read.expect_answer("A14", "holds");
     read.expect_answer("A11", "holds");
-    // Written, it is copied to memory; its other name still leads to the disk.
+    // A file that is written is copied to memory. Its other hard link still leads to the disk.
     let write = "--rw randwrite --engine sync --cache direct-dsync --destroy $TARGET";
     for (words, target) in [
         (write, "merged/file"),
@@ -108,7 +108,7 @@ fn overlay_metacopy_files_have_no_certain_device() {
     }
     let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    // Another owner is all that the upper directory has of it.
+    // With metacopy, changing the owner copies only metadata to the upper directory.
     disk.sh(&format!(
         "{} && chown 1 merged/file",
         UPPER_IN_MEMORY.replace("workdir=", "metacopy=on,workdir=")
@@ -151,7 +151,7 @@ fn syncs_without_device_flushes_are_not_durable() {
     }
     let Some(honest) = scene::SYNCED.play(&Stage::one_per_cpu()) else { return };
     let honest = honest.report();
-    // How long a flush takes is the host's: some answer within 100 us now, and take longer in an hour.
+    // The host decides how long a flush takes. Some hosts answer within 100 us at first, and take longer later.
     assert!(honest.has_answer("C03", "finding") || honest.has_answer("C03", "holds"), "{honest:#?}");
     assert!(!honest.has_answer("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
 }
@@ -169,7 +169,7 @@ fn iostat_agrees_with_a_run() {
     let file = disk.file("data", 64);
     let count = |text: &str| -> f64 {
         let lines = text.lines().filter(|l| l.starts_with(disk.name()));
-        // Device, then transfers a second, in each report of a second but the first, which is since the start of the machine.
+        // Each report has the device and its transfers per second. Skip the first report, which covers the time since boot.
         lines.skip(1).filter_map(|l| l.split_whitespace().nth(1)?.parse::<f64>().ok()).sum()
     };
     let iostat = Command::new("iostat")

@@ -6,7 +6,7 @@ use crate::stage::{Outcome, Stage, is_root, undisturbed, wait, wait_long};
 use serde_json::Value;
 use std::path::Path;
 
-/// A run that others disturb is not measured again: these tests are about the answer.
+/// Short runs without repeats: these tests only check the answer.
 const SHORT: &str = "--time 400ms --attempts 1 --quiet";
 
 fn nothing() -> &'static Path {
@@ -68,7 +68,7 @@ fn every_recipe_runs() {
     let stage = Stage::shared();
     let dir = stage.folder("dir");
     for name in names(&stage) {
-        // Where there are phases, each has its own time.
+        // Skip jobs with phases, because each phase has its own time.
         let phased = ["mysql", "ccsio", "six-patterns", "bypass-cache"].contains(&name.as_str());
         if phased {
             continue;
@@ -90,7 +90,7 @@ fn etcd_passes_on_a_fast_disk_and_fails_on_a_throttled_one() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    // How fast a disk is no test knows; that it keeps this is sure, and that a short run has enough syncs for it.
+    // Any disk meets this limit, and a short run has enough syncs to prove it.
     let easy = format!("recipe etcd {SHORT} --format json --fail-if sync.p90>5s");
     let fast = undisturbed(|| wait(&mut with_high_priority(&stage.command(&disk.enter(), &easy, &disk.dir))));
     let (word, gate) = answer(&fast);
@@ -133,7 +133,7 @@ fn page_cache_does_not_pass_a_recipe() {
     let (word, gate) = answer(&out);
     assert_eq!((word.as_str(), out.code), ("INVALID", Some(1)), "{gate:#}");
     assert!(gate["sentence"].as_str().unwrap().contains("--accept A01"), "{gate:#}");
-    // A CPU that limits the rate gives the number another name too.
+    // If the CPU limits the rate, D06 must be accepted too.
     let out = run(&format!("{words} --accept A01 --accept D06"));
     let answered = answer(&out).0;
     let by_others = answered == "INVALID" && out.code == Some(1);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Ticks of a trace of MSR Cambridge in a microsecond, and when ours begins.
+/// Ticks per microsecond in a trace of MSR Cambridge.
 const TICKS: u64 = 10;
 const BEGINS: u64 = 128_166_372_000_000_000;
 /// Service time of the simulated device in us.
@@ -68,7 +68,7 @@ fn replay_on_a_known_device_takes_the_expected_time() {
     assert_eq!(us(figure(&dependent, "read p50").1), SIMULATED_US);
     assert_eq!(dependent["seen_at"], "program", "the simulated device has no driver");
     assert_eq!((&dependent["pace"], &dependent["counted"]["is_whole"]), (&"dependent".into(), &true.into()));
-    // At half of the gaps, at the times of the capture, and without any.
+    // With halved gaps, with the times of the capture, and without gaps.
     assert_eq!(us(figure(&run("--speed 2"), "elapsed").1), reads * SIMULATED_US + (reads - 1) * gap_us / 2);
     let begun = (reads - 1) * (2 * SIMULATED_US + gap_us);
     assert_eq!(us(figure(&run("--pace timed"), "elapsed").1), begun + SIMULATED_US);
@@ -85,7 +85,7 @@ fn replay_on_a_known_device_takes_the_expected_time() {
 #[test]
 fn late_submissions_have_no_latency() {
     let stage = Stage::shared();
-    // Twenty at once every 10 ms: with one in flight at a time the last of each is late by all before it.
+    // Twenty requests arrive at once every 10 ms. At depth 1, the last request of each burst waits for all others.
     let all: Vec<_> = (0..2000_u64).map(|at| (at / 20 * 10_000, "Read", at * 4096, 4096, 50)).collect();
     let file = capture(&stage, "bursts", &all);
     let words = "run --engine sim --format json --quiet --no-history --pace timed";
@@ -115,7 +115,7 @@ fn impossible_replays_are_refused_with_a_reason() {
     refused("--pace fast", &stage.folder("empty"), "--pace is for a captured load");
     let other = chain(&stage, "other", 30, 200, 300);
     refused(&format!("--engine sim {}", other.display()), &file, "one run replays one capture");
-    // Without completions nothing can wait for one.
+    // If no completion is known, no operation can wait for one.
     let log = stage.path("load.iolog");
     std::fs::write(
         &log,
@@ -146,7 +146,7 @@ fn impossible_replays_are_refused_with_a_reason() {
 #[test]
 fn smaller_targets_get_the_touched_blocks_compacted() {
     let stage = Stage::shared();
-    // Reads all over 64 GiB, of 8 MiB in all.
+    // Reads of 8 MiB in all, spread over 64 GiB.
     let all: Vec<_> =
         (0..128_u64).map(|at| (at * 100, "Read", ((at * 37) % 128) << 29, 65_536, 50)).collect();
     let file = capture(&stage, "wide", &all);
@@ -164,7 +164,7 @@ fn smaller_targets_get_the_touched_blocks_compacted() {
     assert_eq!(figure(&replay, "operations"), (128.0, 128.0));
     assert!(replay["differs"].to_string().contains("moved together"), "{replay}");
     assert!(fits.stdout.contains("\"dense\":true") || fits.stdout.contains("\"dense\": true"));
-    // A directory gets a file of as much.
+    // In a directory, fathom makes a file of the needed size.
     let made = run(&stage.folder("made"));
     assert_eq!(figure(&replayed(&made), "operations"), (128.0, 128.0));
 }
@@ -247,7 +247,7 @@ fn captured_mix_is_replayed_unchanged_and_only_with_permission() {
     assert!(then.len() > 100 && flushes > 5, "{} {flushes}", then.len());
     assert_eq!((now == then, flushed), (true, flushes), "{} and {}", then.len(), now.len());
     assert_ne!(device.checksum(), before);
-    // Another tracer records meanwhile, and each has its own.
+    // Another capture is running, and each has its own tracer.
     assert_eq!(replay["seen_at"], "driver", "{replay}");
     for name in ["operations", "read size", "write size", "sync share"] {
         let (then, now) = figure(&replay, name);
@@ -259,7 +259,7 @@ fn captured_mix_is_replayed_unchanged_and_only_with_permission() {
 fn replayed_trims_discard_through_io_uring() {
     let stage = Stage::shared();
     let Some(device) = is_root().then(|| Device::new(&stage, 64, Image::Direct)).flatten() else { return };
-    // Of `stat`: discards completed, and their sectors.
+    // Discards completed and their sectors, from `stat`.
     let discarded = || -> Vec<u64> {
         let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", device.name())).unwrap();
         stat.split_whitespace().skip(11).step_by(2).take(2).map(|n| n.parse().unwrap()).collect()

@@ -14,7 +14,7 @@ fn write_to(stage: &Stage, device: &Path) -> Outcome {
     stage.fathom(&format!("run {SHORT} --destroy {0}", device.display()), device)
 }
 
-/// Fails unless the program refused with these words, and the image is what it was.
+/// Fails unless the program refused with these words, and the image is unchanged.
 #[track_caller]
 fn refused(out: &Outcome, words: &str, device: &Device, before: &str) {
     assert_eq!(out.code, Some(3), "{out:?}");
@@ -24,7 +24,7 @@ fn refused(out: &Outcome, words: &str, device: &Device, before: &str) {
     assert_eq!(device.checksum(), before, "it was written");
 }
 
-/// Fails unless the program says that the target must be named, and how.
+/// Fails unless the message asks for --destroy with the name of the target.
 #[track_caller]
 fn needs_the_name(out: &Outcome) {
     assert_eq!(out.code, Some(2), "{out:?}");
@@ -44,7 +44,7 @@ fn blank_device_is_written_only_when_named() {
     let other = stage.fathom(&format!("run {SHORT} --destroy /dev/null"), &device.path);
     needs_the_name(&other);
     assert_eq!(device.checksum(), before);
-    // Without this the tests below would pass for a program that never writes.
+    // Prove that a permitted write happens: otherwise the following tests would pass for a program that never writes.
     let named = write_to(&stage, &device.path);
     assert!(matches!(named.code, Some(0 | 1)), "{named:?}");
     assert_ne!(device.checksum(), before);
@@ -60,7 +60,7 @@ fn reads_do_not_change_a_device() {
     let before = device.checksum();
     let words = "bench --profile peak --time 100ms --warmup 0 --runs 1 --quiet --format json";
     let out = stage.fathom(words, &device.path);
-    // The profile also writes; without permission it only reads.
+    // The profile also has writes. Without permission only the reads run.
     let results = out.report().0["results"].clone();
     assert_eq!(results.as_array().map(Vec::len), Some(2), "{out:?}");
     assert!(results[0]["write"].is_null() && results[1]["write"].is_null());
@@ -75,7 +75,7 @@ fn every_signature_protects_its_device() {
         return;
     }
     let stage = Stage::shared();
-    // Smaller than this, xfs and btrfs are not made.
+    // xfs and btrfs need at least these sizes.
     for (kind, words, mib) in [
         ("ext4", "ext4", 32),
         ("xfs", "xfs", 320),
@@ -136,7 +136,7 @@ fn mounted_device_is_refused() {
     disk.sh("echo kept > keep && sync");
     for out in [
         disk.fathom(&stage, &format!("run {SHORT} --destroy {}", disk.device.display()), &disk.device),
-        // From where the mount cannot be seen the kernel still knows of it.
+        // In another mount namespace the mount is not visible, but the kernel still reports the use.
         write_to(&stage, &disk.device),
     ] {
         assert_eq!(out.code, Some(3), "{out:?}");
@@ -207,7 +207,7 @@ fn user_data_in_a_file_of_fathom_are_protected() {
             assert!(matches!(out.code, Some(0 | 1)), "{line}: {out:?}");
             assert!(!out.stderr.contains("destroy") && own.metadata().unwrap().len() > 0, "{line}: {out:?}");
         }
-        // As an editor or a shell does that keeps the name and the inode; of the same length and with the same time, too.
+        // Overwrite the file in place, as an editor or a shell does. Its inode, length and time stay the same.
         let facts = own.metadata().unwrap();
         let theirs = vec![b'u'; facts.len() as usize];
         std::fs::write(&own, &theirs).unwrap();
@@ -233,7 +233,7 @@ fn file_of_a_killed_writer_needs_its_name_again() {
     let here = stage.folder("here");
     let own = here.join("own");
     let measure = "--warmup 0 --runs 1 --attempts 1 --quiet --no-history";
-    // Each with a time that a signal ends, and with a short one.
+    // Each command has a long time, which a signal cuts, and a short one.
     let run =
         |time: &str| format!("run --create 1m --rw randwrite {measure} --time {time} {}", own.display());
     let diskspd = |seconds: &str| format!("diskspd -c1M -w100 -W0 -d{seconds} {}", own.display());
@@ -259,7 +259,7 @@ fn file_of_a_killed_writer_needs_its_name_again() {
 #[test]
 fn every_front_end_refuses_kernel_files() {
     let stage = Stage::shared();
-    // Writing this one would give the program another name.
+    // Writing this file would rename the program.
     let target = "/proc/self/comm";
     for line in [
         format!("run --rw randwrite --destroy {target}"),

@@ -14,7 +14,7 @@ const ONCE: &str = "--time 400ms --warmup 50ms --runs 1";
 pub(crate) struct Scene {
     /// The check.
     pub(crate) id: &'static str,
-    /// Its expected answer.
+    /// The expected answer of the check.
     pub(crate) answer: &'static str,
     storage: Storage,
     /// Settings of the disk's queue: file, value.
@@ -134,7 +134,7 @@ pub(crate) const BESIDE_OTHERS: Scene = Scene {
 /// A queue depth with a synchronous engine.
 pub(crate) const WITHOUT_DEPTH: Scene =
     Scene { id: "B05", words: "--rw randread --engine sync --depth 16 --size 64m", ..PLAIN };
-/// Real syncs, answered by the memory of a host.
+/// Syncs that the host really performs, maybe only in its memory.
 pub(crate) const SYNCED: Scene =
     Scene { id: "C03", words: "--rw randwrite --depth 1 --fsync 1 --size 32m", ..PLAIN };
 /// Syncs on a device that claims to have no cache.
@@ -218,7 +218,7 @@ pub(crate) const PLAYED_HERE: &[Scene] = &[
     Scene {
         id: "A10",
         before: data!(""),
-        // Not before the target is opened: a file that a program writes is refused.
+        // Not before the target is opened: fathom refuses a file that another program writes.
         during: "sleep 1; while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done",
         words: "--rw randwrite --cache buffered --destroy $TARGET",
         target: "data",
@@ -360,7 +360,7 @@ os.fsync(file)'"
         target: "data",
         ..PLAIN
     },
-    // A cached image accepts writes like a drive's cache, and a sync has to wait for it.
+    // A cached image accepts writes like the cache of a drive, and a sync has to wait for them.
     Scene {
         id: "C06",
         storage: Storage::Cached("ext4"),
@@ -512,7 +512,7 @@ pub(crate) fn wanted(scene: &Scene) -> bool {
     std::env::var("FATHOM_SCENES").map_or(true, |only| only.contains(scene.id))
 }
 
-/// The scenes whose checks do not answer as expected. All play at the same time first; missed ones play again alone.
+/// Returns the scenes whose checks do not answer as expected. All scenes play at the same time first. Those that fail play again, alone.
 fn missed<'s>(scenes: impl Iterator<Item = &'s Scene>) -> Vec<&'s Scene> {
     let (mut left, together): (Vec<&Scene>, Vec<&Scene>) = scenes.partition(|s| s.is_alone);
     let test = std::thread::current();

@@ -51,7 +51,7 @@ fn schema_matches_every_report() {
     documents.extend(names(&golden).into_iter().filter(|p| p.extension().is_some_and(|e| e == "json")));
     assert!(documents.len() > real.len(), "{documents:?}");
     conform(&schema, &documents).unwrap();
-    // It refuses what is none, and names each.
+    // The schema refuses invalid documents, and names each.
     let bent = [
         ("verdict", Some("GREAT".into())),
         ("results", Some(7.into())),
@@ -104,7 +104,7 @@ fn schemas_match_lists_tables_and_watch_output() {
             documents.iter().enumerate().map(|(at, text)| kept(&format!("{kind}-{at}"), text)).collect();
         assert!(!paths.is_empty(), "{kind}: nothing was printed");
         conform(&schema, &paths).unwrap();
-        // It refuses a document without the number of the format.
+        // The schema refuses a document without the format number.
         let other = documents[0].replacen("\"format\"", "\"other\"", 1);
         assert_ne!(other, documents[0]);
         conform(&schema, &[kept(&format!("bent-{kind}"), &other)]).unwrap_err();

@@ -5,7 +5,7 @@ use crate::output::{RUN, check_outcome, shell};
 use crate::stage::{Stage, fill, is_root, skip};
 use std::path::Path;
 
-/// Writes that would be harmless.
+/// A write that is harmless if it is not refused.
 const WRITE: &str = "run --rw randwrite --time 200ms --warmup 0 --runs 1 --quiet --no-history";
 /// Mounts an overlay on `merged`.
 const OVERLAY: &str = "mkdir lower upper work merged && mount -t overlay none -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work merged";
@@ -32,7 +32,7 @@ fn mounted_image_is_refused_through_an_overlay() {
             disk.sh("umount inside && e2fsck -f -n upper/image");
         }
     }
-    // It is one file, by either name.
+    // Both names lead to one file, so the plan has one target.
     let both = format!("run --explain {}", disk.dir.join("upper/image").display());
     let out = disk.fathom(&stage, &both, &disk.dir.join("merged/image"));
     assert_eq!(out.stdout.matches("TARGET").count(), 1, "{out:?}");
@@ -40,7 +40,7 @@ fn mounted_image_is_refused_through_an_overlay() {
     let path = disk.dir.join("merged/image");
     let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    // A program that has it open below.
+    // A program has the file open through the lower path.
     let writer = disk.spawn_sh("exec 5<> upper/image && echo open > opened && sleep 60");
     while !disk.inside(&disk.dir.join("opened")).exists() {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -96,7 +96,7 @@ fn image_is_refused_through_an_anonymous_fuse_mirror() {
     let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("mkdir real shown inside gone && mount --bind real gone && bindfs gone shown && umount -l gone && truncate -s 16m real/image && mkfs.ext4 -q -F real/image");
-    // A file system in the middle of an image, whose first bytes say nothing.
+    // A file with a file system in its middle. Its first bytes do not show that.
     disk.sh("truncate -s 24m real/middle && mkfs.ext4 -q -F -E offset=8388608 real/middle 16m && head -c 8M /dev/urandom > real/data");
     let shown = |name: &str| disk.dir.join("shown").join(name);
     let run = |name: &str, more: &str| {
@@ -107,7 +107,7 @@ fn image_is_refused_through_an_anonymous_fuse_mirror() {
         disk.mount(options, &format!("real/{image}"), "inside");
         let sum = || disk.sh(&format!("sha256sum < real/{image}"));
         let before = sum();
-        // Nor does the word of the user that nothing else uses it help.
+        // --unseen-users does not allow the write either.
         for more in [String::new(), format!("--unseen-users {}", shown(image).display())] {
             let out = run(image, &more);
             assert_eq!(sum(), before, "{image} {options}: {out:?}");
@@ -115,7 +115,7 @@ fn image_is_refused_through_an_anonymous_fuse_mirror() {
         }
         disk.sh("umount inside");
     }
-    // Not mounted here. The program may show it to others.
+    // The image is not mounted here, but the FUSE program may show it to others.
     disk.sh("cp real/image copy");
     check_outcome(&run("image", ""), 3, &["holds ext4", "--unseen-users"]);
     disk.sh("cmp copy real/image");
@@ -124,7 +124,7 @@ fn image_is_refused_through_an_anonymous_fuse_mirror() {
         matches!(out.code, Some(0 | 1)) && disk.sh("cmp -s copy real/image || echo written") == "written",
         "{out:?}"
     );
-    // Plain data are written as they are on any file system.
+    // Files with plain data are written as usual.
     let out = run("data", "");
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     disk.sh("umount shown");

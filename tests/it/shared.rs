@@ -8,7 +8,7 @@ use std::path::Path;
 /// The I/O system calls of a run: offsets and lengths by file and call.
 fn calls(trace: &Path) -> BTreeMap<(String, String), Vec<(u64, u64)>> {
     let mut all: BTreeMap<(String, String), Vec<(u64, u64)>> = BTreeMap::new();
-    // A file for each thread.
+    // strace writes a file for each thread.
     let (dir, name) = (trace.parent().unwrap(), trace.file_name().unwrap().to_str().unwrap());
     let of_threads = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
     let of_threads = of_threads.filter(|p| p.file_stem().is_some_and(|stem| stem == name));
@@ -32,7 +32,7 @@ fn calls(trace: &Path) -> BTreeMap<(String, String), Vec<(u64, u64)>> {
     all
 }
 
-/// Offsets in the one test file that was touched by a call, of operations of that size.
+/// Offsets of the calls on the only test file, for operations of this size.
 fn of_size(all: &BTreeMap<(String, String), Vec<(u64, u64)>>, call: &str, size: u64) -> Vec<u64> {
     let touched = all.iter().filter(|((file, c), _)| c == call && file.contains("/target/"));
     touched.flat_map(|(_, ops)| ops).filter(|(_, moved)| *moved == size).map(|(at, _)| *at).collect()
@@ -112,7 +112,7 @@ mod together {
     /// Offsets and bytes of calls, by their name and file.
     type Calls = BTreeMap<(String, String), Vec<(u64, u64)>>;
 
-    /// Two ranks of this machine, the calls of each in a file of its own.
+    /// Runs the program on two ranks of this machine. Returns the calls of each rank.
     fn two_ranks(stage: &Stage, words: &str, target: &Path) -> (Outcome, Vec<Calls>) {
         let traces = [0, 1].map(|rank| stage.path(&format!("trace{rank}")));
         let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 1";
@@ -145,7 +145,7 @@ mod together {
                         |n: &u64| if layout == "strided" { n % 2 == rank } else { n / (blocks / 2) == rank };
                     (0..blocks).filter(mine).map(|n| n * BLOCK).collect()
                 };
-                // Except for the first read of a run, which checks for stored data, each block is read once.
+                // Each block is read once, except the first read of a run, which checks for stored data.
                 assert_eq!(
                     of_size(calls, "pread", BLOCK),
                     own(1 - rank),

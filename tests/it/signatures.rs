@@ -95,7 +95,7 @@ fn agrees_with_blkid(rows: &[Row]) {
         }
         let probed = sh(&stage, "image", "blkid -p -s TYPE -s PTTYPE -o value $F").unwrap();
         let mut probed: Vec<&str> = probed.lines().collect();
-        // To older versions of blkid the boot sector of exfat is a partition table too.
+        // Older versions of blkid also report the boot sector of exfat as a partition table.
         if probed.len() > 1 {
             probed.retain(|name| *name != "dos");
         }

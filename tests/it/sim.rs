@@ -27,15 +27,14 @@ fn equal_seeds_give_equal_figures() {
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --seed 7 --format json --quiet";
     let results = || {
         let mut results = stage.fathom(words, Path::new("")).report().0["results"].clone();
-        // What it cost the CPU is as real as ever, and so is how often blocks were taken over, which cuts the course, and with
-        // it what is said about that.
+        // CPU costs are real, and so are the times at which blocks are collected. The latter affect the time series and its judgement.
         let result = results[0].as_object_mut().unwrap();
         result.remove("cost");
         for run in result["runs"].as_array_mut().unwrap() {
             let run = run.as_object_mut().unwrap();
             run.remove("cpu_ns_per_op");
             run.remove("host");
-            // Preparing takes the time that it takes.
+            // The preparation takes real time.
             assert!(run.remove("started_s").is_some());
         }
         result.remove("steadiness");
@@ -52,7 +51,8 @@ fn constant_device_is_steady_after_a_minute() {
         let words = format!("run --engine sim --depth 1 --warmup 0 {runs} --seed 7 --format json --quiet");
         stage.fathom(&words, Path::new("")).report().0["results"][0].clone()
     };
-    // Its minutes pass in seconds, and the course is taken over by the real clock: long enough for ten stretches of it.
+    // Simulated minutes pass in seconds, and the time series is collected by the real clock. The run is long enough for ten of its
+    // intervals.
     let long = printed("--runs 1 --time 180s");
     assert_eq!(long["steadiness"]["state"], "STEADY", "{}", long["steadiness"]);
     let within = |i: usize| long["runs"][0]["iops_within"][i].as_f64().unwrap();

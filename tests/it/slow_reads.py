@@ -1,14 +1,14 @@
-"""A file system of one file whose reads are slow in a known way: a dead server, a drive that sleeps, a disk that is fast on credit.
+"""A file system with one file whose reads are slow in a known way, like a dead server, a drive that sleeps, or a disk with burst credits.
 
-Tests use it for storage with a chosen behaviour.
-Speaks the kernel's protocol on /dev/fuse itself (include/uapi/linux/fuse.h), so no library is needed.
+Tests use it for storage with a chosen behaviour. It uses the kernel's protocol on /dev/fuse directly (include/uapi/linux/fuse.h), so it
+needs no library.
 
 Usage: slow_reads.py DIRECTORY BYTES MANNER NUMBER...
-Prints "ready" and answers until its input ends. Times are in seconds. Manners:
-dies READS          answers this number of reads, and none after them
-forgets READS       the same, and the kernel has to ask each time what the file is
-stalls READS PAUSE  the first read after each group of READS waits
-wakes AFTER PAUSE    a read that comes after a time without any waits
+Prints "ready" and answers requests until its standard input ends. Times are in seconds. Manners:
+dies READS              answers READS reads, and no read after them
+forgets READS           like dies, and the kernel asks for the attributes of the file at each access
+stalls READS PAUSE      the first read after each group of READS reads takes PAUSE
+wakes AFTER PAUSE       a read takes PAUSE if there was no read for AFTER
 spends READS EACH THEN  the first READS reads take EACH, all later ones THEN
 """
 
@@ -26,7 +26,7 @@ BATCH_FORGET, DESTROY = 42, 38
 ROOT, FILE = 1, 2
 NAME = b"file"
 S_IFDIR, S_IFREG = 0o040000, 0o100000
-# For how long the kernel need not ask again what a file is.
+# How long the kernel may use the attributes of a file without asking again.
 SECONDS = 0 if sys.argv[3:4] == ["forgets"] else 3600
 
 
@@ -54,7 +54,7 @@ def mount(directory):
 
 
 def answer(request, size):
-    """The reply to a request as (errno, body), None for those that get none."""
+    """The reply to a request as (errno, body); None for requests without a reply."""
     opcode, node = opcode_of(request), struct.unpack_from("<Q", request, 16)[0]
     body = request[40:]
     if opcode == INIT:
@@ -64,7 +64,7 @@ def answer(request, size):
     if opcode == GETATTR:
         return 0, struct.pack("<Q2I", SECONDS, 0, 0) + attributes(node, size)
     if opcode in (OPEN, OPENDIR):
-        # FOPEN_DIRECT_IO: each read of any process comes here.
+        # FOPEN_DIRECT_IO: the kernel passes on each read of any process.
         return 0, struct.pack("<Q2I", 1, opcode == OPEN, 0)
     if opcode == READ:
         offset, length = struct.unpack_from("<QI", body, 8)
@@ -82,7 +82,7 @@ def opcode_of(request):
     return struct.unpack_from("<I", request, 4)[0]
 
 
-# Each manner gives, for one read after another, how long it waits: a function of the time without any before it.
+# Each manner yields a function for each read. The function returns how long the read waits, and gets the time since the previous read.
 def dies(reads):
     for _ in range(int(reads)):
         yield lambda idle: 0
@@ -111,10 +111,10 @@ def spends(reads, each, then):
 
 
 def serve(channel, size, pauses):
-    """Answers until standard input ends or the file system is unmounted, each read after the next of the pauses.
+    """Answers requests until standard input ends or the file system is unmounted. `pauses` has the pause before each read.
 
-    When there is none left it does not take requests off the channel either: the kernel does not end a process that waits for
-    the answer to a request that was taken.
+    After the last pause, no further request is taken from the channel: if a request was taken, the kernel would not end the process that
+    waits for the answer.
     """
     pause, last = next(pauses), time.monotonic()
     while True:

@@ -23,7 +23,7 @@ const SHORT_WATCH: &str = "100ms";
 /// Commands that repeat disturbed runs.
 const MEASURING: [&str; 6] = ["run", "bench", "limit", "sweep", "api", "layers"];
 
-/// Columns in which all tables fit.
+/// Number of columns in which all tables fit.
 const WIDE_COLUMNS: &str = "200";
 
 /// A directory on a disk, and a turn on the machine.
@@ -73,23 +73,23 @@ pub(crate) fn is_root() -> bool {
 }
 
 impl Stage {
-    /// For a test that depends on speed or on counters of the whole machine, or that takes resources from others.
+    /// A stage for a test that depends on speed or on counters of the whole machine, or that takes resources from other tests.
     pub(crate) fn new() -> Self {
         Self::holding(Turn::exclusive())
     }
 
-    /// For a test about the idle watch or about other load on the disk.
+    /// A stage for a test about the idle watch or about other load on the disk.
     pub(crate) fn watching() -> Self {
         Self::new().watching_as_for_users()
     }
 
-    /// For a test that needs a processor and does not depend on other disk load: it has its own device and counters, or its time is that
-    /// of sleeps and throttles.
+    /// A stage for a test that needs a processor and does not depend on other disk load, because it has its own device and counters, or
+    /// mostly waits for sleeps and throttles.
     pub(crate) fn one_per_cpu() -> Self {
         Self::holding(Turn::one_per_cpu())
     }
 
-    /// For a test that others of this kind cannot disturb, since it does not depend on speed.
+    /// A stage for a test that does not depend on speed, so other tests of this kind cannot disturb it.
     pub(crate) fn shared() -> Self {
         Self::holding(Turn::shared())
     }
@@ -100,7 +100,7 @@ impl Stage {
     }
 
     fn holding(turn: Turn) -> Self {
-        // Not in /tmp, which is memory on many machines, nor in the build directory, which other users may not enter.
+        // Not in /tmp, which is in memory on many machines, nor in the build directory, which other users may not enter.
         let dir = tempfile::Builder::new().prefix("fathom-it-").tempdir_in("/var/tmp").unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         Self { dir, watches: false, _turn: turn }
@@ -129,7 +129,7 @@ impl Stage {
         self.dir.path().join(name)
     }
 
-    /// The unique name of its directory.
+    /// The unique name of the stage's directory.
     pub(crate) fn name(&self) -> String {
         self.dir.path().file_name().unwrap().to_string_lossy().into_owned()
     }
@@ -164,7 +164,8 @@ impl Stage {
     pub(crate) fn fathom_unprivileged(&self, words: &str, target: &Path) -> Outcome {
         // If the build directory belongs to root, that user cannot reach the program in it.
         let program = self.path("fathom");
-        // Copied by another process: a process that a concurrent test starts would inherit the open copy, and it could not run.
+        // Use another process to copy the program. Otherwise a process of a concurrent test could inherit the descriptor that is open for
+        // writing, and the copy could not be executed.
         tool(&[&"cp", &env!("CARGO_BIN_EXE_fathom"), &program]).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         let who = UNPRIVILEGED_USER.to_string();

@@ -24,7 +24,7 @@ fn write_burst_has_its_size_and_both_rates() {
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let first = format!("$NUMBER {}", RATES[0]);
     let Some(group) = Group::limited(&disk, &("blkio", THROTTLE, &first)) else { return };
-    // A file of the test's own: then all that the group writes is the work itself.
+    // The test makes the file itself, so that all writes of the group belong to the job.
     let file = disk.file("data", 64);
     let number = disk.number();
     let words = format!(
@@ -34,7 +34,7 @@ fn write_burst_has_its_size_and_both_rates() {
     let mut command = stage.command(&[disk.enter(), group.enter()].concat(), &words, &file);
     let (out, burst, rate) = std::thread::scope(|scope| {
         let run = scope.spawn(|| wait(&mut command));
-        // The file system may write a little before the work begins.
+        // The file system may write a little before the job begins.
         let begun = until(&group, &number, RATES[0] / 4);
         let bytes = until(&group, &number, 5 * RATES[0]);
         let limit = of_fathom(&group).unwrap().join(THROTTLE);
@@ -70,12 +70,12 @@ fn until(group: &Group, device: &str, bytes: u64) -> (u64, Instant) {
     }
 }
 
-/// The group that fathom made below the test's.
+/// The cgroup that fathom made below the cgroup of the test.
 fn of_fathom(group: &Group) -> Option<PathBuf> {
     names(group.dir()).into_iter().find(|p| p.is_dir())
 }
 
-/// Bytes that were charged to the group that fathom made.
+/// Bytes that the kernel charged to fathom's own cgroup.
 fn written(group: &Group, device: &str) -> u64 {
     let file = of_fathom(group).map(|g| g.join("blkio.throttle.io_service_bytes"));
     let text = file.and_then(|f| std::fs::read_to_string(f).ok()).unwrap_or_default();
@@ -100,7 +100,7 @@ fn preconditioning_writes_the_device_twice() {
     let rounds = done["rounds"][0]["iops"].as_array().unwrap_or_else(|| panic!("no rounds: {done:#}"));
     assert!((5..=25).contains(&rounds.len()) && rounds.iter().all(|r| r.as_f64() > Some(0.0)), "{done:#}");
     assert!(done["settled"].is_boolean(), "{done:#}");
-    // The witness: what the kernel counted, from before the file was made to the start of the run.
+    // Compare with the kernel's counters, from before the file was made to the start of the run.
     let file = format!("/sys/class/block/{}/stat", disk.name());
     let at = |moment: &str| sectors_written(&stage.sessions()[0], moment, &file) * 512;
     let least = 32 * MIB + done["filled_bytes"].as_u64().unwrap() + done["rounds_bytes"].as_u64().unwrap();
@@ -111,7 +111,7 @@ fn preconditioning_writes_the_device_twice() {
     assert_eq!(disk.sh("ls -A | grep -v lost+found || true"), "");
 }
 
-/// Sectors that a device had written at the first such moment of a session.
+/// Sectors that a device had written, in the first snapshot of this moment in a session.
 fn sectors_written(session: &Path, moment: &str, file: &str) -> u64 {
     let text = std::fs::read_to_string(session).unwrap();
     let frames = text.lines().skip(1).map(|l| serde_json::from_str::<Value>(&l[9..]).unwrap());

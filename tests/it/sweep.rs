@@ -96,7 +96,7 @@ fn fastest_cell_of_a_known_device_wins_with_its_true_rate() {
     let sweep = &report.0["sweep"];
     let winner = &sweep["winner"]["read"];
     assert_eq!(shape(winner), (64 << 10, 8), "{winner:#}");
-    // Eight of 64 KiB every 100 us; only the last tick may be late.
+    // Eight operations of 64 KiB every 100 us. Only the last operations may be late.
     assert!((number(&winner["iops"]) / 80_000.0 - 1.0).abs() < 0.01, "{winner:#}");
     assert!((number(&winner["mib_per_s"]) / 5_000.0 - 1.0).abs() < 0.01 && winner["runs"] == 5, "{winner:#}");
     assert_eq!(sweep["cheapest"]["read"]["block_bytes"], winner["block_bytes"], "nothing cheaper is as fast");
@@ -157,7 +157,7 @@ fn undecided_search_uses_its_budget_and_reports_what_is_known() {
     assert!(out.stderr.contains("It takes at most 15 s. It writes nothing."), "{}", out.stderr);
     let report = out.report().0;
     let work = &report["sweep"]["works"][0];
-    // No disk repeats itself within a thousandth.
+    // No disk is constant within 0.1 %.
     assert_eq!((&work["chosen"], &work["decided"]), (&"tied".into(), &false.into()), "{work:#}");
     assert!(number(&work["faster_at_most"]) > 0.001, "{work:#}");
     let sentence = work["sentence"].as_str().unwrap();
@@ -243,7 +243,7 @@ fn positions_are_shares_of_the_target() {
     );
     let shown = stage.fathom("show last", nothing()).stdout;
     assert!(shown.contains("MB/s by position") && shown.contains("█"), "{shown}");
-    // Bytes that lie beyond the end are no cell, and neither is a rest in which no block fits.
+    // An offset beyond the end gives no cell, and neither does a rest that is too short for a block.
     let skipped = stage.fathom("sweep --offset 4m,20m --rw read --bs 64k --depth 1 --skipped", &file);
     assert_eq!(skipped.stdout.lines().count(), 1, "{skipped:?}");
     assert!(
@@ -331,7 +331,7 @@ fn text_names_the_winner_and_draws_the_map() {
     let words =
         "sweep --engine sim --rw read --bs 4k..32k --depth 1..64 --memory 1m --time 100ms --quiet --verbose";
     let out = stage.fathom(words, nothing());
-    // On a busy machine a cell may use less CPU time and be quoted along with the winner: VALID is then on a line of its own.
+    // On a busy machine another cell may use less CPU time and be quoted along with the winner. VALID is then on a separate line.
     for must in [
         "FASTEST  Reads: depth 64, 16 KiB, direct, sim: ",
         "\nVALID  ",
@@ -380,7 +380,7 @@ fn killed_sweep_resumes() {
     running.wait_for_output("cell 4 of 6");
     running.signal(rustix::process::Signal::KILL);
     running.end();
-    // Settings of the session are not repeated, and nothing prevents measuring a device.
+    // A resumed sweep refuses settings that the session defines, and settings that a resume cannot have.
     for more in
         ["--bs 4k", "--time 1s", "--explain", "--expect-device sda", "--no-history", "--fail-if p99>1ms"]
     {
@@ -432,7 +432,7 @@ fn disk_has_a_winner_per_direction_and_losses_of_cp_and_dd() {
                 "{figures:#}"
             );
             let first = &ledger["layers"][0];
-            // Cold: what was read came from the disk, once. New: the file grows by what is written.
+            // Reads start with a cold cache, so the device serves each once. Writes go to a new file, which grows.
             if work == "read" {
                 assert!(number(&first["difference"]) > -0.05, "{name}: {ledger:#}");
             } else {
@@ -441,7 +441,7 @@ fn disk_has_a_winner_per_direction_and_losses_of_cp_and_dd() {
             }
         }
     }
-    // A file system of 4 KiB blocks does no direct I/O of 512 bytes; one of 512 does.
+    // On a file system with 4 KiB blocks, cells of 512 bytes are skipped; with 512-byte blocks they are measured.
     let cells = sweep["cells"].as_array().unwrap().len() + sweep["skipped"].as_array().unwrap().len();
     assert_eq!(cells, 2 * 2 * 4 * 2);
     assert!(report["results"].as_array().unwrap().iter().all(|r| r["ledger"].is_object()));
@@ -504,13 +504,13 @@ fn cells_measured_once_above_the_winner_are_not_distinguished() {
     let work = &report["sweep"]["works"][0];
     let cells = report["sweep"]["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 8, "{cells:#?}");
-    // Without that message there may be none with a number.
+    // Without that message, no cell may have a number.
     let best = report["sweep"]["winner"]["read"]["mib_per_s"].as_f64().unwrap_or(f64::INFINITY);
-    // One run says nothing of how far two lie apart: the repeats of the reference cell do, and the winner is measured again.
+    // A single run does not show how much two runs differ. The repeats of the reference cell show this, and the winner is measured again.
     assert!(work["spread"].as_f64() > Some(0.0), "{work:#}");
     let mut word = report["answer"]["word"].as_str().unwrap();
     if word == "INVALID" {
-        // A buffered cell that the page cache answered: the answer to the question follows in the sentence.
+        // The page cache may have served a buffered cell. The answer to the question is then in the sentence.
         assert_eq!(out.code, Some(1), "{:#}", report["answer"]);
         let sentence = report["answer"]["sentence"].as_str().unwrap();
         word =

@@ -42,7 +42,7 @@ fn table_has_sessions_as_rows_and_results_as_columns() {
     let markdown = say(&stage, "list --table --format markdown").stdout;
     assert!(markdown.starts_with("| session ") && markdown.contains("\n| :--"), "{markdown}");
 
-    // The selectors of a list choose its rows, and with them its columns.
+    // The filters of `fathom list` select the rows, and thereby the columns.
     let tagged: Value =
         serde_json::from_str(&say(&stage, "list --table --tag newest --format json").stdout).unwrap();
     assert_eq!(tagged["rows"].as_array().unwrap().len(), 1, "{tagged:#}");
@@ -100,7 +100,7 @@ fn named_sessions_are_tabulated_in_every_format() {
     let [json, page, csv] = ["all.json", "all.html", "all.csv"].map(|name| stage.path(name));
     let files = [&json, &page, &csv].map(|path| format!("-o {}", path.display())).join(" ");
     let text = say(&stage, &format!("show deep last~1 {files}")).stdout;
-    // In the typed order. Each measured one thing, so they share one column, with names that distinguish them.
+    // Rows are in the typed order. Each session has a single result, so they share a column and have distinct names.
     let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("---")).skip(1).take(2).collect();
     assert!(rows[0].starts_with("deep ") && rows[0].contains("80,000"), "{text}");
     assert!(
@@ -126,7 +126,7 @@ fn named_sessions_are_tabulated_in_every_format() {
     }
     let refused = stage.fathom("show deep last --format fio", Path::new(""));
     assert!(refused.code == Some(2) && refused.stderr.contains("--format text or"), "{refused:?}");
-    // A session is never written over, whatever it is called.
+    // A session is never overwritten, whatever its name.
     let session = one["session"].as_str().unwrap();
     let linked = stage.path("linked.json");
     std::fs::hard_link(session, &linked).unwrap();

@@ -35,7 +35,7 @@ fn moved(report: &Value, name: &str) -> f64 {
     run(report)["moved"]["Ok"][name].as_f64().unwrap_or_else(|| panic!("{:#}", run(report)))
 }
 
-/// Whether a figure is within 2 % of the truth, or within some pages of it: programs read their libraries.
+/// Asserts that a figure is within 2 % of the truth, or within a few pages, because programs also read their libraries.
 #[track_caller]
 fn near(value: f64, truth: f64) {
     assert!((value - truth).abs() <= 0.02 * truth + 256.0 * 1024.0, "{value} is not {truth}");
@@ -105,7 +105,7 @@ fn reads_are_split_between_page_cache_and_disk() {
     near(moved(&hot, "fetched_bytes"), 0.0);
     assert!(finds(&hot, "A01"), "{hot:#}");
     assert!(out.stderr.contains("the page cache had all of it"), "{out:?}");
-    // A quarter of it, without the kernel's reading ahead.
+    // A quarter of the file is cached, without read-ahead.
     let quarter = "import os\nf=os.open('data',os.O_RDONLY)\nos.posix_fadvise(f,0,0,os.POSIX_FADV_DONTNEED)\n\
                    os.posix_fadvise(f,0,0,os.POSIX_FADV_RANDOM)\nfor i in range(4096): os.pread(f,4096,i*4096)";
     assert_eq!(shell(&stage, &format!("cd \"$D\" && sync && python3 -c \"{quarter}\"")).code, Some(0));
@@ -153,7 +153,7 @@ fn root_sees_syncs_and_open_flags() {
     let script = "import os\nf=os.open('log',os.O_WRONLY|os.O_CREAT)\nfor i in range(100):\n os.write(f,b'x'*4096); os.fsync(f)";
     std::fs::create_dir_all(stage.path("here")).unwrap();
     std::fs::write(stage.path("here/syncs.py"), script).unwrap();
-    // Its syncs are not the command's.
+    // The syncs of another process must not count as the command's.
     let _neighbour = spawn_sh(&stage, "echo x > other; while :; do sync -d other; done");
     let (out, report) = timed(&stage, "-- python3 syncs.py");
     let syncs = &run(&report)["syncs"]["Ok"];
@@ -263,7 +263,7 @@ fn ended_children_count_and_running_ones_are_named() {
     let script = "for i in $(seq 50); do head -c 1048576 data > /dev/null; done";
     let (_, report) = timed(&stage, &format!("-- sh -c '{script}'"));
     near(moved(&report, "read_call_bytes"), 50.0 * MIB);
-    // One that outlives its parent and one that does not, both without anybody who waits for them.
+    // A child that outlives the command and one that ends before it. No process waits for either of them.
     let (_, report) = timed(
         &stage,
         "-- sh -c '(head -c 8388608 /dev/zero > orphan &); sleep 0.3; sleep 3 > /dev/null 2>&1 &'",
@@ -321,7 +321,7 @@ fn pipes_do_not_count_as_storage() {
     assert!(moved(&report, "dirtied_bytes") < MIB, "{report:#}");
     let (_, report) = timed(&stage, "-- sh -c 'tar c dir | cat > copied.tar'");
     near(moved(&report, "dirtied_bytes"), 8.0 * MIB);
-    // What went through the pipe between its processes is not taken for reads of files.
+    // Data in the pipe between the processes must not be counted as reads of files.
     assert!(run(&report)["cached_read_bytes"]["Err"].is_string(), "{report:#}");
 }
 

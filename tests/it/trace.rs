@@ -26,7 +26,7 @@ pub(crate) struct Event {
     pub(crate) direction: Direction,
     /// First sector of 512 bytes.
     pub(crate) sector: u64,
-    /// Bytes from there.
+    /// Number of bytes from that sector on.
     pub(crate) bytes: u64,
     /// The thread that issued the request; empty for a completion.
     pub(crate) by: String,

@@ -1,8 +1,8 @@
 //! Decides which tests run at the same time.
 //!
-//! A test that depends on speed or on counters of the whole machine runs alone; before those come the tests that need a processor each, and
-//! before them all others together. Every test has its own thread, as `./test` starts them, and waits here: the test runner starts tests by
-//! name, and waiting tests would keep the others from starting.
+//! The tests that tolerate most others run first, then those that need a processor each, and at the end one by one those that depend on
+//! speed or on counters of the whole machine. The test runner starts tests in the order of their names, and a waiting test would keep
+//! others from starting. So `./test` starts every test in its own thread, and the tests wait here for their turn.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,9 +17,9 @@ const TIMES: &str = "FATHOM_TURNS";
 enum Sharing {
     /// Many: as many as keep the processors busy, since they mostly wait for storage.
     Many,
-    /// One for each processor.
+    /// As many other tests as there are processors.
     Few,
-    /// No other test.
+    /// No other test may run.
     Exclusive,
 }
 
@@ -55,7 +55,8 @@ struct Now {
 }
 
 impl Now {
-    /// Whether another test of this kind can begin: no test of an earlier kind waits, and all running tests tolerate the number.
+    /// Whether another test of this kind may begin: no test of a kind with an earlier turn waits, and all running tests tolerate one
+    /// more.
     fn admits(&self, sharing: Sharing) -> bool {
         let here = Sharing::ALL.into_iter().filter(|c| *c == sharing || self.have[*c as usize] > 0);
         let most = here.map(Sharing::width).min().unwrap_or_default();
@@ -70,17 +71,17 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Without other tests.
+    /// A turn without other tests.
     pub(crate) fn exclusive() -> Self {
         Self::take(Sharing::Exclusive)
     }
 
-    /// With a processor for each test.
+    /// A turn with as many other tests as there are processors.
     pub(crate) fn one_per_cpu() -> Self {
         Self::take(Sharing::Few)
     }
 
-    /// With many others of this kind.
+    /// A turn with many other tests.
     pub(crate) fn shared() -> Self {
         Self::take(Sharing::Many)
     }
@@ -94,7 +95,7 @@ impl Turn {
         now.wait[sharing as usize] -= 1;
         now.have[sharing as usize] += 1;
         drop(now);
-        // A test that waited after this one may be first now.
+        // This was the test that others waited for, so one of them may begin now.
         CHANGED.notify_all();
         Self { sharing, since: Instant::now() }
     }

@@ -61,7 +61,7 @@ impl Written {
         data
     }
 
-    /// Changes the file from outside.
+    /// Overwrites a part of the file, like another program.
     fn put(&self, offset: u64, data: &[u8]) {
         let file = File::options().write(true).open(&self.file).unwrap();
         file.write_all_at(data, offset).unwrap();
@@ -75,7 +75,7 @@ fn verified(out: &Outcome) {
     assert!(out.stdout.starts_with("VERIFIED "), "{}", out.stdout);
 }
 
-/// Fails unless there is exactly this damage: an offset and a kind for each.
+/// Fails unless the report has exactly these damages: an offset and a kind for each.
 #[track_caller]
 fn damaged(out: &Outcome, right: &[(u64, &str)]) {
     assert_eq!(out.code, Some(1), "{out:?}");
@@ -117,7 +117,7 @@ fn manual_damage_is_named_with_its_offset() {
     let stage = Stage::shared();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 2");
-    // What is there after the first pass is old after the second.
+    // The data of the first pass are stale after the second.
     written.until_synced(BLOCKS);
     let old = stage.path("old");
     running.while_stopped(|| {
@@ -154,7 +154,7 @@ fn manual_damage_is_named_with_its_offset() {
     assert!(out.stdout.contains("one bit differs, in byte 1234"), "{}", out.stdout);
     assert!(out.stdout.contains(&format!("put at offset {}", 11 * BLOCK)), "{}", out.stdout);
     assert!(out.stdout.contains("64 of 128 sectors, the first at 64,"), "{}", out.stdout);
-    // The same for programs, through another engine and the page cache.
+    // The JSON has the same damage, read with another engine and through the page cache.
     let json = written.check(&stage, "--format json --engine sync --cache buffered");
     assert_eq!(json.code, Some(1), "{json:?}");
     let report = json.report().0;
@@ -193,16 +193,16 @@ fn lost_stable_data_of_a_killed_writer_are_damage() {
         std::fs::copy(&written.file, &then).unwrap();
         written.state().unwrap().mark.synced
     });
-    // Every block once more, wherever a pass ends in between.
+    // Write every block once more, wherever the kill interrupts a pass.
     written.until_synced(marked + 2 * BLOCKS + 8);
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
     verified(&written.check(&stage, ""));
-    // One block back as it was a pass ago, and one gone.
+    // One block has the data of an earlier pass, and one has zeros.
     written.put(7 * BLOCK, &Written::block(&then, 7));
     written.put(9 * BLOCK, &vec![0; BLOCK as usize]);
     damaged(&written.check(&stage, ""), &[(7 * BLOCK, "stale"), (9 * BLOCK, "zeros")]);
-    // A file that was put back whole lost every block.
+    // An old copy of the whole file lost every block.
     std::fs::copy(&then, &written.file).unwrap();
     let out = written.check(&stage, "");
     assert!(out.stdout.starts_with("DAMAGED 512 of 512 blocks"), "{}", out.stdout);
@@ -217,7 +217,7 @@ fn truncated_file_is_damaged_with_its_lost_range() {
     verified(&written.start(&stage, "").end());
     let cut = |bytes: u64| File::options().write(true).open(&written.file).unwrap().set_len(bytes).unwrap();
     let words = |out: &Outcome| out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    // In the middle of a block, and to nothing.
+    // Cut in the middle of a block, and cut to nothing.
     for (bytes, lost) in [(400 * BLOCK + 100, 112), (0, BLOCKS)] {
         cut(bytes);
         let out = written.check(&stage, "");
@@ -255,7 +255,7 @@ fn only_writes_in_flight_may_be_torn() {
         flying.offset
     );
     assert!(crate::in_use::unwrapped(&out.stdout).contains(&note), "{}", out.stdout);
-    // The half of a write before the last stable one was never promised either, and is damage.
+    // A torn write that is older than the last stable one was not in flight, so it is damage.
     written.put(flying.offset, &half(flying.synced - 1, 64));
     damaged(&written.check(&stage, ""), &[(flying.offset, "torn")]);
 }
@@ -469,7 +469,7 @@ fn outcome_file_never_overwrites_the_state() {
         assert_eq!(out.code, Some(2), "{out:?}");
     }
     assert_eq!(written.state().unwrap(), state);
-    // Nor over one that this call is about to write, under whichever name.
+    // The outcome never overwrites a state file that this call is about to create, under any path.
     std::fs::remove_file(&written.state).unwrap();
     let other = written.state.parent().unwrap().join(".").join("state");
     let out = written.start(&stage, &format!("--passes 1 -o {}", other.display())).end();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const BLOCK: u64 = 64 << 10;
 
-/// This many ranks on this machine.
+/// Runs `fathom verify` on this many ranks of this machine.
 fn ranks(stage: &Stage, n: u32, words: &str, target: &Path) -> Outcome {
     let launcher = format!("mpirun --allow-run-as-root --oversubscribe --bind-to none -np {n}");
     let prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
@@ -60,7 +60,7 @@ fn damage_is_found_by_the_reading_host() {
     let out = ranks(&stage, 2, &words, &file);
     assert!(out.code == Some(0) && out.stdout.starts_with("VERIFIED on 2 hosts, "), "{out:?}");
     assert!(["state.0", "state.1"].iter().all(|name| stage.path(name).exists()));
-    // In the part of the second host.
+    // Damage the second host's part of the file.
     File::options().write(true).open(&file).unwrap().write_all_at(&[0; 512], (8 << 20) + 3 * BLOCK).unwrap();
     for (how, reader) in [("", "rank 1"), ("--shift-hosts 1", "rank 0")] {
         let check = format!("--check {printed} {how} -o {} --force", kept.display());
@@ -85,7 +85,7 @@ fn host_lost_during_verification_is_named_and_others_report() {
     for signal in ["KILL", "STOP"] {
         let (stage, lab) = (Stage::new(), Lab::up());
         let (target, file) = (stage.folder("target"), stage.path("outcome.json"));
-        // For as long as it takes to lose one.
+        // Write long enough to lose a host meanwhile.
         let words = format!(
             "verify --size 64m --bs 4k --depth 1 --sync-every 16 --passes 1000 --shift-hosts 1 -o {}",
             file.display()

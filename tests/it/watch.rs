@@ -1,4 +1,5 @@
-//! `fathom watch`: figures compared with iostat, load compared with a known throttle, processes by what they really do, and every way to end.
+//! `fathom watch`: figures compared with iostat, load compared with a known throttle, what it reports about known processes, and every
+//! way to end.
 
 use crate::disk::{Background, Device, Disk, Image, attaching, with_high_priority};
 use crate::group::Group;
@@ -12,10 +13,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Reads that the throttle lets through.
+/// Reads per second that the throttle allows.
 const LIMIT: u32 = 2000;
 
-/// A loop device full of random bytes, past the page cache.
+/// A loop device with direct I/O on an image of random bytes.
 pub(crate) fn device(stage: &Stage, mib: usize) -> Option<Device> {
     Device::on(&stage.file("image", mib), Image::Direct)
 }
@@ -57,7 +58,7 @@ fn totals_agree_with_iostat_within_one_percent() {
     iostat.args(["-x", "-y", "-k", "-o", "JSON", device.name(), "1", "5"]).env("S_TIME_FORMAT", "ISO");
     let Ok(mut iostat) = iostat.stdout(Stdio::piped()).spawn() else { return skip("there is no iostat") };
     let watching = stage.start(&watch_arguments("--format json", &device.path, "1 5"), Path::new(""));
-    // All of it lies within both windows, wherever their intervals begin.
+    // Make the whole load lie within both windows, wherever their intervals begin.
     sleep(Duration::from_millis(500));
     tool(&[
         &"dd",
@@ -107,13 +108,13 @@ fn load_is_a_share_of_the_measured_capacity() {
     else {
         return;
     };
-    // So large that other traffic is small.
+    // Large requests, so that other traffic does not matter.
     let load = "--rw randread --bs 64k --depth 4 --warmup 100ms --runs 1 --time";
     let unknown = watched(&stage, "", &disk.device, "100ms 1");
     let to_type = format!("limit unknown: run `fathom bench {}`", disk.device.display());
     assert!(unknown.stdout.contains(&to_type), "{unknown:?}");
     let run = |words: &str| with_high_priority(&stage.command(&group.enter(), words, &disk.device));
-    // What others do to the disk below makes a result no limit.
+    // If other load disturbs the disk below, the result is not a limit. Measure again in that case.
     let measure = || wait(&mut run(&format!("run {load} 2s --format json"))).report();
     let is_limit =
         |report: &Report| report.0["limiter"]["name"] == "throttle" && report.0["verdict"] == "SUSPECT";
@@ -141,7 +142,7 @@ fn load_is_a_share_of_the_measured_capacity() {
     assert!(words.join(" ").contains("a cgroup limited that measurement"), "{text}");
 }
 
-/// Waits until a device is read from in several consecutive samples: the few preparing reads are over before.
+/// Waits until a device serves reads in several consecutive samples, so that the few reads of the preparation are over.
 pub(crate) fn until_busy(name: &str) {
     let reads = || {
         let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
@@ -169,7 +170,7 @@ fn processes_are_named_with_their_open_modes() {
     let data = disk.file("data", 16);
     let writer = disk.spawn_sh("exec dd if=/dev/zero of=direct bs=4k oflag=direct,dsync status=none");
     let reader = disk.start(&stage, "run --rw randread --depth 4 --time 4s --runs 1 --no-history", &data);
-    // Its workers have descriptors of their own, with a ring.
+    // Each worker thread has its own descriptors, including a ring.
     let open = |pid: u32, is_there: fn(&Value) -> bool| {
         let seen = (0..20).find_map(|_| {
             let flags = format!("--format json --pid {pid}");
@@ -354,13 +355,13 @@ fn iostat_options_select_the_same_parts() {
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{words}: {out:?}");
         out.stdout
     };
-    // A remark such as "loop0 is on vda" is no row.
+    // A remark such as "loop0 is on vda" is not a row.
     let is_row = |line: &str| {
         let mut words = line.split_whitespace();
         words.next() == Some(name) && words.next().is_some_and(|word| word.parse::<f64>().is_ok())
     };
     let rows = |text: &str| text.lines().filter(|l| is_row(l)).count();
-    // The arguments in any order, and flags in one word.
+    // Arguments may be in any order, and flags may be combined.
     for words in [format!("-xmt 100ms 1 /dev/{name}"), format!("100ms {name} 1 -x -m -t")] {
         let text = text(&words);
         let head = text.lines().find(|l| l.starts_with("device ")).unwrap_or_default();
@@ -379,7 +380,7 @@ fn iostat_options_select_the_same_parts() {
     let both = text(&format!("-cd {name} 100ms 1"));
     assert!(rows(&both) == 1 && both.contains("avg-cpu"), "{both}");
     assert_eq!(rows(&text(&format!("-z {name} 100ms 1"))), 0, "an idle device has no row");
-    // It was never used: only ALL shows it then.
+    // The partition was never used, so only ALL shows it.
     assert_eq!(rows(&text("-d -p ALL 100ms 1")), 1);
     assert_eq!(rows(&text("-d ALL 100ms 1")), 1);
     let json = watched(&stage, "--format json", Path::new(name), "200ms 1");
@@ -427,7 +428,7 @@ fn requests_at_max_sectors_kb_are_explained() {
         "{text}"
     );
     assert!(words.contains("because the mean request is at least 95 % of max_sectors_kb"), "{text}");
-    // Raised to what the hardware takes, nothing is left to raise.
+    // With the largest value that the hardware supports, no advice remains.
     let most =
         std::fs::read_to_string(format!("/sys/block/{}/queue/max_hw_sectors_kb", device.name())).unwrap();
     set(most.trim());

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Waits until a device has served this many more reads; returns whether it did in time.
+/// Waits until a device has served this many more reads. Returns false if that takes too long.
 fn until_reads(name: &str, reads: u64) -> bool {
     let count = || {
         let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
@@ -44,11 +44,11 @@ fn latencies_and_requests_match_a_known_load() {
         assert_eq!(lines.len(), 2, "{out:?}");
         for line in &lines {
             let read = &line["latency"]["read"];
-            // Nothing is lost between counters and events but what completes around the ends of the interval.
+            // Counters and events agree, except for requests that complete near the ends of the interval.
             let counted = line["read"]["per_s"].as_f64().unwrap() * line["seconds"].as_f64().unwrap();
             let seen = read["requests"].as_f64().unwrap_or_else(|| panic!("{line:#}"));
             assert!((seen - counted).abs() < counted * 0.15 + 50.0, "{seen} of {counted}");
-            // What fathom measures is the same and the way there and back, which takes long on a busy machine.
+            // fathom's latency also includes the time above the driver, which is long on a busy machine.
             let ms = |key: &str| read[key].as_f64().unwrap_or_else(|| panic!("{key}: {line:#}"));
             let [median, longest] = [percentile(&own["percentiles"], "50"), percentile(own, "max")];
             assert!(
@@ -71,7 +71,7 @@ fn latencies_and_requests_match_a_known_load() {
         let depth = asked["depth_mean"].as_f64().unwrap();
         assert!(depth > 2.0 && depth < 8.5, "{asked:#}");
         assert!(asked["write"].is_null(), "{asked:#}");
-        // One before the run.
+        // There may be one flush before the run.
         assert!(asked["flush_per_s"].as_f64().is_some_and(|rate| rate < 3.0), "{asked:#}");
     }
     let text = watched(&stage, "", &device.path, "200ms 1").stdout;
@@ -107,7 +107,8 @@ fn calls_of_a_process_are_counted_on_request() {
     let mut processes = lines(&out, "process");
     let process = processes.last().unwrap_or_else(|| panic!("{out:?}")).clone();
     let seconds = |of: &Value| of["seconds"].as_f64().unwrap();
-    // Over all intervals: at the ends of one its own counter is read a moment earlier. The first begins before calls are counted.
+    // Compare the sum over all intervals, because a process's own counters are read slightly earlier than its calls. Leave out the first
+    // interval, which begins before calls are counted.
     let _ = processes.remove(0);
     let call = |name: &str| {
         let per_s = |calls: &Value| {
@@ -120,7 +121,7 @@ fn calls_of_a_process_are_counted_on_request() {
             .map(|calls| per_s(calls) * seconds(calls))
             .sum::<f64>()
     };
-    // What its own counter says.
+    // The process's own counters.
     for (name, counter) in [("write", "write_calls_per_s"), ("read", "read_calls_per_s")] {
         let count = |process: &Value| process[counter].as_f64().unwrap() * seconds(process);
         let (called, counted) = (call(name), processes.iter().map(count).sum::<f64>());
@@ -157,7 +158,7 @@ fn lost_events_are_counted_and_hide_latencies() {
     let watching = stage.start(&watch_arguments("--format json", &device.path, "500ms"), Path::new(""));
     let id = watching.id();
     sleep(Duration::from_millis(1200));
-    // More than a buffer holds, of a CPU that submits all of them.
+    // One CPU submits more requests than its buffer holds events for.
     let is_over = watching.while_stopped(|| until_reads(device.name(), 120_000));
     sleep(Duration::from_millis(1200));
     watching.signal(Signal::INT);
@@ -173,7 +174,7 @@ fn lost_events_are_counted_and_hide_latencies() {
         line["latency_not_known"].as_str().is_some_and(|why| why.contains("the kernel's tracer lost "))
     });
     let lost = lost.unwrap_or_else(|| panic!("{out:?}"));
-    // As long as what was in flight then may be mistaken.
+    // Latencies stay unknown as long as requests in flight at the loss may be mistaken for others.
     assert!(all[lost..].iter().all(|line| line["latency"].is_null()), "{out:?}");
     let by_counters = all[lost]["read"]["per_s"].as_f64().unwrap();
     assert!(by_counters > 0.0, "what counters tell is not lost");

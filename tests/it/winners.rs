@@ -1,5 +1,5 @@
-//! Quick searches on real disks compared with measuring every cell: the winner must be as good, within the budget. The two winners are measured
-//! once more in alternation. Needs a quiet machine for a quarter of an hour per target.
+//! Quick searches on real disks compared with measuring every cell: the winner must be as good, within the budget. Finally the winners of
+//! both searches are measured in alternation. Needs a quiet machine for a quarter of an hour per target.
 
 use crate::disk::{Disk, Image};
 use crate::group::Group;
@@ -10,9 +10,9 @@ use serde_json::Value;
 const TIMES: usize = 10;
 /// How often the adaptive winner may be worse.
 const WORSE: usize = 1;
-/// Shape of the grid: sizes that pay for a disk and those that do not.
+/// Shape of the grid: both sizes that are worthwhile on a disk and sizes that are not.
 const GRID: &str = "--rw read --bs 16k..256k --depth 1..8 --size 192m --time 500ms";
-/// Share of the other winner's rate that counts as equally good: the default tolerance.
+/// If the winner has at least this share of the other winner's rate, it counts as equally good. This is the default tolerance.
 const AS_GOOD: f64 = 0.95;
 /// The longest allowed search, as a multiple of its budget.
 const LATE: f64 = 1.1;
@@ -27,19 +27,19 @@ struct Storage<'s> {
 }
 
 impl Storage<'_> {
-    /// The report of a command there.
+    /// Runs a command on this storage, and returns its report.
     fn report(&self, words: &str) -> Value {
         let enter = [self.disk.enter(), self.group.map_or(Vec::new(), Group::enter)].concat();
         let words = format!("{words} --quiet --format json");
         wait_long(&mut self.stage.command(&enter, &words, &self.disk.dir)).report().0
     }
 
-    /// The sweep of a search.
+    /// Runs a search, and returns the sweep of its report.
     fn search(&self, how: &str) -> Value {
         self.report(&format!("sweep {GRID} {how}"))["sweep"].take()
     }
 
-    /// The second setting's rate by the first one's, measured in turns.
+    /// The rate of the second setting divided by the rate of the first one, measured in turns.
     fn ratio(&self, settings: [&Value; 2]) -> f64 {
         let rate = |setting: &Value| {
             let words = format!(
@@ -100,7 +100,7 @@ fn quick_search_of_a_throttled_disk_finds_the_exhaustive_winner() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    // Small operations meet the operations that are allowed, large ones the bytes.
+    // The limit on operations applies to small blocks, the limit on bytes to large ones.
     let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 4000");
     let Some(group) = Group::limited(&disk, &limit) else { return };
     let bytes = format!("{} {}", disk.number(), 400_000_000);

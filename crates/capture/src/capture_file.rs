@@ -1,13 +1,12 @@
-//! The capture file: written while rows come in, and read block by block as far as it is intact.
+//! The capture file: written while rows come in, and read block by block as far as the file is intact.
 //!
-//! 1. The file begins with a line `fathom capture 1`, then frames follow: a letter (`H` header, `B` block,
-//!    `E` end), the length and the CRC-32 of the content as little-endian 32-bit numbers, and the content.
-//! 2. Header and end are JSON. A block has up to [`BLOCK_ROWS`] rows in columns, compressed with LZ4. Each
-//!    block is complete in itself, so a truncated file is readable up to its last complete block.
-//! 3. A block lists its tasks and flags. Its columns are, for each row: task and flags by their index in
-//!    these lists; time since the last issue; latency + 1, or 0 without a latency; sectors; for rows with
-//!    sectors the distance from the end of the previous row, in the largest unit that divides all distances;
-//!    queue time + 1 if the queue was traced. Similar numbers next to each other compress well.
+//! 1. The file begins with a line `fathom capture 1`, then frames follow: a letter (`H` header, `B` block, `E` end), the length and the
+//!    CRC-32 of the content as little-endian 32-bit numbers, and the content.
+//! 2. Header and end are JSON. A block has up to [`BLOCK_ROWS`] rows in columns, compressed with LZ4. A block can be decoded without the
+//!    others, so a truncated file is readable up to its last complete block.
+//! 3. A block lists its tasks and flags. Its columns are, for each row: task and flags by their index in these lists; time since the last
+//!    issue; latency + 1, or 0 without a latency; sectors; for rows with sectors the distance from the end of the previous row, in the
+//!    largest unit that divides all distances; queue time + 1 if the queue was traced. Similar numbers next to each other compress well.
 //! 4. Numbers have as many bytes as they need: seven bits each, the lowest first.
 
 use model::captured::{Ending, Origin};
@@ -22,8 +21,9 @@ pub const BLOCK_ROWS: usize = 1 << 14;
 const MAX_BLOCK_BYTES: usize = 4 << 20;
 /// Maximum number of bytes of a name. Longer names are cut.
 const MAX_NAME_BYTES: usize = 256;
-/// Flags of a block: whether rows are ordered by issue, and whether rows have a queue time.
+/// Flag of a block: the rows are ordered by issue.
 const IN_ORDER: u64 = 1;
+/// Flag of a block: the rows have a queue time.
 const HAS_QUEUE: u64 = 2;
 const IS_KERNEL: u64 = 1;
 
@@ -79,7 +79,7 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
 /// Why the block is invalid.
 pub fn decode(block: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Result<(), &'static str> {
     let plain = decompress(block)?;
-    decode_rows(&plain, names, into).ok_or("its columns end early or have invalid values")
+    decode_rows(&plain, names, into).ok_or("the columns end early or have invalid values")
 }
 
 fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
@@ -136,7 +136,7 @@ fn list_length(bytes: &mut Bytes<'_>, rows: usize) -> Option<usize> {
     usize::try_from(bytes.number()?).ok().filter(|count| *count <= rows)
 }
 
-/// Returns the number of bits by which all sectors can be shifted.
+/// Returns the number of low bits that are 0 in the sectors of all rows.
 fn common_shift(rows: &[Row]) -> u32 {
     let all = rows.iter().fold(0, |all, row| all | row.sector | u64::from(row.sectors));
     if all == 0 { 0 } else { all.trailing_zeros().min(31) }
@@ -222,7 +222,7 @@ fn flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
     Some(Flags { kind, error, rwbs: text(bytes)? })
 }
 
-/// Compresses a block: its length, then LZ4.
+/// Compresses a block: first the length of the uncompressed bytes, then LZ4.
 fn compress(plain: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put(&mut out, plain.len() as u64);
@@ -233,9 +233,11 @@ fn compress(plain: &[u8]) -> Vec<u8> {
 fn decompress(block: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Bytes { rest: block };
     let length = bytes.number().and_then(|length| usize::try_from(length).ok());
-    let length = length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("its length is too large")?;
-    let plain = lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "LZ4 cannot decompress it")?;
-    if plain.len() == length { Ok(plain) } else { Err("it is shorter than its header says") }
+    let length =
+        length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("the length of the block is too large")?;
+    let plain =
+        lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "LZ4 cannot decompress the block")?;
+    if plain.len() == length { Ok(plain) } else { Err("the block is shorter than its length says") }
 }
 
 /// Appends a number.
@@ -295,7 +297,7 @@ impl<'b> Bytes<'b> {
 pub const MAGIC: &[u8] = b"fathom capture 1\n";
 /// Bytes of a frame before its content.
 const FRAME_HEAD_BYTES: usize = 9;
-/// Maximum number of bytes in a frame, far more than any block has. Limits the memory that a hostile length can take.
+/// Maximum number of bytes in a frame, far more than any block has. Limits the memory that a wrong length can take.
 const MAX_FRAME_BYTES: usize = 4 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -454,13 +456,15 @@ impl<W: Write> Writer<W> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// The file does not begin like a capture.
-    #[error("it is not a fathom capture")]
+    #[error("the file is not a fathom capture")]
     NoCapture,
     /// The format version is unknown.
-    #[error("it is a capture of format {0}, but this fathom reads format 1; use the fathom that wrote it")]
+    #[error(
+        "the file is a capture of format {0}, but this fathom reads format 1; use the fathom that wrote it"
+    )]
     Version(String),
     /// The header is missing or damaged.
-    #[error("its header is {0}, so the capture cannot be read")]
+    #[error("the capture cannot be read because its header is {0}")]
     Header(String),
 }
 
@@ -533,7 +537,7 @@ impl<R: Read> Reader<R> {
                     self.ending = Some(ending);
                     None
                 }
-                Err(_) => Some(format!("damaged at byte {}: its end is invalid", self.at)),
+                Err(_) => Some(format!("damaged at byte {}: the end frame is invalid", self.at)),
             },
             Next::Frame(FrameKind::Header) => Some(format!("damaged at byte {}: a second header", self.at)),
             Next::Nothing => Some(format!("cut off at byte {}: its end is missing", self.at)),

@@ -36,11 +36,12 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
 
 /// Returns the kernel's counts next to the captured ones.
 fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
-    let text =
-        |stat: &Option<Known<String>>| stat.clone().unwrap_or_else(|| Err("they were not read".into()));
+    let text = |stat: &Option<Known<String>>| {
+        stat.clone().unwrap_or_else(|| Err("the capture has no counters".into()))
+    };
     let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
-    // The kernel counts bios even if it does not count requests.
+    // With `iostats` 0 the kernel counts no requests, but still counts bios.
     if origin.unit == Unit::Requests && queue.is_some_and(|text| text.trim() == "0") {
         return Err("counting is off (iostats is 0)".into());
     }
@@ -59,8 +60,7 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     if origin.partition.is_none() {
         all.push(counter("flushes", counted.flushes, done.flushes));
     } else if let Some(writes) = all.get_mut(1) {
-        // A flush without data has no sector, so its partition is unknown: this partition has at most all of
-        // these flushes.
+        // A flush without data has no sector, so its partition is unknown. At most all of these flushes are writes of this partition.
         writes.captured = writes.counted.clamp(done.writes, done.writes + done.empty_flushes);
     }
     Ok(all)

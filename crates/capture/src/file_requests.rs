@@ -1,5 +1,5 @@
-//! Selects the requests of files: those within the byte ranges of the files. The ranges are taken when a
-//! capture begins and when it ends.
+//! Selects the requests of files: those within the byte ranges of the files. A file's byte ranges on the device are read when a capture
+//! begins and when it ends.
 //!
 //! The crate `machine` finds the ranges. A request without sectors belongs to no file.
 
@@ -7,7 +7,7 @@ use model::captured::OfFiles;
 use trace::SECTOR;
 use trace::row::Row;
 
-/// The byte ranges of the files at both times. Each list is ordered, and no two of its ranges touch.
+/// The byte ranges of the files at the beginning and at the end of the capture. In each list the ranges are ordered and do not touch.
 #[derive(Debug)]
 pub struct Within {
     /// Ranges that the files had at either time, and ranges that they had at both times.
@@ -42,7 +42,7 @@ impl Within {
     }
 }
 
-/// How much of a range overlaps others.
+/// How much of a range is within other ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overlap {
     None,

@@ -1,17 +1,15 @@
-//! Traces of other tools: converts fio's iolog, blktrace, blkparse and MSR Cambridge to rows, and rows to a
-//! fio iolog.
+//! Traces of other tools: converts fio's iolog, blktrace, blkparse and MSR Cambridge to rows, and rows to a fio iolog.
 //!
-//! * blkparse, default output: `8,0 3 1 0.000036983 697 D W 223490 + 8 [kjournald]`: device, CPU, number,
-//!   time, process, action, letters, sector, sectors, name. Custom formats (`-f`) are not read.
-//! * blktrace, binary files of each CPU or one that `blkparse -d` made, in either byte order (kernel
-//!   `include/uapi/linux/blktrace_api.h`). For devices without requests, blktrace records no issue.
-//! * MSR Cambridge (SNIA IOTTA), CSV: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with
-//!   times in units of 100 ns since 1601, offsets and sizes in bytes.
-//! * fio's iolog (fio's documentation, "Trace file format"), versions 2 and 3 in, version 3 out. Version 2:
-//!   `file action [offset length]`, and `file wait ms length`: the next operation starts at least `ms` after
-//!   fio did, as in fio's code (`read_iolog_get`) and unlike its documentation. Version 3: `us file action
-//!   [offset length]`, us since the beginning. Each file of a log gets a separate region of 2 TiB, in the
-//!   order of their `add` lines. A log has no latencies, tasks or FUA.
+//! * blkparse, default output: `8,0 3 1 0.000036983 697 D W 223490 + 8 [kjournald]`: device, CPU, number, time, process, action, letters,
+//! sector, sectors, name. Custom formats (`-f`) are not read.
+//! * blktrace, binary files of each CPU or one file that `blkparse -d` made, in either byte order (kernel
+//! `include/uapi/linux/blktrace_api.h`). For devices without requests, blktrace records no issue.
+//! * MSR Cambridge (SNIA IOTTA), CSV: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with times in units of 100 ns since
+//! 1601, offsets and sizes in bytes.
+//! * fio's iolog (fio's documentation, "Trace file format"): versions 2 and 3 are read, version 3 is written. Version 2: `file action
+//! [offset length]`, and `file wait ms length`: the next operation starts at least `ms` after fio did, as in fio's code
+//! (`read_iolog_get`) and unlike its documentation. Version 3: `us file action [offset length]`, where `us` is the time since the
+//! beginning. Each file of a log gets a separate region of 2 TiB, in the order of the `add` lines. A log has no latencies, tasks or FUA.
 //!
 //! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
 
@@ -24,7 +22,7 @@ use trace::{Event, Step};
 
 /// Maximum length of a line in bytes. A file with longer lines is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
-/// Number of events that are ordered together. Traces of several CPUs are out of order by less.
+/// Number of events that are ordered together. In traces of several CPUs, an event is fewer places away from its order than this.
 const ORDERED_AT_ONCE: usize = 1 << 16;
 
 /// Why a trace cannot be converted.
@@ -82,7 +80,7 @@ impl Language {
         }
     }
 
-    /// Returns the unit of its rows.
+    /// Returns the unit of the rows that this kind of trace gives.
     pub fn unit(self) -> Unit {
         match self {
             Self::Blktrace | Self::Blkparse => Unit::Requests,
@@ -148,7 +146,7 @@ impl Output<'_> {
         let sector = offset / trace::SECTOR;
         let end = offset.saturating_add(length).div_ceil(trace::SECTOR);
         self.within_sectors += u64::from(!(offset | length).is_multiple_of(trace::SECTOR));
-        // A program's sync is a request for a flush.
+        // A program's sync becomes a requested flush.
         let kind = if length == 0 { RowKind::Asked } else { RowKind::Request };
         let flags = self.names.flags(&Flags { kind, ..Flags::parse(rwbs) });
         let sectors = if length == 0 { 0 } else { u32::try_from(end - sector).unwrap_or(u32::MAX) };
@@ -211,7 +209,7 @@ impl Paired {
     fn add(&mut self, mut event: Event, into: &mut Output<'_>) -> io::Result<()> {
         let first = *self.first_ns.get_or_insert(event.at_ns);
         event.at_ns = event.at_ns.saturating_sub(first);
-        // A flush may complete at any sector.
+        // Do not use the sector of a flush: a flush may complete at any sector.
         if event.step != Step::Lost {
             self.events += 1;
         }
@@ -334,8 +332,9 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
     Ok(paired.finish(into, ending)?)
 }
 
-/// The first word of each event, with the version in the lowest byte.
+/// The first word of each event. Its lowest byte is the version.
 const MAGIC: u32 = 0x6561_7400;
+/// The version that is read.
 const VERSION: u32 = 7;
 /// Bytes of an event without its trailing data.
 const HEAD: usize = 48;
@@ -427,7 +426,7 @@ impl Source {
             action: word(28),
             pid: word(32),
             device: word(36),
-            // The kernel stores a negative error number in these 16 bits.
+            // In these 16 bits the kernel stores the error number as a negative number.
             error: -i32::from((half(44) as u16).cast_signed()).abs(),
             trailing,
         }))
@@ -587,8 +586,9 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
 const FILE_BITS: u32 = 41;
 /// Maximum number of files. Further files have no region.
 const MAX_FILES: usize = 1 << 20;
-/// ns per us, and per ms.
+/// ns per us.
 const US: u64 = 1000;
+/// ns per ms.
 const MS: u64 = 1_000_000;
 
 /// Reads an iolog of version 2.
@@ -686,7 +686,7 @@ pub struct Export<W: Write> {
     file: String,
     last_us: u64,
     asked: bool,
-    /// Number of requests that a log cannot express.
+    /// Number of requests that an iolog cannot express.
     pub left_out: u64,
 }
 
@@ -710,7 +710,7 @@ impl<W: Write> Export<W> {
         let Some(flags) = names.flags_at(row.flags) else { return Ok(()) };
         let action = match (flags.kind, flags.op(row.sectors)) {
             (RowKind::Asked, _) if row.sectors == 0 => "datasync",
-            // The data of the write is in a separate row.
+            // The data of a write with a flush is a separate row.
             (RowKind::Asked, _) => return Ok(()),
             (_, Op::Flush) if self.asked => return Ok(()),
             (_, Op::Flush) => "datasync",

@@ -1,15 +1,14 @@
-//! Replays: the operations of a capture, and what each waits for. Works on rows, in memory that does not grow
-//! with their number.
+//! Replays: the operations of a capture, and what each waits for. They are computed from rows, in memory that does not grow with the
+//! number of rows.
 //!
-//! 1. `Operations` turns rows into reads, writes, trims and syncs with their original times. A write that
-//!    requests a flush before it is two operations: the sync, and the write as soon as the sync is done. On
-//!    devices with requests, the flush began when the bio was queued, and ended when the write was issued. If
-//!    the capture shows which tasks requested flushes, the replay issues these flushes instead of those that
-//!    the device received.
-//! 2. [`Scan`], the first pass, measures the load: sizes, touched extents, operations in flight, and the
-//!    figures that a replay is compared with. Each task with enough operations gets a lane.
-//! 3. [`Steps`], the second pass, decides what each operation waits for: the last operation of its task that
-//!    had completed before it was issued, plus the same time as in the capture.
+//! 1. `Operations` turns rows into reads, writes, trims and syncs with their original times. A write that requests a flush before it is
+//!    two operations: the sync, and the write as soon as the sync is done. On devices with requests, the flush began when the bio was
+//!    queued, and ended when the write was issued. If the capture shows which tasks requested flushes, the replay issues these flushes
+//!    instead of those that the device received.
+//! 2. [`Scan`], the first pass, measures the load: sizes, touched extents, operations in flight, and the figures that a replay is
+//!    compared with. Each task with enough operations gets a lane.
+//! 3. [`Steps`], the second pass, decides what each operation waits for: the last operation of its task that had completed before it was
+//!    issued, and then the same time as in the capture.
 //! 4. `Dense` moves the touched extents together, in their order, so that the load fits a smaller target.
 //!
 //! The crate `engine` submits the steps.
@@ -40,11 +39,11 @@ pub(crate) struct Operation {
     pub(crate) sectors: u32,
     /// Read, write, trim or sync.
     pub(crate) kind: Kind,
-    /// Whether it must be stable at completion (FUA).
+    /// Whether the write must be stable at completion (FUA).
     pub(crate) is_stable: bool,
     /// Index of the task among the names.
     pub(crate) task: u32,
-    /// Whether the previous operation is this write's flush.
+    /// Whether the previous operation is the flush before this write.
     pub(crate) is_flushed: bool,
 }
 
@@ -55,8 +54,9 @@ pub(crate) struct Operations {
     flushes_are_rows: bool,
     /// By sector: when writes with a flush were queued.
     asked: HashMap<u64, u64>,
-    /// Changes to apply to the operations, and whether sizes change.
+    /// Changes to apply to the operations.
     changes: Changes,
+    /// Whether the sizes of operations change too.
     sizes_change: bool,
     /// Number of requests that have no corresponding operation.
     pub(crate) left_out: u64,
@@ -190,8 +190,9 @@ struct KindFigures {
     bytes: u64,
     least: Option<u64>,
     most: u64,
-    /// Number of operations that begin where the previous one ended, and the end of the last operation.
+    /// Number of operations that begin where the previous one ended.
     sequential: u64,
+    /// End of the last operation.
     end_sector: u64,
     latency: Histogram,
 }
@@ -371,7 +372,7 @@ struct Extents {
     /// Extents as (first block, block after the last); sorted and disjoint up to index `settled`.
     all: Vec<(u64, u64)>,
     settled: usize,
-    /// Number of bits by which blocks were enlarged.
+    /// Number of bits by which blocks were enlarged: each bit doubles the size of a block.
     extra_bits: u32,
 }
 
@@ -446,7 +447,7 @@ struct Dense {
 }
 
 impl Dense {
-    /// Returns the new sector. A sector between two extents moves to the beginning of the second.
+    /// Returns the sector to which a sector moves. A sector between two extents moves to the beginning of the second.
     fn place(&self, sector: u64) -> u64 {
         let following = self.moved.partition_point(|(first, _)| *first <= sector);
         let next = self.moved.get(following).map_or(self.sectors, |(_, to)| *to);
@@ -469,7 +470,7 @@ pub struct ReplaySettings {
     pub speed: f64,
     /// Whether touched extents are moved together.
     pub dense: bool,
-    /// Operations wait only for one of the last `reach` - 1 operations of their lane.
+    /// How far back an operation can refer: it waits only for one of the last `reach` - 1 operations of its lane.
     pub reach: u32,
 }
 
@@ -482,11 +483,11 @@ pub struct Step {
     pub length: u32,
     /// Read, write, trim or sync.
     pub kind: Kind,
-    /// Whether it must be stable when it completes.
+    /// Whether the write must be stable when it completes.
     pub is_stable: bool,
-    /// Lane of its task.
+    /// Lane of the operation's task.
     pub lane: u16,
-    /// Distance to the operation of its lane that it waits for, in operations; 0 if it waits for none.
+    /// How many operations back in its lane the operation is that this one waits for; 0 if this one waits for none.
     pub after: u32,
     /// Time to wait after the completion of that operation, or after the beginning, in ns.
     pub wait_ns: u64,
@@ -510,7 +511,7 @@ impl Steps {
         Self { operations: Operations::from_origin(origin, changes), load, chains, settings, outside: 0 }
     }
 
-    /// Returns the number of lanes of its steps.
+    /// Returns the number of lanes of the steps.
     pub fn lanes(&self) -> u32 {
         if self.settings.pace == ReplayPace::Fast { 1 } else { self.load.lanes() }
     }
@@ -590,11 +591,11 @@ fn step(
     }
 }
 
-/// Maximum number of a task's operations in flight that are followed. No device accepts more. The limit
-/// bounds the memory that a hostile file can use.
+/// Maximum number of operations in flight of a task that are followed. No device accepts more. The limit bounds the memory that a hostile
+/// file can use.
 const MAX_CHAINED: usize = 1 << 12;
 
-/// The recent operations of a task, which later ones may wait for.
+/// The recent operations of a task. Later operations may wait for them.
 #[derive(Debug, Default)]
 struct Chain {
     /// Number of the next operation.
@@ -606,8 +607,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Adds an operation. Returns the distance to the operation that it waits for, and the time in ns from
-    /// that one's completion to this one's issue; `None` if there is none within `reach` operations.
+    /// Adds an operation. If it waits for an earlier one within `reach` operations, returns the distance to the earlier operation, and
+    /// the time in ns from the completion of the earlier one to the issue of this one.
     fn add(&mut self, operation: &Operation, reach: u64) -> Option<(u64, u64)> {
         while let Some(Reverse((done_ns, number))) = self.in_flight.peek().copied() {
             if done_ns > operation.issue_ns {
@@ -622,7 +623,7 @@ impl Chain {
             self.in_flight.push(Reverse((done_ns, number)));
         }
         if operation.is_flushed {
-            // The write waits for its own flush, even if other operations completed in between.
+            // A write waits for the flush before it, even if other operations completed in between.
             return Some((1, 0));
         }
         let (done_ns, waited_for) = self.last?;
@@ -639,10 +640,10 @@ fn dense_extents_keep_their_order_and_neighbours() {
     }
     let dense = extents.dense();
     assert_eq!(dense.sectors, 24 + 8 + 8);
-    // Blocks of 8 sectors: 16 to 40, 800 to 808, 80,000 to 80,008.
+    // The touched blocks of 8 sectors are 16 to 40, 800 to 808, and 80,000 to 80,008.
     let placed = [16, 24, 39, 800, 803, 80_001].map(|sector| dense.place(sector));
     assert_eq!(placed, [0, 8, 23, 24, 27, 33]);
-    // A discard from before the first to between the last two.
+    // A discard that begins before the first extent and ends between the last two extents.
     assert_eq!((dense.place(0), dense.place(5000)), (0, 32));
     assert_eq!(dense.place(u64::MAX), 40);
 }

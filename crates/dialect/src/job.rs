@@ -28,8 +28,8 @@ pub const STREAM: &str = "stream";
 /// Key of a phase: its start, counted from the start of the job.
 pub const AT: &str = "at";
 
-/// Reads a job file; messages call it `name`. The job is checked for contradictions and by `also`, which has
-/// checks of the caller, such as whether engines exist.
+/// Reads a job file, which messages call `name`. Checks the job for contradictions. `also` adds checks of the caller, such as whether
+/// engines exist.
 ///
 /// # Errors
 /// All errors, each with line, column and what to type instead.
@@ -199,7 +199,7 @@ impl Reader {
         Part { level, streams: levels }
     }
 
-    /// An empty stream is an error, not a request for defaults.
+    /// Reports a stream without any setting: it is an error, not a request for defaults.
     fn check_is_defined(&mut self, level: &Level) {
         let is_of_stream = |key: &Key| {
             !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
@@ -296,8 +296,8 @@ impl Reader {
         inside
     }
 
-    /// Refuses settings of a stream that takes all of them from the stream whose blocks it reads. Settings of
-    /// outer levels also hold for other streams and are allowed.
+    /// Refuses settings in the table of a stream that reads back the blocks of another stream, because it takes all settings from that
+    /// stream. Settings of outer levels also hold for other streams and are allowed.
     fn refuse_settings_of_read_back(&mut self, table: &DeTable<'_>) {
         for (name, _) in table {
             let word = name.get_ref().as_ref();
@@ -306,7 +306,7 @@ impl Reader {
                 .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List(_)));
             if is_of_stream || word == LINE {
                 let message = format!(
-                    "`{word}` has no effect on a stream with `read-back`, which reads as the other stream wrote; leave it out, or set it for that stream"
+                    "`{word}` has no effect on a stream with `read-back`, which reads as the other stream wrote; remove `{word}`, or set it for that stream"
                 );
                 self.marks.push(Mark::new(name.span(), message));
             }
@@ -429,7 +429,7 @@ impl Reader {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
-        // Missing values are reported only if the present ones are valid.
+        // Report missing values only if the present values are valid.
         if self.marks.len() > before { Ok(line) } else { line.finished() }
     }
 }
@@ -465,7 +465,9 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
             return format!("`{word}` applies to the whole job; {top}");
         }
         (Some(Set::Stream(_) | Set::Switch(_) | Set::List(_)), _) => {
-            return format!("`{word}` applies to a whole stream; move it above its turns, or leave it out");
+            return format!(
+                "`{word}` applies to a whole stream; move it above the turns of the stream, or remove it"
+            );
         }
         (Some(_), _) => {
             return format!("`{word}` applies to a phase; move it above the phase's streams, or to the top");
@@ -532,7 +534,7 @@ struct Level {
     stream: StreamSpec,
     /// Byte ranges of the values by key.
     spans: BTreeMap<&'static str, Range<usize>>,
-    /// Byte range of the table.
+    /// Byte range of the table's heading.
     head: Range<usize>,
     /// Operations of a turn.
     length: Option<Every>,
@@ -549,7 +551,7 @@ fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
         phase.phase.warmup.get_or_insert(0);
     }
     let mut marks = Vec::new();
-    // Start of the phase, as long as all phases before it have a length.
+    // Start of the next phase, as long as all phases before it have a length.
     let mut begin = Some(0_u64);
     for index in 0..phases.len() {
         let next = phases.get(index + 1).and_then(|n| Some((n.at?, n.spans.get(AT)?.clone())));
@@ -558,7 +560,7 @@ fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
             && at != 0
         {
             let span = phase.spans.get(AT).cloned().unwrap_or(phase.head.clone());
-            marks.push(Mark::new(span, "the first phase begins with the job; type at = 0, or leave it out"));
+            marks.push(Mark::new(span, "the first phase begins with the job; type at = 0, or remove `at`"));
         }
         let around = phase.phase.warmup.unwrap_or(0).saturating_add(phase.phase.cooldown.unwrap_or(0));
         let start = begin;
@@ -769,7 +771,7 @@ fn a_read_back_stream_has_no_other_settings() {
     assert_eq!(job.phases[1].streams[0].read_back, Some(1), "settings of outer levels are allowed");
     for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]"] {
         let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
-        refused(&text, "8:1", &["has no effect on a stream with `read-back`", "leave it out"]);
+        refused(&text, "8:1", &["has no effect on a stream with `read-back`", "set it for that stream"]);
     }
     refused(&format!("{head}read-back = 1\n[[phase.stream]]\ndepth = 4\n"), "9:1", &["`depth`"]);
     refused(&format!("{head}depth = 4\nread-back = 1\n"), "7:1", &["`depth`"]);

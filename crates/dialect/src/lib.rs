@@ -29,7 +29,7 @@ pub fn of_name(path: &Path) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| extension.eq_ignore_ascii_case(language.extension))
 }
 
-/// The language of a tool's job files; `None` if its files are recognised but not read.
+/// The language of a tool's job files; `None` if fathom recognises these files but cannot read them.
 pub fn of_tool(tool: Tool) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.tool == tool)
 }
@@ -68,12 +68,12 @@ impl Tool {
 /// A language and how its files are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Language {
-    /// The tool that it belongs to.
+    /// The tool that the language belongs to.
     pub tool: Tool,
-    /// The file extension, without the point.
+    /// The file extension, without the dot.
     pub extension: &'static str,
-    /// Parses a text, which messages call by the given name. Checks the job for contradictions, and calls the
-    /// caller's checks.
+    /// Parses a text. The arguments are the name of the text in messages, the text, and further checks of the caller. Also checks the job
+    /// for contradictions.
     pub parse: fn(&str, &str, Objections) -> Result<JobSpec, Trouble>,
 }
 
@@ -132,7 +132,7 @@ fn is_diskspd(text: &str) -> bool {
     (is_root("Profile") || is_root("Results")) && rest.contains("<TimeSpan")
 }
 
-/// Whether it begins with the version and has headings that begin with an apostrophe.
+/// Whether a text begins with Iometer's version and has headings that begin with an apostrophe.
 fn is_iometer(text: &str) -> bool {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
@@ -144,14 +144,14 @@ fn is_iometer(text: &str) -> bool {
         && lines.any(|line| line.starts_with("'TEST SETUP") || line.starts_with("'ACCESS SPECIFICATIONS"))
 }
 
-/// Whether it is a TOML table with a key of fathom.
+/// Whether a text is a TOML table with a key of fathom.
 fn is_fathom(text: &str) -> bool {
     let (table, errors) = DeTable::parse_recoverable(text);
     errors.is_empty() && FATHOM_KEYS.iter().any(|key| table.get_ref().contains_key(*key))
 }
 
-/// Whether it consists of sections of keys with or without values, with at least one known key. Before the
-/// first section only comments and includes are allowed.
+/// Whether a text consists of sections of keys with or without values, with at least one known key. Before the first section only
+/// comments and includes are allowed.
 fn is_fio(text: &str) -> bool {
     let (mut in_section, mut known) = (false, false);
     for line in text.lines().map(str::trim) {

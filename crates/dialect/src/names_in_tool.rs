@@ -1,8 +1,8 @@
 //! Translates messages into the option names of the tool whose command line was typed.
 //!
-//! A message names a setting of fathom, as in `{limit-bandwidth}` or `--limit-bandwidth 50m`. Here it gets the name of the tool's own
-//! option: `rate=50m`. A setting that the tool lacks loses its hyphens and is called a setting of fathom, since the user cannot type it.
-//! Commands of fathom in backquotes are left alone.
+//! A message names a setting of fathom, as in `{limit-bandwidth}` or `--limit-bandwidth 50m`. The translation replaces the setting by the
+//! tool's own option: `rate=50m`. If the tool has no such option, the user cannot type the setting, so the message calls it "fathom's
+//! setting" and drops the hyphens. Commands of fathom in backquotes are not changed.
 
 use crate::Tool;
 use crate::diskspd::options::OPTIONS as DISKSPD;
@@ -48,7 +48,7 @@ pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> Str
     }
 }
 
-/// A value as the tool writes it; `None` if its option takes other values.
+/// A value as the tool writes it; `None` if the tool's option takes other values.
 fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
     match (tool, key) {
         (Tool::Fio, "engine") => {
@@ -78,7 +78,7 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
     }
 }
 
-/// A message with the names of the tool in place of flags of fathom.
+/// A message with the option names of the tool in place of fathom's flags.
 pub fn in_names_of(tool: Tool, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut is_command = false;
@@ -114,7 +114,7 @@ fn flag(text: &str) -> Option<(&'static keys::Key, &str)> {
     Some((key, text.get(end..)?))
 }
 
-/// The value of a setting at the beginning of a text, if there is one that the setting takes, and the rest of the text.
+/// The value at the beginning of a text, and the rest of the text. `None` if the text does not begin with a value that the setting takes.
 fn value<'t>(key: &keys::Key, text: &'t str) -> (Option<&'t str>, &'t str) {
     let Some(after) = text.strip_prefix([' ', '=']).filter(|_| !key.is_switch()) else { return (None, text) };
     let end = after.find(|c: char| c.is_whitespace() || ";,)`\'\"".contains(c)).unwrap_or(after.len());

@@ -5,52 +5,52 @@
 /// An option of another tool, or a field of its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolOption {
-    /// Its name in the tool's own help, with the tool's prefix unless all options of the tool have the same one.
+    /// Name in the tool's own help, with the tool's prefix unless all options of the tool have the same prefix.
     pub name: &'static str,
-    /// Its other names.
+    /// Other names of the option.
     pub aliases: &'static [&'static str],
-    /// Name of its value as help shows it; empty without one.
+    /// Name of the value as help shows it; empty if the option takes none.
     pub value: &'static str,
-    /// How it is handled.
+    /// How fathom handles the option.
     pub how: How,
-    /// Its effect here, or the reason; of a refusal also what to type instead.
+    /// The effect of the option in fathom, or the reason for another handling. The reason for a refusal also says what to type instead.
     pub about: &'static str,
-    /// The settings of fathom that it sets, separated by blanks. The first option of a table with a setting names that setting in
-    /// messages.
+    /// The settings of fathom that the option sets, separated by blanks. Messages call a setting by the first option of the table that
+    /// has it.
     pub settings: &'static str,
-    /// Its possible values; empty if others check it.
+    /// The possible values; empty if the parser of the value checks them.
     pub(crate) words: &'static [&'static str],
     /// Other spellings of the possible values, which messages do not suggest.
     pub(crate) other_words: &'static [&'static str],
-    /// Whether it may be typed without a value.
+    /// Whether the option may be typed without a value.
     pub(crate) is_switch: bool,
-    /// The engines of fio that have it; empty if all have it.
+    /// The engines of fio that have the option; empty if all have it.
     pub(crate) engines: &'static [&'static str],
-    /// How a replay of fio handles it.
+    /// How a replay of fio handles the option.
     pub(crate) in_replay: InReplay,
 }
 
 /// How an option is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It works as in the tool.
+    /// The option works as in the tool.
     Honoured,
-    /// It is accepted and has no effect. A remark reports the reason once.
+    /// The option is accepted and has no effect. A remark reports the reason once.
     NoEffect,
-    /// It is accepted with these values, which have no effect. Any other value is refused.
+    /// The option is accepted with these values, which have no effect. Any other value is refused.
     Only(&'static [&'static str]),
-    /// It is refused.
+    /// The option is refused.
     Refused,
 }
 
 /// How a replay handles an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InReplay {
-    /// As any other job.
+    /// The option acts as in any other job.
     AsElsewhere,
-    /// The log defines it, so it has no effect.
+    /// The option has no effect, because the log defines the operations.
     NoEffect,
-    /// It is refused for this reason.
+    /// The option is refused for this reason.
     Refused(&'static str),
 }
 
@@ -119,7 +119,7 @@ impl ToolOption {
         Self { engines, ..self }
     }
 
-    /// The log of a replay defines it.
+    /// Marks an option that has no effect in a replay, because the log defines the operations.
     pub(crate) const fn by_log(self) -> Self {
         Self { in_replay: InReplay::NoEffect, ..self }
     }
@@ -128,7 +128,7 @@ impl ToolOption {
         Self { in_replay: InReplay::Refused(why), ..self }
     }
 
-    /// Its name and other names.
+    /// The name of the option, and its other names.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
@@ -150,7 +150,7 @@ impl ToolOption {
         is_wrong.then(|| self.about.into())
     }
 
-    /// How it is handled, in one sentence for the tool's own help.
+    /// How the option is handled, in one sentence for the tool's own help.
     pub(crate) fn explained(&self) -> String {
         match self.how {
             How::Honoured => without_settings(self.about),
@@ -161,7 +161,7 @@ impl ToolOption {
     }
 }
 
-/// The option with this name or other name.
+/// Finds an option by its name or one of its other names.
 pub(crate) fn find(table: &'static [ToolOption], name: &str) -> Option<&'static ToolOption> {
     table.iter().find(|option| option.name == name || option.aliases.contains(&name))
 }

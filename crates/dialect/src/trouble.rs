@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Maximum number of messages that are shown.
 pub(crate) const MAX_SHOWN: usize = 20;
 
-/// All errors of a text. `Display` is plain text; [`Trouble::coloured`] is for a terminal.
+/// All errors of a text. `Display` writes plain text; [`Trouble::coloured`] writes text for a terminal.
 #[derive(Clone, Debug)]
 pub struct Trouble {
     name: String,
@@ -40,7 +40,7 @@ impl Trouble {
         marks.sort_by_key(|mark| mark.span.start);
         let mut kept: Vec<Mark> = Vec::new();
         for mark in marks {
-            // A setting at the top level can be wrong for many streams; it is reported once.
+            // A setting at the top level can be wrong for many streams, but is reported once.
             if !kept.iter().rev().take(MAX_SHOWN).any(|k| k.span == mark.span && k.message == mark.message) {
                 kept.push(mark);
             }
@@ -49,8 +49,8 @@ impl Trouble {
         Self { name, text: text.into(), marks: kept }
     }
 
-    /// The error about a file of more than [`MAX_FILE_BYTES`]; `None` for a smaller one. `kind` is `a job file` or
-    /// the like.
+    /// The error about a file of more than [`MAX_FILE_BYTES`]; `None` for a smaller file. `kind` names the file in the message, such as
+    /// `a job file`.
     pub(crate) fn too_large(name: &str, text: &str, kind: &str) -> Option<Self> {
         if text.len() <= MAX_FILE_BYTES {
             return None;
@@ -115,13 +115,11 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{short}'")
 }
 
-/// Dashes that word processors and web pages put in place of `-`: hyphens, figure dash, en dash, em dash,
-/// horizontal bar and minus.
+/// Dashes that word processors and web pages put in place of `-`: hyphens, figure dash, en dash, em dash, horizontal bar and minus.
 pub const LONG_DASHES: [char; 7] =
     ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// The message about a word that begins with such a dash; `None` for any other word and for an existing
-/// file.
+/// The message about a word that begins with such a dash. `None` for any other word, and if a file has this name.
 pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
     let is_dash = |c: char| LONG_DASHES.contains(&c);
     let bare = word.trim_start_matches(|c| c == '-' || is_dash(c));

@@ -64,8 +64,8 @@ fn the_options_of_other_tools_are_documented() {
     }
 }
 
-/// A table of options: their names, how each is handled, the settings of fathom, and the effect or reason, followed by the name of the
-/// test that types it. Panics if no test types an honoured option.
+/// Makes a table of options: names, handling, settings of fathom, effect or reason, and the name of the test that types the option.
+/// Panics if no test types an honoured option.
 fn table(options: &[ToolOption], prefix: &str, test_of: &dyn Fn(&ToolOption) -> Option<String>) -> String {
     let mut out = String::from("\n| option | here | setting | effect or reason |\n|---|---|---|---|\n");
     let code = |text: &str| format!("`{text}`");
@@ -159,7 +159,7 @@ fn fio_tests() -> Vec<(String, String)> {
     for (module, path) in files {
         let text = read(&path);
         for test in text.split("#[test]\n").skip(1) {
-            // Constants after a test belong to the next one.
+            // Constants after a test belong to the next test.
             let body = test.split("\n}\n").next().unwrap_or_default();
             let name =
                 body.split_once("fn ").and_then(|(_, rest)| rest.split_once('(')).map(|(name, _)| name);
@@ -176,7 +176,7 @@ fn types_option(text: &str, option: &str) -> bool {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let before = text[..at].chars().next_back();
         let after = text[at + option.len()..].chars().next();
-        // A bare word is on its own line, after another word, or at the end.
+        // An option without a value is alone on its line, or followed by another word or a quote.
         let ends = after.is_some_and(|c| matches!(c, '=' | '\n' | ' ' | '"'));
         !before.is_some_and(|c| is_word(c) || matches!(c, '.' | ':' | '`')) && ends
     })

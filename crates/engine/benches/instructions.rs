@@ -1,10 +1,12 @@
-//! Instructions per operation of the hot loop, per engine, counted by valgrind's callgrind: `cargo bench -p fathom-io-engine --bench instructions`.
+//! Instructions per operation of the hot loop, per engine, counted by valgrind's callgrind: `cargo bench -p fathom-io-engine --bench
+//! instructions`.
 //!
-//! Callgrind counts inside `engine::worker::run` for two numbers of operations; the difference excludes the set-up. It measures growth of the
-//! loop on any machine and under any load, but neither time nor the kernel's part (`peers` of the root measures those).
+//! Callgrind counts inside `engine::worker::run` for two numbers of operations. The difference of the two counts excludes the set-up. The
+//! benchmark detects a growing loop on any machine and under any load. It measures neither time nor the kernel's part, which `cargo bench
+//! --bench peers` includes.
 //!
-//! `instructions.txt` contains the expected counts with their compiler. After an intended change run
-//! `FATHOM_BLESS=1 cargo bench -p fathom-io-engine --bench instructions` and check `git diff`.
+//! `instructions.txt` contains the expected counts with their compiler. After an intended change run `FATHOM_BLESS=1 cargo bench -p
+//! fathom-io-engine --bench instructions` and check `git diff`.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
 
 use engine::engines::find;
@@ -21,16 +23,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::open_file::OpenFile;
 
-/// Numbers of operations whose difference is taken.
+/// The counts of these two numbers of operations are subtracted.
 const FEW: u64 = 50_000;
 const MANY: u64 = 150_000;
 const BLOCK_BYTES: u32 = 4096;
 const TARGET_BYTES: u64 = 16 << 20;
-/// Growth that a change may have without a word, in percent.
+/// Allowed growth in percent. A larger growth must be accepted with FATHOM_BLESS=1.
 const ALLOWED_PERCENT: f64 = 3.0;
-/// Longer than valgrind takes for any count here: only the number of operations ends a run, and no interval does.
+/// Run time, longer than valgrind takes for any count here. Only the number of operations ends a run or an interval.
 const TIME_NS: u64 = 600_000_000_000;
-/// What callgrind begins and ends counting at.
+/// Function in which callgrind counts.
 const COUNTED: &str = "engine::worker::run*";
 
 /// A measured configuration.
@@ -40,7 +42,7 @@ struct Case {
     option: Option<&'static str>,
     depth: u32,
     batch: u32,
-    /// Percentage of reads: the others are writes, whose data is generated.
+    /// Percentage of reads. The other operations are writes, whose data is generated.
     reads: u8,
 }
 
@@ -59,7 +61,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         [drive, name, count, file] if drive == "drive" => self::drive(name, count, Path::new(file)),
         [] => compare(),
-        _ => Err("it takes no options; set FATHOM_BLESS=1 to accept what it counts".into()),
+        _ => Err("this benchmark takes no options; set FATHOM_BLESS=1 to accept the new counts".into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs operations: the part that runs under valgrind.
+/// Runs this number of operations. valgrind runs the program with this part.
 fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let case = CASES.iter().find(|c| c.name == name).ok_or_else(|| format!("there is no case {name}"))?;
     let count: u64 = count.parse().map_err(|e| format!("{count}: {e}"))?;
@@ -105,12 +107,12 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let done: u64 = outcomes.iter().flat_map(|(_, o)| &o.totals).map(|t| t.ops).sum();
     match outcomes.into_iter().find_map(|(_, o)| o.error) {
         Some(error) => Err(error),
-        None if done != count => Err(format!("{done} operations were done, {count} asked for")),
+        None if done != count => Err(format!("{done} of {count} operations were done")),
         None => Ok(()),
     }
 }
 
-/// Counts every case and holds it against what is expected.
+/// Counts every case and compares the counts with the expected ones.
 fn compare() -> Result<(), String> {
     if let Err(e) = Command::new("valgrind").arg("--version").output() {
         return skip(&format!("valgrind cannot be run ({e}); install it, as in apt-get install valgrind"));
@@ -138,7 +140,7 @@ fn compare() -> Result<(), String> {
     }
     if expected.compiler != compiler {
         return skip(&format!(
-            "the counts are expected of {}, and this is {compiler}; where the change of compiler is meant, set FATHOM_BLESS=1",
+            "the expected counts are those of {}, and this is {compiler}; to change the compiler, set FATHOM_BLESS=1",
             expected.compiler
         ));
     }
@@ -147,14 +149,14 @@ fn compare() -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the hot loop has grown by more than {ALLOWED_PERCENT} %: {}. Look at what was added to it; where that is meant, set \
+        "the hot loop has grown by more than {ALLOWED_PERCENT} %: {}. Check what was added to it. If the growth is intended, set \
          FATHOM_BLESS=1, run this again and commit {}",
         grown.join(", "),
         path.display()
     ))
 }
 
-/// Says that something could not be compared with anything, and why; `./test` prints these.
+/// Reports that the comparison is skipped, and why. `./test` prints these reports.
 fn skip(reason: &str) -> Result<(), String> {
     let line = format!("SKIPPED instructions: {reason}\n");
     eprint!("{line}");
@@ -196,7 +198,7 @@ fn counted(case: &Case, operations: u64, file: &Path, scratch: &Path) -> Result<
         .ok_or_else(|| format!("callgrind counted nothing inside {COUNTED}; was it renamed or inlined?"))
 }
 
-/// `rustc 1.95.0 (59807616e 2026-04-14) x86_64`.
+/// Returns the compiler, as in `rustc 1.95.0 (59807616e 2026-04-14) x86_64`.
 fn compiler() -> Result<String, String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let out =
@@ -225,7 +227,7 @@ impl Expected {
         Ok(Self { compiler, counts })
     }
 
-    /// Says how much a case has grown, where that is too much or nothing is known about it.
+    /// Describes the growth of a case if it is too large or the expected count is unknown.
     fn grown(&self, name: &str, count: f64) -> Option<String> {
         let Some((_, before)) = self.counts.iter().find(|(n, _)| n == name) else {
             return Some(format!("{name} is not in the list"));

@@ -24,7 +24,7 @@ fn stream(lines: Vec<Line>) -> Stream {
     Stream { sharing: Sharing::RoundRobin, ..Stream::plain(access, 1, 1, "null") }
 }
 
-/// Some of three lines of several sizes and directions, aligned, over four targets.
+/// Operations of `count` lines with several sizes and directions, aligned, on four targets.
 fn iometer(order: &Order, count: usize) -> Stream {
     let sizes = Sizes::Split(vec![(4096, 60), (8192, 30), (65_536, 10)]);
     let weighted = |weight, order: Order| Line {
@@ -96,7 +96,7 @@ fn main() -> Result<(), String> {
         let mut source = lanes(&stream, &vec![TARGET_BYTES; count], &vec![512; count], &share)?.remove(0);
         let mut ops = [Op::NONE; LOOK_AHEAD];
         let ahead = source.look_ahead();
-        // The best of several: what is above it is other work of the machine.
+        // Keep the fastest of several tries: other work of the machine only makes a try slower.
         let mut best = f64::INFINITY;
         for _ in 0..5 {
             let start = Instant::now();

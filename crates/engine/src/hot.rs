@@ -35,10 +35,10 @@ struct Slot {
     kind: Kind,
 }
 
-/// What held lanes back in this turn.
+/// Why lanes could not submit in this turn.
 #[derive(Clone, Copy)]
 struct Held {
-    /// Whether a lane with room waits for a time or for a completion.
+    /// Whether a lane with room for an operation must wait, for a time or for a completion.
     any: bool,
     /// The earliest time at which a waiting lane may submit; `u64::MAX` if none waits for a time.
     due: u64,
@@ -66,14 +66,16 @@ pub(crate) struct Loop<'a, E, R> {
     totals: Totals,
     /// Failed operations that the worker still tolerates before it gives up.
     failures_left: u64,
-    /// The timestamp up to which the depth is integrated, and the integral since the start of the interval, in ticks.
+    /// Depth integral: the timestamp up to which it is complete, and its value since the start of the interval, in ticks.
     depth_integral: (u64, u64),
     last_completion: u64,
     /// The most recent timestamp.
     now: u64,
-    /// First timestamp, the one that arrival times count from, and first and last timestamp of the measured window.
+    /// First timestamp.
     start: u64,
+    /// The timestamp that arrival times count from.
     begin: u64,
+    /// First and last timestamp of the measured window.
     window: (u64, u64),
     stage: Stage,
     /// End of the current interval or stage.
@@ -170,7 +172,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.drain()
     }
 
-    /// Runs turns until the end.
+    /// Runs turns until the run ends.
     fn run_turns(&mut self) -> Result<(), String> {
         loop {
             self.turn()?;
@@ -236,7 +238,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         Ok(())
     }
 
-    /// Marks a batch as submitted at `now`.
+    /// Marks the operations of a batch as submitted at `now`.
     #[inline]
     fn stamp(&mut self, now: u64, flying: u32) {
         self.now = now;
@@ -263,7 +265,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
                 self.count_in_totals(self.done[i]);
             }
         }
-        // Alternate the lanes: one whose operations complete at once would starve the others.
+        // Alternate the lanes, because a lane whose operations complete at once would keep the other lanes from their turn.
         if self.lanes.len() > 1 {
             self.advance_lane();
         }
@@ -308,7 +310,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             }
             let lane = &mut self.lanes[at];
             let op = lane.peek();
-            // An operation without its own time is never late.
+            // An operation without an arrival time is never late.
             let mut due = u64::MAX;
             if op.flags != 0 {
                 match self.due_if_ready(at, &op) {
@@ -356,7 +358,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         }
         let time = self.engine.time();
         let turn = |now| self.lanes[at].turn(op, self.begin, now, time);
-        // The last timestamp is old if the last turn waited or reaped nothing, so read the clock.
+        // The last timestamp may be old if the last turn waited or reaped nothing, so read the clock.
         let turn = match turn(self.now) {
             Turn::At(due) if due <= time.now() => turn(due),
             other => other,
@@ -396,7 +398,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     /// Waits until about the timestamp `until`, or until an operation completes.
     fn pause(&mut self, until: u64) -> Result<(), String> {
-        // With busy waiting, keep reading the clock.
+        // While busy waiting, keep reading the clock.
         if self.spec.spin_ns > 0 && self.now < self.last_completion + self.ticks(self.spec.spin_ns) {
             return Ok(());
         }
@@ -474,9 +476,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Asks the source of a lane to choose, and queues its operations up to the batch size. Otherwise notes what the lane waits for. Not
-    /// inlined: it would change the code layout even of loops that never call it.
-    // Not inlined: in loops that never call it, it would still change the code layout.
+    /// Asks the source of a lane to choose, and queues its operations up to the batch size. Otherwise notes what the lane waits for.
+    // Not inlined: that would change the code layout even of loops that never call this function.
     #[inline(never)]
     fn choose(&mut self, at: usize) {
         let most = self.spec.batch.submit as usize;
@@ -592,7 +593,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         total.max_ns = total.max_ns.max(self.engine.time().ns(self.now - start));
     }
 
-    /// Returns false for a read that returned wrong data, and counts it as an error.
+    /// Returns false for a read with wrong data, and counts the read as an error.
     fn has_right_data(&mut self, slot: u32, kind: Kind) -> bool {
         let right = kind != Kind::Read || self.recorder.has_right_data(slot, self.engine.slot_mut(slot));
         if !right {
@@ -660,7 +661,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
             }
     }
 
-    /// Returns the end of the current interval or stage, whichever is first.
+    /// Returns the end of the current interval or of the stage, whichever is first.
     fn next_edge(&self, now: u64) -> u64 {
         let interval = self.ticks(self.spec.interval_ns).max(1);
         // The grid begins with the window, so that the intervals of all workers coincide.
@@ -677,8 +678,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.begin_interval(now);
     }
 
-    /// Ends an interval, at its end or at a stop: gives the block to the collector and enters the next stage. Returns whether the run is
-    /// over.
+    /// Ends an interval, at its regular end or at a stop. Gives the block to the collector and enters the next stage. Returns whether the
+    /// run is over.
     #[cold]
     fn close_interval(&mut self) -> bool {
         let now = self.now;
@@ -699,7 +700,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
                     self.add_block_to_totals();
                 }
                 if over {
-                    // The last block stays here. Nothing more is counted into it.
+                    // Keep the last block here. Nothing is counted into it any more.
                     self.stage = Stage::CoolDown;
                     ended |= self.spec.cooldown_ns == 0;
                 } else if goes && self.link.port.exchange(&mut self.block) {
@@ -725,7 +726,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.skip_edge();
     }
 
-    /// Keeps the current interval until the next edge.
+    /// Extends the current interval to the next edge.
     fn skip_edge(&mut self) {
         self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
         self.next_edge_stamp = self.next_edge(self.now);
@@ -748,18 +749,18 @@ pub(crate) struct Lane {
     free: Vec<u32>,
     /// The slot of the next operation, if its buffer is already filled.
     ready: Option<u32>,
-    /// Operations that later ones wait for; boxed to keep a lane without conditions small.
+    /// Operations for which later operations wait. Boxed to keep a lane without conditions small.
     noted: Box<Noted>,
     /// Operations in flight.
     pub(crate) in_flight: u32,
-    /// Timestamp of the last completion, or of the start.
+    /// Timestamp of the last completion, or of the start if nothing has completed.
     pub(crate) last_completion: u64,
 }
 
 /// Operations whose completion later operations wait for.
 #[derive(Default)]
 struct Noted {
-    /// The slot of the trim that its write waits for.
+    /// The slot of the trim for which the write of a pair waits.
     trim: Option<u32>,
     /// The last operation on each slot, for operations that must not overlap others in flight.
     serial: Vec<(u32, Op)>,
@@ -793,8 +794,8 @@ impl Lane {
         self.ops[self.next]
     }
 
-    /// Takes the next operation. Returns a free slot and true, or the slot with its filled buffer and false. The caller ensures that a slot
-    /// is free.
+    /// Takes the next operation. Returns its slot, and whether the slot's buffer must still be filled. The caller ensures that a slot is
+    /// free.
     #[inline]
     pub(crate) fn take(&mut self) -> (u32, bool) {
         self.next += 1;
@@ -838,8 +839,8 @@ impl Lane {
         self.source.completed(op, now_ns);
     }
 
-    /// Notes the slot of an operation if later ones wait for its completion, and evicts its file if required. The operation is not taken
-    /// yet.
+    /// Notes the slot of an operation if later operations wait for its completion. Evicts the operation's file if required. The operation
+    /// is not taken yet.
     pub(crate) fn note(&mut self, op: &Op) {
         if op.flags & Op::EVICTED != 0 {
             self.source.evict(op.file);
@@ -861,8 +862,8 @@ impl Lane {
         self.ready != Some(slot) && !self.free.iter().rev().any(|free| *free == slot)
     }
 
-    /// Returns whether the operation overlaps one in flight. Not inlined: it would cost operations without conditions one instruction.
-    // Not inlined: it would cost operations without conditions one instruction.
+    /// Returns whether the operation overlaps one in flight.
+    // Not inlined: that would cost operations without conditions one instruction.
     #[inline(never)]
     fn overlaps(&self, op: &Op) -> bool {
         let meets = |other: &Op| {

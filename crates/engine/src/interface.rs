@@ -16,7 +16,7 @@ pub trait Queue {
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];
     /// Queues an operation on a slot without submitting it.
     fn queue(&mut self, slot: u32, op: &Op);
-    /// Queues an operation with its own priority (class and level as in `ioprio_set(2)`). Engines without priorities ignore it.
+    /// Queues an operation with its own priority (class and level as in `ioprio_set(2)`). Engines without priorities ignore the priority.
     fn queue_prior(&mut self, slot: u32, op: &Op, _priority: u16) {
         self.queue(slot, op);
     }
@@ -39,7 +39,7 @@ pub trait Queue {
 
 /// An interface for which the hot loop is compiled.
 pub trait Engine: Queue + Sized {
-    /// The engine's clock. The simulated device has its own.
+    /// The engine's clock. The simulated device has a simulated clock.
     type Time: Time;
     /// Sets up the interface on the thread that will use it: buffers, files, registrations.
     ///
@@ -64,7 +64,7 @@ pub(crate) trait Call: Sized {
     fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize>;
 }
 
-/// Makes an engine of a blocking call. It executes one operation at a time.
+/// Makes an engine of a blocking call. The engine executes one operation at a time.
 pub(crate) struct BlockingEngine<C> {
     call: C,
     clock: Clock,
@@ -119,7 +119,7 @@ impl<C: Call> Queue for BlockingEngine<C> {
     }
 }
 
-/// How late a sleep may end, in ns: the rest of a pause is spent reading the clock.
+/// How late a sleep may end, in ns. A pause sleeps shorter by this time, and then reads the clock until the pause is over.
 const OVERSLEEP_NS: u64 = 100_000;
 
 /// Sleeps until shortly before `ns` have passed. Returns at once if the time is too short to sleep.
@@ -130,7 +130,8 @@ pub(crate) fn pause(ns: u64) {
     }
 }
 
-/// Calls `wait` with a timeout that ends shortly before `ns`. Timers expire late, so the caller reads the clock for the rest.
+/// Calls `wait` with a timeout that ends shortly before `ns`, because timers expire late. After that the caller reads the clock until
+/// `ns` have passed.
 pub(crate) fn wake_early(ns: u64, wait: impl FnOnce(u64) -> io::Result<()>) -> io::Result<()> {
     match ns.checked_sub(OVERSLEEP_NS) {
         Some(ns @ 1..) => wait(ns),
@@ -167,7 +168,7 @@ impl Time for Clock {
 /// Advice if the kernel refuses an engine option.
 pub(crate) const LEAVE_OUT: &str = "leave this engine option out";
 
-/// Advice if an interface is refused: every kernel has the engine `sync`.
+/// Advice if an interface is refused. The engine `sync` works on every kernel.
 pub(crate) const SYNC: &str = "type --engine sync";
 
 /// The reason why an engine cannot be set up, and what to type instead.

@@ -22,7 +22,7 @@ use sys::thread::Usage;
 /// A worker's connections to the thread that started it. The hot loop uses them without locks.
 pub(crate) struct Link {
     pub(crate) port: Port,
-    /// Ring for its logged operations.
+    /// Ring for the worker's logged operations.
     pub(crate) log: Option<Producer<Operation>>,
     pub(crate) barrier: Arc<StartBarrier>,
     pub(crate) stop: Arc<AtomicBool>,
@@ -133,7 +133,7 @@ impl StartBarrier {
     }
 }
 
-/// Spare blocks per worker. While the collector has returned none of them, the current interval is extended.
+/// Spare blocks per worker. If the collector holds all of them, the current interval is extended.
 const SPARE_BLOCKS: usize = 3;
 
 /// One kind of operation in one lane and interval.
@@ -150,7 +150,7 @@ pub struct Tally {
 pub struct Block {
     /// Start of the interval in ns after the worker's start.
     pub start_ns: u64,
-    /// End of the interval.
+    /// End of the interval in ns after the worker's start.
     pub end_ns: u64,
     /// Integral of the operations in flight over time, in operations times ns.
     pub depth_ns: u64,
@@ -227,7 +227,7 @@ impl Port {
         !self.empty.is_empty()
     }
 
-    /// Exchanges `block` for an empty one. Returns false and changes nothing if no spare block has arrived.
+    /// Exchanges `block` for an empty one. If no spare block has arrived, changes nothing and returns false.
     pub fn exchange(&mut self, block: &mut Box<Block>) -> bool {
         let Ok(mut fresh) = self.empty.pop() else { return false };
         std::mem::swap(block, &mut fresh);
@@ -257,7 +257,7 @@ pub struct Outcome {
     pub last: Option<Box<Block>>,
     /// Totals of all operations, including warm-up and drain.
     pub totals: Totals,
-    /// Length of the measured window.
+    /// Length of the measured window in ns.
     pub window_ns: u64,
     /// Time from the first timestamp to the last, in ns.
     pub wall_ns: u64,
@@ -278,7 +278,7 @@ pub struct Outcome {
     pub depth_counts: Option<DepthCounts>,
     /// How closely the source followed a capture; `None` without a replay.
     pub replayed: Option<Replayed>,
-    /// Operations by priority; empty unless some operations have their own.
+    /// Operations by priority; empty if all operations have the priority of the worker.
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,
@@ -293,7 +293,7 @@ pub struct Outcome {
 /// A read with wrong data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Index of its file.
+    /// Index of the file.
     pub file: u16,
     /// First byte of the read.
     pub offset: u64,

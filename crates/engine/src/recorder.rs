@@ -1,6 +1,6 @@
-//! Recorders: the handling of single operations in the loop, for logs, verification, priorities, counts by target, and replays.
+//! Recorders: what the loop does with single operations, for logs, verification, priorities, counts by target, and replays.
 //!
-//! The loop is compiled twice per engine: with [`Off`], which adds no instruction, and with [`Watched`], whose loop also reports each
+//! The loop is compiled twice per engine. With [`Off`] it has no instruction for single operations. With [`Watched`] it also reports each
 //! completion to the source.
 
 use crate::link::{Difference, Link, Outcome};
@@ -14,17 +14,18 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-/// Capacity of the log rings, in operations: for all workers together, and the minimum for each worker.
+/// Capacity of the log rings of all workers together, in operations.
 const LOG_CAPACITY: usize = 1 << 18;
+/// Minimum capacity of a worker's log ring, in operations.
 const MIN_LOG_CAPACITY: usize = 1 << 10;
 
 /// Handles single operations of a loop.
 pub(crate) trait Recorder: Sized {
-    /// Whether it records operations.
+    /// Whether the recorder keeps operations.
     const KEEPS: bool;
     /// Creates the recorder of a worker. Called before the loop takes the sources.
     fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self;
-    /// Begins an operation on its slot. May overwrite its data for verification.
+    /// Begins an operation on its slot. May overwrite the operation's data for verification.
     fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]);
     /// Returns the operation on a slot.
     fn op(&self, slot: u32) -> Op;
@@ -43,7 +44,7 @@ pub(crate) trait Recorder: Sized {
 /// Times of a completed operation, in ns.
 #[derive(Clone, Copy)]
 pub(crate) struct Completion {
-    /// Since the phase began.
+    /// End of the operation, in ns since the phase began.
     pub(crate) end: u64,
     pub(crate) latency: u64,
     pub(crate) service: u64,
@@ -97,7 +98,7 @@ pub(crate) struct Watched {
     log: Option<Producer<Operation>>,
     verify: Option<Verify>,
     difference: Option<Difference>,
-    /// The priorities of single operations; `None` if no operation has its own.
+    /// The priorities of single operations; `None` if all operations have the priority of the worker.
     priorities: Option<Box<Priorities>>,
     /// The counts by target; `None` if counts by lane are enough.
     by_target: Option<Box<ByTarget>>,
@@ -181,14 +182,14 @@ impl Recorder for Watched {
 }
 
 impl Watched {
-    /// Logs an operation. A log must not have gaps, so the operation waits for space. Waits are counted.
+    /// Logs an operation. The log must have no gaps, so the operation waits for space, and the wait is counted.
     #[inline]
     fn log_operation(&mut self, operation: Operation) {
         let Some(log) = &mut self.log else { return };
         let Err(PushError::Full(mut operation)) = log.push(operation) else { return };
         self.waits += 1;
         while let Err(PushError::Full(back)) = log.push(operation) {
-            // The reader of the log has ended if the worker was abandoned.
+            // The log's reader has ended if the worker was abandoned.
             if log.is_abandoned() {
                 return;
             }
@@ -207,7 +208,7 @@ pub(crate) fn connect(workers: usize) -> (Producer<Operation>, Consumer<Operatio
 pub(crate) struct Priorities {
     shares: Vec<OpPriority>,
     random: Xoshiro256PlusPlus,
-    /// For each slot, the share (from 1) of its operation; 0 for none.
+    /// For each slot the number of the operation's share, from 1; 0 for none.
     share_by_slot: Vec<u8>,
     /// Latencies by share and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
@@ -216,7 +217,7 @@ pub(crate) struct Priorities {
 }
 
 impl Priorities {
-    /// Creates the draws for a worker; `None` if no operation has its own priority.
+    /// Creates the draws for a worker; `None` if all operations have the priority of the worker.
     pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
         let shares = spec.op_priorities.clone();
         (!shares.is_empty()).then(|| Self {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
-/// Block size in bytes from which the loop fills the next write's buffer while the queue is full. For smaller blocks the extra call costs
-/// more than it saves.
+/// Block size in bytes from which the loop fills the buffer of the next write while the queue is full. For smaller blocks the extra call
+/// costs more than it saves.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 /// Time in ns without a completion after which a worker gives up on the target.
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
@@ -26,12 +26,12 @@ pub struct Apart {
     pub targets: usize,
 }
 
-/// Everything a worker needs, and owns.
+/// Everything that a worker needs. The worker owns it.
 #[allow(clippy::struct_excessive_bools, reason = "independent settings")]
 pub struct WorkerSpec {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index of its stream.
+    /// Index of the worker's stream.
     pub stream: usize,
     /// Facts of the engine.
     pub engine: &'static Facts,
@@ -69,7 +69,7 @@ pub struct WorkerSpec {
     pub place: Placement,
     /// Shares of operations that have their own priority.
     pub op_priorities: Vec<OpPriority>,
-    /// Seed that selects those operations.
+    /// Seed that selects the operations with their own priority.
     pub priority_seed: u64,
     /// How many operations one call submits and how many it waits for.
     pub batch: Batch,
@@ -85,7 +85,7 @@ pub struct WorkerSpec {
     pub count_depth: bool,
     /// Whether to log each operation.
     pub log: bool,
-    /// Counters of a replay; `None` without one. The source of a replay chooses each operation after completions
+    /// Counters of a replay; `None` without one. The source of a replay chooses each operation when others have completed
     /// ([`crate::source::Op::CHOSEN`]).
     pub replay: Option<Arc<Counts>>,
     /// Whether the sources choose each operation at the time of submission ([`crate::source::Op::CHOSEN`]).
@@ -188,8 +188,8 @@ pub struct Facts {
     pub moves_bytes: bool,
     /// Whether operations complete within the submitting call, so that no data can be prepared meanwhile.
     pub in_the_call: bool,
-    /// Whether library threads execute the operations. These threads live across runs and keep their first file table, so workers must
-    /// share it.
+    /// Whether library threads execute the operations. These threads live across runs and keep the file table of the first run, so all
+    /// workers must share that table.
     pub library_threads: bool,
     /// Maximum number of operations in flight per worker.
     pub max_depth: u32,

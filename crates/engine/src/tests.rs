@@ -68,7 +68,7 @@ fn ran(spec: WorkerSpec) -> RunResult {
     ran
 }
 
-/// Operations with conditions, as a function of their number.
+/// Operations that a function makes from their number. They may have conditions.
 struct ConditionalOps<F>(u64, F);
 
 impl<F: FnMut(u64) -> Op + Send> Source for ConditionalOps<F> {
@@ -152,7 +152,7 @@ fn a_limit_ends_the_run_with_the_last_completion() {
     let mut by_count = spec("sim", 8, 1_000_000_000);
     by_count.limit.operations = Some(20);
     let ran_by_count = ran(by_count);
-    // Two rounds of eight, and four.
+    // Two rounds of eight operations, and one of four.
     assert_eq!((ran_by_count.window_ns, ran_by_count.latency.count()), (3 * LATENCY_NS, 20));
     let mut by_bytes = spec("sim", 1, 1_000_000_000);
     by_bytes.limit.bytes = Some(10 * 4096);
@@ -167,7 +167,7 @@ fn an_open_loop_on_time_has_no_lateness() {
     let mut spec = with(spec("sim", 4, 1_000_000_000), constant);
     spec.open_loop = true;
     let ran = ran(spec);
-    // The operation of every millisecond completes 0.1 ms later.
+    // The operation that arrives every millisecond completes 0.1 ms later.
     assert_eq!(ran.latency.count(), 1000);
     assert_eq!((ran.latency.max_ns(), ran.service.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
     assert_eq!(ran.lateness.max_ns(), Some(0));
@@ -223,10 +223,10 @@ fn a_write_waits_only_for_its_own_trim() {
         let kind = if i.is_multiple_of(2) { Kind::Trim } else { Kind::Write };
         Op { kind, flags: Op::PAIR, ..Op::NONE }
     };
-    // While a trim is in flight, the write before it is the only other operation.
+    // In these cases one other operation may run while a trim is in flight: the write before it.
     for (depth, slot_bytes) in [(2, 4096), (4, 4096), (4, 1 << 20)] {
         let mut spec = with(spec("sim", depth, 1_000_000_000), pairs);
-        // Large blocks are prepared while others are in flight.
+        // Buffers of large blocks are filled while other operations are in flight.
         (spec.slot_bytes, spec.writes) = (slot_bytes, true);
         let ran = ran(spec);
         assert_eq!(ran.outcome.error, None);
@@ -249,7 +249,7 @@ fn serial_operations_on_the_same_bytes_wait_for_each_other() {
     let depth = |at: fn(u64) -> (u64, u16)| {
         let spec = with(spec("sim", 8, 100_000_000), move |i| {
             let (offset, file) = at(i);
-            // A sync takes a slot too, and overlaps nothing.
+            // A sync uses a slot too, but overlaps nothing.
             let kind = if i % 16 == 15 { Kind::Sync } else { Kind::Read };
             Op { offset, file, kind, flags: Op::SERIAL, ..Op::NONE }
         });
@@ -314,7 +314,7 @@ fn operations_due_together_share_a_call_up_to_the_batch_size() {
         assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
         ran.outcome.turns
     });
-    // Ten calls, four, two.
+    // Ten calls, then four, then two.
     assert!(turns[0] >= turns[1] + 6 && turns[1] >= turns[2] + 2, "{turns:?}");
 }
 
@@ -327,11 +327,11 @@ fn a_replay_keeps_gaps_after_completions_and_ends_with_its_load() {
     let other = Step { lane: 1, wait_ns: 200_000, ..first };
     let (ran, counted) = replayed(&[first, next, next, other, next, Step { lane: 1, ..next }], 8);
     assert_eq!(counted, Replayed { is_whole: true, ..Replayed::default() });
-    // Four operations of the first task, three of them after a gap.
+    // The first task has four operations, three of which follow a gap.
     assert_eq!((ran.window_ns, ran.latency.count()), (20_000 + 4 * LATENCY_NS + 3 * 50_000, 6));
     assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
     assert_eq!(ran.depth_ns, 6 * LATENCY_NS);
-    // With a depth of one the tasks delay each other.
+    // At depth 1 the tasks delay each other.
     let (ran, counted) = replayed(&[first, next, other, Step { lane: 1, ..next }], 1);
     assert!(ran.window_ns > 20_000 + 3 * LATENCY_NS && counted.held_by_depth > 0, "{counted:?}");
     assert!(counted.is_whole && counted.starved == 0, "{counted:?}");
@@ -358,7 +358,7 @@ fn an_open_loop_replay_counts_latency_from_its_times_and_reports_a_cut() {
     let source: Box<dyn Source> = Box::new(Replay::new(from, 1, 1, true, Arc::clone(&counts)));
     let plain = spec("sim", 1, 2_000_000);
     let ran = ran(WorkerSpec { sources: vec![source], replay: Some(counts), open_loop: true, ..plain });
-    // With a depth of one the second waits for the first, and the third for both.
+    // At depth 1 the second operation waits for the first, and the third for both.
     let late = [0, LATENCY_NS - 10_000, 2 * LATENCY_NS - 20_000];
     assert_eq!((ran.lateness.count(), ran.lateness.sum_ns()), (3, late.iter().sum()));
     assert_eq!(ran.latency.max_ns(), Some(late[2] + LATENCY_NS));

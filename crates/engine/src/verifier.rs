@@ -1,11 +1,12 @@
-//! The verifier: writes the blocks of a verification and reads them back, through any engine, with operations in flight and every bit checked.
+//! The verifier: writes the blocks of a verification and reads them back, through any engine, with operations in flight and every bit
+//! checked.
 //!
 //! 1. `run_work` opens the engine and keeps its queue full. A `Work` returns the next step and takes completions.
 //! 2. [`write()`] writes every block once per pass, with a sync at each mark. No two writes to a block are in flight together.
-//! 3. [`read_back`] reads every block that may have been written, once, in random order. Blocks after the end of a truncated target are lost
-//!    and not read.
+//! 3. [`read_back`] reads every block that may have been written, once, in random order. Blocks after the end of a truncated target are
+//!    lost and not read.
 //!
-//! It measures nothing. `model::verification` decides which write belongs where.
+//! The verifier measures nothing. `model::verification` decides which write belongs where.
 
 #[cfg(test)]
 mod tests;
@@ -81,7 +82,7 @@ trait Work {
     fn next(&mut self) -> Step;
     /// Generates the data of a write.
     fn fill(&mut self, op: &Op, data: &mut [u8]);
-    /// Takes a completion. For a read, `data` is the data.
+    /// Takes a completion. `data` is what a read returned.
     fn done(&mut self, op: &Op, result: i32, data: &[u8]);
     /// Takes the result of a sync: 0 or a negative errno.
     fn synced(&mut self, result: i32);
@@ -91,7 +92,7 @@ trait Work {
 
 /// Time limit without a completion.
 const STALL_LIMIT: Duration = Duration::from_nanos(STALL_LIMIT_NS);
-/// Time limit for a sync: it may have to write back all dirty memory.
+/// Time limit for a sync, which may have to write back all dirty memory.
 const SYNC_LIMIT: Duration = Duration::from_secs(600);
 
 /// Executes all steps of a verification's work on an engine.
@@ -192,9 +193,9 @@ impl Flight {
 pub struct Writing<'a> {
     /// The verification to write.
     pub verification: &'a Verification,
-    /// Time after which no further write begins. The verification makes at least one mark.
+    /// Time after which no further write begins. The writing continues until it has made at least one mark.
     pub until: Option<Instant>,
-    /// Ends the writing early.
+    /// Set by another thread to end the writing early.
     pub stop: &'a AtomicBool,
     /// Called with the number of completed writes.
     pub progress: &'a mut dyn FnMut(u64),
@@ -235,7 +236,7 @@ struct Writer<'a> {
     synced: u64,
     ending: Option<Ending>,
     failures: Failures,
-    /// Why a mark could not be stored; `None` while all were.
+    /// Why a mark could not be stored; `None` as long as every mark was.
     lost: Option<String>,
 }
 
@@ -313,7 +314,7 @@ impl Work for Writer<'_> {
     }
 }
 
-/// Reads a verification back from an open file, up to its mark.
+/// Reads back the verification on an open file, up to its mark.
 ///
 /// # Errors
 /// If the engine fails or the target does not answer.
@@ -374,7 +375,7 @@ struct Reader<'a> {
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(u64),
     turn: u64,
-    /// The content that the blocks in flight should have.
+    /// The content that blocks should have whose reads are in flight.
     awaited: HashMap<u64, Expected>,
     seen: ReadBack,
 }

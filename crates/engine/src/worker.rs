@@ -19,7 +19,7 @@ use sys::thread::{self, MemoryPolicy, RunQueue, Usage};
 /// Runs a task on engine `E` with recorder `R`. The engine table points to the instances of this function.
 pub(crate) fn run<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let outcome = run_task::<E, R>(task);
-    // Report a failure at once: without this worker the load is a different one.
+    // Report a failure at once, because the load is a different one without this worker.
     task.link.failed.fetch_or(outcome.error.is_some(), Ordering::Relaxed);
     outcome
 }
@@ -34,7 +34,7 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
             return Outcome::failed(why.sentence);
         }
     };
-    // Opened before the start, because after it every microsecond counts.
+    // Open the file before the start: after it every microsecond counts.
     let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
     let waited = || queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
     let io_counts = IoCounts::open();

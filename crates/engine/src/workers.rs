@@ -23,7 +23,7 @@ use sys::open_file::OpenFile;
 pub struct Who {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index of its stream.
+    /// Index of the worker's stream.
     pub stream: usize,
 }
 
@@ -146,7 +146,7 @@ impl Workers {
         self.barrier.open(true);
     }
 
-    /// Lets all workers begin at `at`, or at once if that time has passed.
+    /// Lets all workers begin at `at`, or at once if `at` has passed.
     pub fn open_at(&mut self, at: Instant) {
         self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = at.max(Instant::now()));
         self.barrier.open_at(at);
@@ -180,7 +180,8 @@ impl Workers {
     pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
         for worker in &mut self.all {
             let Some(log) = &mut worker.log else { continue };
-            // Only the operations that have arrived: a fast worker must not starve the others.
+            // Read only the operations that have arrived by now: otherwise a fast worker would keep this thread away from the other
+            // workers.
             if let Ok(chunk) = log.read_chunk(log.slots()) {
                 let (first, second) = chunk.as_slices();
                 read(worker.who, first);
@@ -200,7 +201,7 @@ impl Workers {
         self.all.iter().filter(|w| w.who.stream == stream).all(|w| w.thread.is_finished())
     }
 
-    /// Returns whether any worker has ended with an error. The others alone would be a different load.
+    /// Returns whether any worker has ended with an error. The remaining workers would be a different load.
     pub fn any_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
@@ -239,7 +240,7 @@ impl Workers {
                 ))
             };
             if outcome.error.is_some() {
-                // Closing a file may block forever on a file system that does not answer. The exit of the process closes it too.
+                // Do not close the files: that may block forever if the file system does not answer. The exit of the process closes them.
                 std::mem::forget(worker.files);
             }
             (worker.who, outcome)

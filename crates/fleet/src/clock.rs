@@ -1,17 +1,17 @@
 //! Clock readings: how far the clock of another host is from this one, and how precisely that is known.
 //!
-//! A reading comes from a ping: the offset is taken at the middle of the round trip, and may be wrong by half of the round trip. The
-//! shortest round trip of several gives the best reading. [`super::transport`] sends the pings.
+//! A reading comes from a ping. The offset is taken at the middle of the round trip, and may be wrong by half of the round trip. Of
+//! several readings, the one with the shortest round trip is the best. [`super::transport`] sends the pings.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Pings per series. The fastest ping waited least.
+/// Pings per series. The fastest ping of a series waited least on its way.
 pub(super) const PINGS: u32 = 24;
-/// Maximum number of series, if no round trip is short enough.
+/// Maximum number of series. Another series is sent only while no round trip was short enough.
 pub(super) const SERIES: u32 = 5;
-/// A round trip in ns that is short enough: half of it is shorter than any storage operation.
+/// A round trip of this many ns is short enough: half of it is shorter than any storage operation.
 pub(super) const SHORT_NS: u64 = 100_000;
 
 /// The reading of another host's clock.
@@ -23,26 +23,27 @@ pub(super) struct Reading {
     pub(super) round_trip_ns: u64,
 }
 
-/// Readings by rank, relative to the clock of the host that sends them.
+/// Clock readings with the rank of each host, relative to the clock of the host that sends the readings.
 pub(super) type Readings = Vec<(usize, Reading)>;
 
 impl Reading {
     /// The reading of this host's own clock.
     pub(super) const OURS: Self = Self { offset_ns: 0, round_trip_ns: 0 };
 
-    /// Returns the reading from three times: of the ping, in the answer, and of the answer's arrival.
+    /// Returns the reading of a ping. `asked_ns` is the time of the ping and `heard_ns` the arrival of the answer, both of this host's
+    /// clock. `said_ns` is the other clock's time in the answer.
     pub(super) fn from_exchange(asked_ns: u64, said_ns: u64, heard_ns: u64) -> Self {
         let round_trip_ns = heard_ns.saturating_sub(asked_ns);
         let middle = i128::from(asked_ns) + i128::from(round_trip_ns / 2);
         Self { offset_ns: (i128::from(said_ns) - middle) as i64, round_trip_ns }
     }
 
-    /// The reading with the shorter round trip.
+    /// Returns the reading with the shorter round trip.
     pub(super) fn better(self, other: Option<Self>) -> Self {
         other.filter(|other| other.round_trip_ns <= self.round_trip_ns).unwrap_or(self)
     }
 
-    /// Combines the reading of this clock with one that its host took of a third clock. The errors add up.
+    /// Combines the reading of another host's clock with the reading `its` that the other host took of a third clock. The errors add up.
     pub(super) fn then(self, its: Self) -> Self {
         Self {
             offset_ns: self.offset_ns.saturating_add(its.offset_ns),

@@ -1,8 +1,8 @@
 //! The end of a measurement on several hosts: collects the reports of all hosts on rank 0, and decides which host was lost.
 //!
 //! 1. Each host sends its report to rank 0, which waits for all of them.
-//! 2. If a host may be lost, or a signal came, rank 0 waits only a short time for the last messages. A host that sent none and has been
-//!    silent is the lost one.
+//! 2. If a host may be lost, or a signal came, rank 0 waits only a short time for the last messages. The lost host is one that sent no
+//!    last message and has been silent.
 //! 3. Rank 0 closes the merged session and writes the report. The others wait for that, so that the launcher does not end rank 0.
 
 use super::merge::RunParts;
@@ -25,22 +25,22 @@ use std::time::{Duration, Instant};
 const NEXT_LAST_MESSAGE: Duration = Duration::from_millis(400);
 /// How long rank 0 waits for all last messages after a host is lost.
 const ALL_LAST_MESSAGES: Duration = Duration::from_secs(2);
-/// How long rank 0 waits for last messages after a signal. Launchers kill the process one second after the signal, and the report must be
-/// written by then.
+/// How long rank 0 waits for last messages after a signal. A launcher kills the process one second after the signal, and the report must
+/// be written by then.
 const LAST_MESSAGES_AFTER_SIGNAL: Duration = Duration::from_millis(300);
-/// How long rank 0 waits for last messages after a signal if a host without a last message was heard just before. That host may have died
-/// then, and counts as silent only after [`LOST_AFTER`].
+/// How long rank 0 waits for last messages after a signal if a host was heard just before but sent no last message. Such a host may have
+/// died then, but counts as silent only after [`LOST_AFTER`].
 const LAST_MESSAGES_OF_RECENT_HOST: Duration = Duration::from_millis(600);
 /// Maximum number of hosts with a note about the broken run.
 const BROKEN_RUN_NOTES_MAX: usize = 16;
-/// How long the other hosts wait until rank 0 has written the report. If one left earlier, the launcher would end rank 0.
+/// How long the other hosts wait until rank 0 has written the report. If a host left earlier, the launcher would end rank 0.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A host without a last message is lost if it has been silent for this long: two heartbeats are missing.
 const LOST_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 
 /// The outcome of the measurement on this host.
 pub struct HostOutcome<'s> {
-    /// The record of what this host measured, in its own file.
+    /// The session that this host recorded in its own file.
     pub session: &'s Session,
     /// Whether a signal ended the measurement.
     pub interrupted: bool,
@@ -128,9 +128,10 @@ impl Hosts {
             }
     }
 
-    /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that sent no last message and has been silent
-    /// since can be lost. If a process is killed, the launcher notices it before rank 0 and ends the other processes with a signal. The
-    /// lost host is then the cause. MPI may stop on further hosts until the launcher ends them; these are named after the lost host.
+    /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that sent no last message and has been
+    /// silent since can be lost. If a process is killed, the launcher notices it before rank 0 and ends the other processes with a
+    /// signal. Then the lost host, not the signal, is the cause. On further hosts MPI may stop until the launcher ends them; the reason
+    /// names these hosts after the lost host.
     ///
     /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
     pub(super) fn identify_lost_host(&self, ended: Instant, has_answered: impl Fn(usize) -> bool) {
@@ -181,7 +182,7 @@ impl Hosts {
             match self.receive_until(0, until) {
                 Ok(Message::Bye) => break,
                 Ok(_) => {}
-                // Rank 0 writes a report that mentions the signal, which takes longer.
+                // Rank 0 writes a report that mentions the signal. That takes longer.
                 Err(_) if until.is_none() => until = Some(Instant::now() + REPORT_TIMEOUT),
                 Err(_) => break,
             }
@@ -202,7 +203,7 @@ impl Hosts {
         self.shared.over().is_some_and(|(over, _)| over.rank == 0 && over.code == 3)
     }
 
-    /// Rank 0: closes the session of all hosts with their reports and notes about the broken run.
+    /// Rank 0: closes the session of all hosts with the reports of the hosts and with notes about the broken run.
     fn conclude(
         &self,
         seen: &HostOutcome,
@@ -316,7 +317,7 @@ impl Hosts {
     }
 
     fn silent(&self, rank: usize) -> HostSeen {
-        let reason = "it sent no results".to_owned();
+        let reason = "the host sent no results".to_owned();
         HostSeen { rank: rank as u32, name: self.name(rank), reason, ..HostSeen::default() }
     }
 }

@@ -1,8 +1,8 @@
 //! Adds up what several hosts measured: phases of a run, reports of hosts, and the session file that rank 0 keeps.
 //!
-//! Hosts are added in the order in which their messages arrive; the result is the same in any order. Values other than sums need little
-//! memory for any number of hosts: notes with the names of their hosts, the time in which all loads ran, the spread of the start times, the
-//! largest disturbances.
+//! Hosts are added in the order in which their messages arrive; the result is the same in any order. Besides sums, the following are
+//! kept: notes with the names of the hosts, the time in which all loads ran, the spread of the start times, the largest disturbances.
+//! They need little memory for any number of hosts.
 
 use super::clock::Reading;
 use analysis::Judging;
@@ -96,7 +96,7 @@ pub(super) struct Phase {
     /// The number of hosts.
     hosts: u32,
     pub(super) start: RunStart,
-    /// The sums over the hosts. The ending and the notes are kept separately.
+    /// The sums over the hosts, without the ending and the notes, which are kept separately.
     pub(super) end: RunEnd,
     /// The lowest rank that did not complete the phase, and why.
     ended: Option<(u32, RunEnding)>,
@@ -136,7 +136,7 @@ impl Phase {
         for worker in std::mem::take(&mut end.workers) {
             add_worker(&mut workers, WorkerEnd { worker: 0, depth: None, error: None, ..worker });
         }
-        // Counts per lane mean something only on their host.
+        // Counts per lane have a meaning only on one host.
         end.streams.iter_mut().for_each(|stream| stream.lanes.clear());
         let window = |stream: usize| {
             let rows = || intervals.iter().filter(|row| row.stream == stream);
@@ -156,8 +156,8 @@ impl Phase {
         })
     }
 
-    /// Identifies the phase: indices of job and phase, repeat of the job, attempt of the run, and the offered load, which distinguishes
-    /// the runs of a load curve.
+    /// Returns what identifies the phase: the indices of job and phase, the repeat of the job, the attempt of the run, and the offered
+    /// load. The offered load distinguishes the runs of a load curve.
     pub(super) fn which(&self) -> ([u32; 4], Option<u64>) {
         let RunStart { job, phase, repeat, attempt, offered_iops, .. } = self.start;
         ([job as u32, phase as u32, repeat, attempt], offered_iops)
@@ -422,7 +422,7 @@ const DISTURBANCES_MAX: usize = 8;
 /// Notes of several hosts about a run, each once with the hosts that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Notes {
-    /// For each note the hosts that wrote it, and its position on the lowest of these ranks.
+    /// For each note the hosts that wrote it, and the position of the note on the lowest of these ranks.
     notes: BTreeMap<String, (Which, u32)>,
     /// Number of different notes, summed over all hosts.
     count: u32,
@@ -535,7 +535,7 @@ pub(super) fn add_windows(all: &mut Windows, others: Windows) {
     }
 }
 
-/// How late the last workers of the hosts began, in ns after the common start.
+/// How late the last worker of each host began, in ns after the common start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StartDelay {
     /// The number of hosts with a known delay.
@@ -717,7 +717,7 @@ fn merged_percentiles_cover_the_operations_of_all_hosts() {
 
 #[test]
 fn rate_counts_only_the_time_in_which_all_hosts_ran() {
-    // Both complete 1,000 operations, and one takes twice as long.
+    // Both hosts complete 1,000 operations, but one host takes twice as long.
     let merged = merged([run_parts(0, (1_000, 1_000, 1_000_000)), run_parts(1, (1_000, 1_000, 2_000_000))]);
     let common = merged.end.streams[0].common.clone().unwrap_or_default();
     assert_eq!((common.window_ns, common.kinds[&Kind::Read][0]), (1_000_000, 1_500));

@@ -13,8 +13,8 @@ use model::verification::{State, Verified};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Maximum size of a packet in bytes. Every MPI sends packets of this size without waiting for the receiver. So a packet that has begun to
-/// arrive is complete, and a stalled host does not block another one.
+/// Maximum size of a packet in bytes. Every MPI sends packets of this size without waiting for the receiver. So a packet that has begun
+/// to arrive is complete, and a stalled host does not block another host.
 pub(super) const PACKET_BYTES: usize = 2048;
 /// Maximum size of a message in bytes. A longer one does not come from fathom.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
@@ -26,7 +26,7 @@ pub(super) enum Message {
     Hello(Hello),
     /// Rank 0 to all: the names of all hosts.
     Welcome(Vec<String>),
-    /// Rank to rank 0: the plan for its own machine.
+    /// Rank to rank 0: the plan that the rank made for its machine.
     Planned(Box<Planned>),
     /// Rank 0 to each rank: the settled plan.
     Settled(Box<Plan>),
@@ -86,7 +86,7 @@ pub(super) struct Hello {
     pub(super) host: String,
     /// The boot id of the kernel, which all containers of a machine share.
     pub(super) boot: String,
-    /// Version of fathom.
+    /// Version of fathom on the host.
     pub(super) version: String,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct Agreed {
 /// The reason for which a measurement ended early.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EarlyEnd {
-    /// The rank that ended it.
+    /// The rank that ended the measurement.
     pub(super) rank: usize,
     /// The reason, as the rest of a sentence that begins with the name of the host.
     pub(super) why: String,
@@ -117,14 +117,15 @@ pub(super) struct EarlyEnd {
 }
 
 impl EarlyEnd {
-    /// Returns the reason for a rank that sent something undecodable.
+    /// Returns the early end for a rank that sent something that cannot be decoded.
     pub(super) fn unreadable(rank: usize, why: &str) -> Self {
         Self { rank, why: format!("sent an unreadable message: {why}"), code: 3, is_silence: false }
     }
 }
 
-/// Bits of the first byte of a packet: more packets follow; the message is compressed; the message is for the measuring thread.
+/// Bit of a packet's first byte: more packets of the message follow.
 const MORE: u8 = 1;
+/// Bit of a packet's first byte: the message is compressed.
 const COMPRESSED: u8 = 2;
 /// Number of bytes of the length before compressed data.
 const LENGTH_BYTES: usize = 4;
@@ -146,7 +147,7 @@ impl Message {
 
     /// Encodes the message as packets, to be sent in this order.
     pub(super) fn packets(&self) -> Vec<Vec<u8>> {
-        // Every type has a JSON form. If one had none, the receiver would report a damaged message.
+        // Every message can be written as JSON. If one could not, the receiver would report a damaged message.
         let plain = serde_json::to_vec(self).unwrap_or_default();
         let (bytes, kind) =
             if self.is_for_transport() { (plain, 0) } else { (compressed(&plain), COMPRESSED) };
@@ -188,11 +189,11 @@ impl Envelope {
     /// Why the bytes are not a message.
     pub(super) fn open(&self) -> Result<Message, String> {
         let plain = if self.is_compressed {
-            Cow::Owned(decompressed(&self.bytes).ok_or("it cannot be decompressed")?)
+            Cow::Owned(decompressed(&self.bytes).ok_or("the data cannot be decompressed")?)
         } else {
             Cow::Borrowed(&self.bytes)
         };
-        // Decoded from text like sessions, so that the code that parses a plan is compiled only once.
+        // Messages are decoded from text, as sessions are, so that the code that parses a plan is compiled only once.
         let text = std::str::from_utf8(&plain).map_err(|e| e.to_string())?;
         serde_json::from_str(text).map_err(|e| e.to_string())
     }
@@ -208,9 +209,9 @@ impl Inbox {
     /// # Errors
     /// Why the packets are not a message.
     pub(super) fn take(&mut self, packet: &[u8]) -> Result<Option<Envelope>, String> {
-        let (first, rest) = packet.split_first().ok_or("it has an empty packet")?;
+        let (first, rest) = packet.split_first().ok_or("a packet is empty")?;
         if self.0.len() + rest.len() > MESSAGE_BYTES_MAX {
-            return Err("it has no end".into());
+            return Err("too long for a message of fathom".into());
         }
         self.0.extend_from_slice(rest);
         if *first & MORE > 0 {

@@ -1,7 +1,7 @@
 //! The network between hosts over MPI. No other file calls MPI.
 //!
-//! No call waits for another rank: sends are buffered, a receive takes a message that a probe has matched, and each packet is small enough
-//! to be complete when it is probed. It uses no collective operations: they wait, and do not report which rank they wait for.
+//! No call waits for another rank: sends are buffered, a receive takes a message that a probe has matched, and each packet is small
+//! enough to be complete when it is probed. Collective operations are not used: they wait, and do not report for which rank.
 
 use crate::message::PACKET_BYTES;
 use crate::transport::Network;

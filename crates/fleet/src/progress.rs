@@ -1,8 +1,8 @@
 //! The progress of a run on all hosts: completed operations per host, and hosts whose storage hangs.
 //!
-//! Fed by heartbeats. A host is reported as hung if it has completed nothing for 3 s although its rate so far, or that of the others,
-//! predicts at least ten operations, and while another host still completes some. [`super::transport`] detects hosts that send no heartbeats
-//! at all.
+//! The progress comes from heartbeats. A host is reported as hung if it has completed nothing for 3 s while another host still completes
+//! some, and if at least ten operations were expected in this time from the rate so far of this host or of the others.
+//! [`super::transport`] detects hosts that send no heartbeats at all.
 
 use crate::message::LoadProgress;
 use live::{HostRow, HostState};
@@ -10,7 +10,8 @@ use model::units::{show_ns, show_rate};
 
 /// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
 const HUNG_AFTER_NS: u64 = 3_000_000_000;
-/// Operations that the host should have completed in this time, by its own rate or that of the other hosts. Slow loads have longer pauses.
+/// Minimum number of operations that a hung host should have completed in this time, by its own rate or that of the other hosts. Slow
+/// loads have longer pauses.
 const EXPECTED_OPERATIONS: f64 = 10.0;
 /// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;
@@ -36,13 +37,14 @@ struct Host {
     grew_ns: Option<u64>,
     is_named: bool,
     p99_ns: Option<u64>,
-    /// The recent rate in operations per second, and the count and time at which its next period began.
+    /// The recent rate in operations per second.
     iops: Option<f64>,
+    /// The count and the time at which the next period of the rate began.
     counted: (u64, u64),
 }
 
 impl Host {
-    /// Returns the state of the host, which is not lost.
+    /// Returns the state of a host that is not lost.
     fn state(&self, now_ns: u64) -> HostState {
         match self.grew_ns {
             None => HostState::Waiting,
@@ -208,7 +210,7 @@ fn rows_begin_with_hosts_that_need_attention_and_unknown_is_not_zero() {
     let rows = |progress: &RunProgress, lost| progress.rows(lost, |rank| format!("h{rank}"), 20_250_000_000);
     assert!(rows(&progress, None).iter().all(|row| row.iops.is_none() && row.state == HostState::Waiting));
     for at in 1..=80 {
-        // One host hangs from the fortieth heartbeat on.
+        // One host completes nothing after the fortieth heartbeat.
         let it = |rank: u64| if rank == 7 { at.min(40) } else { at };
         (0..300).for_each(|rank| progress.tell(rank as usize, load(rank, it(rank)), at * 250_000_000));
         progress.notice(|rank| format!("h{rank}"), at * 250_000_000);

@@ -120,7 +120,8 @@ impl Hosts {
         let shared_with_transport = Arc::clone(&shared);
         let transport = move || match net() {
             Ok(net) => {
-                // Other hosts take late heartbeats for silence. If the kernel denies the priority, it remains normal.
+                // If this thread got CPU time late, other hosts would take its late heartbeats for silence. If the kernel denies the
+                // priority, it remains normal.
                 let _ = sys::thread::prefer(Some(TRANSPORT_NICE), None);
                 let _ = to_caller.send(Ok((net.rank(), net.size())));
                 Transport::new(net, to_transport, from_transport, shared_with_transport).run();
@@ -230,14 +231,14 @@ impl Hosts {
         let state = &mut *self.state();
         let mut header = header.clone();
         if !state.machines.is_empty() {
-            // The header may know the place of a test file better than the plan: the file exists now.
+            // The header may know the place of a test file that the plan does not know, because the file exists now.
             let own = header.hosts.first().cloned();
             header.hosts = own.into_iter().chain(state.machines.iter().skip(1).cloned()).collect();
         }
         state.merged_session.begin(header, name, keep)
     }
 
-    /// Returns the number of hosts that run the job. Ranks `0..n` participate.
+    /// Returns the number of hosts that run the job. They are the ranks below this number.
     pub(super) fn participants(&self, job: usize) -> usize {
         self.state().steps.as_ref().map_or(self.size, |steps| steps.participants(job, self.size))
     }
@@ -287,7 +288,7 @@ impl Hosts {
     }
 
     fn order(&self, order: Order) {
-        // If the transport thread has ended, the caller notices that while it waits for the answer.
+        // If the transport thread has ended, the caller notices that while waiting for the answer.
         let _ = self.orders.send(order);
     }
 
@@ -363,7 +364,7 @@ impl Hosts {
                 .enumerate()
                 .find_map(|(rank, waiting)| Some((rank, waiting.pop_front()?)));
             if let Some((rank, came)) = first {
-                // A message that cannot be decoded counts as a farewell.
+                // A message that cannot be decoded is treated like `Bye`.
                 return Some((rank, came.open().unwrap_or(Message::Bye)));
             }
             if Instant::now() >= until || state.take_one().is_err() {
@@ -427,7 +428,7 @@ impl Hosts {
     }
 
     pub(super) fn unexpected_message(&self, rank: usize, message: &Message) -> Failure {
-        // The sender may have left this step because the measurement ended.
+        // If the measurement ended, the sender may have left this step for that reason.
         if self.shared.over().is_some() {
             return self.ended();
         }
@@ -484,7 +485,8 @@ impl Hosts {
     }
 }
 
-/// Time between choosing the start time and the start. In this time messages travel, and every host reads its counters once more.
+/// Time between the choice of the start time and the start. In this time the messages arrive, and every host reads its counters once
+/// more.
 const START_DELAY_NS: u64 = 100_000_000;
 
 impl Hosts {
@@ -569,8 +571,8 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until all hosts have written. Returns the state that the host `shift` ranks after this one has written. `own` is the state of
-    /// this host.
+    /// Waits until all hosts have written. Returns the state that another host has written: the one `shift` ranks after this host. `own`
+    /// is the state of this host.
     ///
     /// # Errors
     ///
@@ -595,8 +597,8 @@ impl Hosts {
         Ok(read_by(0))
     }
 
-    /// Collects the outcomes of a verification from all hosts, on rank 0. A lost host has the reason instead. The other ranks wait for rank
-    /// 0's report; a host that has lost rank 0 reports its own outcome.
+    /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host the outcome is the reason. The other ranks wait
+    /// for rank 0's report; a host that has lost rank 0 reports its own outcome.
     ///
     /// # Errors
     ///
@@ -675,7 +677,7 @@ impl Hosts {
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.by.clone());
         let mut ran = self.local_run_parts(runs, interval_series, by);
-        // An idle host waits for the others, and polls as rarely as they do.
+        // A host without work waits for the others. It polls as rarely as they do.
         let is_idle = ran.phases.is_empty();
         self.shared.is_measuring.store(is_idle, Ordering::Relaxed);
         let agreed = if self.rank > 0 {
@@ -741,8 +743,8 @@ impl Hosts {
         self.keep(all, &after, disturbed)
     }
 
-    /// Rank 0: appends the merged phases of a run to the session of all hosts, except phases that it already has. Phases of a lost host
-    /// are missing.
+    /// Rank 0: appends the merged phases of a run to the session of all hosts, except phases that the session already has. Phases of a
+    /// lost host are missing.
     pub(super) fn keep(
         &self,
         all: RunParts,

@@ -3,7 +3,7 @@
 //! 1. Refuses options that only work on one host, and plans that differ in targets, jobs or cache mode.
 //! 2. Narrows the jobs to what every host can do: the smallest target, an engine that all hosts have.
 //! 3. Lists the differences between hosts, such as kernels and devices.
-//! 4. Assigns files: which host makes each shared file, which host opens which, and the part that each worker has.
+//! 4. Assigns files: which host makes each shared file, which hosts open it, and which part of it each worker has.
 
 use engine::source::own_blocks;
 use model::fleet::Part;
@@ -124,7 +124,7 @@ fn same_targets(a: &str, one: &Plan, b: &str, other: &Plan) -> Result<(), String
     Ok(())
 }
 
-/// Limits the jobs to what another host can do: to the size of its targets, and to an engine that it has.
+/// Limits the jobs to what another host can do: to the size of that host's targets, and to an engine that the host has.
 fn narrow(
     jobs: &mut [Job],
     others: &[Job],
@@ -151,7 +151,7 @@ fn narrow(
             ));
         }
         if mine.engine != its.engine {
-            // The engine that replaces a denied one works on all hosts; the denied one does not.
+            // The engine that replaces a denied engine works on all hosts, but the denied engine does not.
             let is_mine = mine.engine_fallback.is_some();
             let on_all = if is_mine { &mine.engine } else { &its.engine };
             note_difference(
@@ -207,7 +207,7 @@ fn origins(first: &Plan, own: &Plan, rank: u32, hosts: u32, name: &str) -> Vec<O
 /// A named property of a machine.
 type Fact = (&'static str, fn(&Machine) -> Vec<String>);
 
-/// Lists the properties that differ between hosts, with the hosts of each value.
+/// Returns the differences between the hosts: for each property that differs, every value with the hosts that have it.
 fn host_differences(names: &[String], planned: &[Planned]) -> Vec<String> {
     let facts: [Fact; 6] = [
         ("the kernel", |m| vec![m.kernel.clone()]),
@@ -413,7 +413,7 @@ fn streams(plan: &mut Plan) -> impl Iterator<Item = &mut Stream> {
     plan.jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams)
 }
 
-/// Adds the places of files that other hosts make. They are the places of this host's files in the same directory.
+/// Adds the places of files that other hosts make. They are taken from this host's files in the same directory.
 pub(super) fn places(plan: &Plan, machine: &mut Machine) {
     for target in plan.targets.iter().skip(machine.places.len()).filter(|t| t.role != Role::None) {
         let same = plan.targets.iter().position(|t| t.path == target.path);
@@ -430,8 +430,8 @@ fn plan_is_narrowed_to_what_each_host_can_do() {
     let stream = &plans[1].jobs[0].phases[0].streams[0];
     assert_eq!((stream.engine.as_str(), stream.access.span_bytes), ("sync", 1 << 30));
     assert!(plans.iter().all(|p| p.targets[0].bytes == 1 << 30 && p.seed == 7));
-    assert!(plans[0].host_seed() == 7 && plans[1].host_seed() != 7, "no host reads what another one reads");
-    assert_eq!(plans[1].targets[0].path, "/data of 5.4", "targets are each host's own");
+    assert!(plans[0].host_seed() == 7 && plans[1].host_seed() != 7, "the hosts read different blocks");
+    assert_eq!(plans[1].targets[0].path, "/data of 5.4", "each host has its own targets");
     let from = |plan: &Plan, setting: &str| {
         plan.origins.iter().find(|o| o.setting == setting).map(|o| o.from.clone())
     };
@@ -555,9 +555,9 @@ mod tests {
         let plans = assigned(3, std::slice::from_ref(&shared)).unwrap_or_else(|why| panic!("{why}"));
         for (rank, plan) in (0..).zip(&plans) {
             assert_eq!((file_of(plan, 0).1, file_of(plan, 1)), (rank, ("of 0, 1", 0)));
-            // Of 64 blocks each of six workers gets ten.
+            // Each of six workers gets ten of the 64 blocks.
             assert_eq!(plan.jobs[0].phases[0].streams[0].limit.bytes, Some(2 * 2 * 10 * MIB));
-            assert_eq!(plan.targets[1].bytes, 64 * MIB, "its size was said");
+            assert_eq!(plan.targets[1].bytes, 64 * MIB, "the user gave the size");
         }
         let tasks = |stream: &Stream| -> Vec<(u64, u64)> {
             plans.iter().map(|p| p.first_task(0, stream)).map(|task| (task.index, task.count)).collect()
@@ -594,7 +594,7 @@ mod tests {
             let next = (rank + 1) % 3;
             assert_eq!(file_of(plan, 0), (format!("of {rank}, 0").as_str(), rank));
             assert_eq!(file_of(plan, 2), (format!("of {next}, 0").as_str(), next), "opened, not made");
-            assert_eq!(plan.targets.len(), 3, "four hosts on and one are the same of three");
+            assert_eq!(plan.targets.len(), 3, "with three hosts, shifts of 4 and of 1 lead to the same host");
             let targets: Vec<usize> = plan.jobs[0].phases[0].streams.iter().map(|s| s.targets[0]).collect();
             assert_eq!(targets, [0, 2, 2]);
         }

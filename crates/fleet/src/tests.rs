@@ -1,4 +1,4 @@
-//! The protocol between hosts, with a thread of this process for each host: normal runs, and hosts that fail or stop answering.
+//! The protocol between hosts, with a thread of this process in place of each host: normal runs, and hosts that fail or stop answering.
 
 use super::gather::HostOutcome;
 use super::protocol::Hosts;
@@ -41,7 +41,7 @@ fn all_hosts_begin_at_the_same_time_and_leave_together() {
     met(3, |hosts| {
         assert_eq!(hosts.names, ["h0", "h1", "h2"]);
         let Ok(Ok(at)) = hosts.gate(&first_run(), None) else { panic!("no start") };
-        assert!(at > Instant::now(), "letters travel faster than that");
+        assert!(at > Instant::now(), "messages arrive before the start time");
         begun.lock().unwrap_or_else(PoisonError::into_inner).push(at);
         hosts.ended_phase(1_000);
         hosts.leave();
@@ -64,7 +64,7 @@ fn a_host_that_cannot_measure_ends_the_measurement_and_is_named() {
         match (hosts.rank, ended) {
             (0, Some(Failure::Refused(why))) => {
                 assert!(why.starts_with("h1 cannot measure: no space"), "{why}");
-                // The others receive it before this host leaves.
+                // The others receive the message before this host leaves.
                 std::thread::sleep(Duration::from_millis(100));
             }
             (2, Some(Failure::Elsewhere(3))) => {}
@@ -84,7 +84,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
         let stop = Arc::default();
         hosts.shared.stops(&stop);
         if hosts.rank == 1 {
-            // Ends without a message: its transport thread ends when its requests end.
+            // Return without a message: the transport thread of this host ends when no more requests can come.
             return;
         }
         let since = Instant::now();
@@ -96,7 +96,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
                 std::thread::sleep(Duration::from_millis(100));
             }
             (2, Some(Failure::Elsewhere(3))) => {
-                // Checked on rank 0, which still sends.
+                // Rank 0 still sends heartbeats, so rank 2 knows the reason from rank 0.
                 assert_eq!(hosts.shared.over().map(|(over, _)| over.rank), Some(1));
             }
             (rank, other) => panic!("rank {rank}: {other:?}"),
@@ -113,13 +113,13 @@ fn no_host_begins_a_phase_that_one_cannot_begin() {
             Ok(Err(why)) => assert_eq!(why, "h2: queue depth 4096 is refused"),
             other => panic!("{other:?}"),
         }
-        assert!(matches!(hosts.gate(&first_run(), None), Ok(Ok(_))), "the next one begins");
+        assert!(matches!(hosts.gate(&first_run(), None), Ok(Ok(_))), "the next phase begins");
         hosts.ended_phase(0);
         hosts.leave();
     });
 }
 
-/// Enough hosts for one below another host than rank 0.
+/// With this number of hosts, one host is below another host than rank 0 in the tree.
 const TWO_FLOORS: usize = 18;
 
 #[test]
@@ -129,11 +129,11 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
         let is_gone = AtomicBool::new(lost.is_none());
         met(TWO_FLOORS, |hosts| {
             if Some(hosts.rank) == lost {
-                // Ends with its transport thread, which answers until it notices.
+                // Wait until the transport thread has ended. It answers pings until it notices that its requests have ended.
                 let transport = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
                 drop(hosts);
                 if let Some(transport) = transport {
-                    transport.join().unwrap_or_else(|_| panic!("the post panicked"));
+                    transport.join().unwrap_or_else(|_| panic!("the transport thread panicked"));
                 }
                 return is_gone.store(true, Ordering::SeqCst);
             }
@@ -144,7 +144,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
                 let readings = hosts.clocks();
                 *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
             }
-            // The others answer as long as they exist.
+            // The other hosts stay, so that they can answer.
             while read.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -153,7 +153,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
         let readings = read.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default();
         assert_eq!(readings.len(), TWO_FLOORS);
         for (rank, reading) in readings.iter().enumerate() {
-            // All clocks are equal here, so a reading is wrong by its offset.
+            // All hosts read the same clock here, so the offset of a reading is its error.
             let is_right = reading.is_some_and(|r| r.offset_ns.unsigned_abs() <= r.error_ns() + 2);
             assert_eq!(is_right, Some(rank) != lost, "{rank}: {readings:?}");
         }
@@ -183,8 +183,8 @@ fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
     let agreed = agreed.into_inner().unwrap_or_else(PoisonError::into_inner);
     let own = simulated_run(0).0.end.map_or(0, |e| e.streams[0].kinds[&Kind::Read].latency.count());
     assert_eq!((agreed.len(), agreed[0].latency.count()), (TWO_FLOORS, own * TWO_FLOORS as u64));
-    assert!(agreed.iter().all(|one| *one == agreed[0]), "all decide alike");
-    assert!(agreed[0].disturbed.is_some(), "and so all measure it again");
+    assert!(agreed.iter().all(|one| *one == agreed[0]), "all hosts get the same summary");
+    assert!(agreed[0].disturbed.is_some(), "all hosts measure the run again");
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn losing_a_host_keeps_the_reports_of_all_others() {
     assert_eq!((silent, fleet.hosts.len()), (vec!["h1"], TWO_FLOORS));
 }
 
-/// The conclusion of rank 0 about the lost host if host 1 is killed at 450 ms and the launcher sends a signal to the others at 1,400 ms.
-/// Host 2 gets the signal `earlier` than rank 0, and no MPI call on it returns during `pause`, in ms.
+/// Returns what rank 0 concludes about the lost host if host 1 is killed at 450 ms and the launcher sends a signal to the others at 1,400
+/// ms. Host 2 gets the signal `earlier` than rank 0, and no MPI call on it returns during `pause`, in ms.
 fn lost_host(earlier: Duration, pause: Option<[u64; 2]>) -> model::fleet::Fleet {
     let (began, ms) = (Instant::now(), Duration::from_millis);
     let mut nets = ThreadNetwork::connect(3);

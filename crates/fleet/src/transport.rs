@@ -2,9 +2,9 @@
 //!
 //! - Heartbeats go both ways between rank 0 and every other host. A host that sends none for 3 s is lost, and the measurement ends.
 //! - Clocks: each host reads the clocks of its children in the tree of hosts with pings, and adds the readings that the children report.
-//! - Only clock readings use the tree, because each takes up to 120 pings: the children of rank `r` are the 16 ranks from `16 r + 1` on.
+//! - Only clock readings use the tree, because each takes up to 120 pings. The children of rank `r` are the 16 ranks from `16 r + 1` on.
 //!
-//! Open MPI 4 does not return from a send to a process that has ended, and then no message is received any more. Therefore rank 0 sends
+//! With Open MPI 4, a send to a process that has ended does not return, and from then on no message is received. Therefore rank 0 sends
 //! only to hosts that it has just heard. It answers heartbeats instead of sending its own, and holds messages to a silent host until that
 //! host is heard again.
 
@@ -22,14 +22,15 @@ use std::time::{Duration, Instant};
 
 /// Time between two heartbeats of a host.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
-/// After a host has been silent for this long, rank 0 holds messages to it: two heartbeats are missing.
+/// After a host has been silent for this long, two heartbeats are missing, and rank 0 holds messages to the host.
 const HOLD_MESSAGES_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 /// A host that has been silent for this long is lost.
 const LOST_HOST_AFTER: Duration = Duration::from_secs(3);
-/// After rank 0 has been silent for this long, a host stops its load, because rank 0 no longer measures.
+/// After rank 0 has been silent for this long, a host stops its load, because rank 0 may no longer measure.
 const ORPHAN_AFTER: Duration = Duration::from_millis(900);
-/// How often the transport thread polls. Less often during a measurement, to take little CPU time from it.
+/// How often the transport thread polls outside of a measurement.
 const POLL_INTERVAL: Duration = Duration::from_micros(500);
+/// How often the transport thread polls during a measurement: less often, to take little CPU time from the load.
 const MEASURING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// After a ping the thread polls continuously for this long, because the next ping follows soon.
 const BUSY_POLL_TIME: Duration = Duration::from_millis(10);
@@ -126,8 +127,8 @@ impl Shared {
         self.is_loaded.load(Ordering::Relaxed).then_some(LoadProgress { operations, p99_ns })
     }
 
-    /// Ends the measurement if a rank has been silent for too long, or if an MPI call does not return because the other process has ended.
-    /// The transport thread and the measuring threads call it.
+    /// Ends the measurement if a rank has been silent for too long, or if an MPI call does not return because the other process has
+    /// ended. Both the transport thread and the measuring threads call this.
     pub(super) fn notice_silence(&self) -> Option<EarlyEnd> {
         let own = self.rank.load(Ordering::Relaxed);
         let patience = if own == 0 { LOST_HOST_AFTER } else { ORPHAN_AFTER };
@@ -211,12 +212,13 @@ pub(super) struct Transport {
     /// Messages by rank that are held until the rank is heard again.
     waiting: Vec<VecDeque<Message>>,
     heartbeat_at: Instant,
-    /// End of the time in which the thread polls continuously.
+    /// The thread polls continuously until this time.
     busy_poll_until: Instant,
-    /// The number of pings sent, and the answer to the last one.
+    /// Number of pings sent.
     pings: u32,
+    /// The answer to the last ping.
     pong: Option<(u32, u64)>,
-    /// How many times all clocks were read.
+    /// Number of times that all clocks were read.
     round: u32,
     /// The parent that requested the clocks below this host, and the number of its request.
     clock_request: Option<(usize, u32)>,
@@ -265,7 +267,7 @@ impl Transport {
     /// Runs until the measuring thread asks to leave or ends.
     pub(super) fn run(mut self) {
         loop {
-            // One request per round: with a thousand messages to send, this host must still receive.
+            // Handle one request per round. If there are a thousand messages to send, this host must still receive.
             let order = self.orders.try_recv();
             let has_more = order.is_ok();
             match order {
@@ -509,9 +511,9 @@ pub trait Network {
 /// A network between threads of one process.
 #[cfg(test)]
 pub(super) struct ThreadNetwork {
-    /// A send to a thread that has ended does not return, as with Open MPI 4.
+    /// Whether a send to a thread that has ended does not return, as with Open MPI 4.
     pub(super) blocks_on_ended: bool,
-    /// The period in which nothing is sent or received, as if an MPI call did not return.
+    /// A period in which nothing is sent or received, as if an MPI call did not return.
     pub(super) pause: Option<[std::time::Instant; 2]>,
     rank: usize,
     to: Vec<std::sync::mpsc::Sender<(usize, Vec<u8>)>>,
@@ -542,7 +544,7 @@ impl Network for ThreadNetwork {
 
     fn send(&mut self, to: usize, packet: &[u8]) {
         assert!(packet.len() <= PACKET_BYTES);
-        // One that has ended takes nothing any more.
+        // A thread that has ended receives nothing any more.
         while self.to[to].send((self.rank, packet.to_vec())).is_err() && self.blocks_on_ended {
             std::thread::sleep(std::time::Duration::from_secs(1));
         }
@@ -559,7 +561,7 @@ impl Network for ThreadNetwork {
     fn leave(self: Box<Self>) {}
 }
 
-/// Children per host in the tree. Three levels below rank 0 hold four thousand hosts.
+/// Children per host in the tree. With this number, three levels below rank 0 hold four thousand hosts.
 const FAN_OUT: usize = 16;
 
 /// The parent of a rank other than 0 in the tree.
@@ -580,7 +582,7 @@ fn hosts_silent_since_nearly_the_same_time_are_all_listed() {
     let before = |ms: u64| now_ns - ms * 1_000_000;
     let shared = Shared::default();
     shared.polled_ns.store(now_ns, Ordering::Relaxed);
-    // Rank 0 does not hear itself; 1 and 2 fell silent together, 3 still speaks.
+    // Rank 0 does not hear itself. Ranks 1 and 2 fell silent at nearly the same time, and rank 3 still sends.
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) =
         vec![0, before(1100), before(1200), before(100)];
     let (rank, silent) = shared.most_silent(|_| true).unwrap_or_default();
@@ -588,9 +590,9 @@ fn hosts_silent_since_nearly_the_same_time_are_all_listed() {
         shared.silent_for_as_long(rank, silent, counts).into_iter().map(|(other, _)| other).collect()
     };
     assert_eq!((rank, others(rank, silent, |_| true)), (2, vec![1]));
-    // Long before the others it is alone.
+    // Only rank 1 has been silent since long before the others.
     assert!(others(1, Duration::from_secs(9), |_| true).is_empty());
-    // Only hosts that count.
+    // Rank 1 does not count here.
     assert!(others(rank, silent, |rank| rank != 1).is_empty());
     assert_eq!(shared.most_silent(|rank| rank != 2).map(|(rank, _)| rank), Some(1));
     // While a send does not return, no host is heard.
@@ -611,7 +613,7 @@ fn a_paused_host_does_not_call_rank_0_silent() {
     // This host was paused: the messages of two seconds have not been read.
     shared.polled_ns.store(before(2000), Ordering::Relaxed);
     assert_eq!(shared.notice_silence(), None);
-    // The post has read what there was, and nothing came from rank 0.
+    // The transport thread has read all messages, and none came from rank 0.
     shared.polled_ns.store(now_ns, Ordering::Relaxed);
     assert_eq!(shared.notice_silence().map(|over| over.why).as_deref(), Some("has been silent for 2.1 s"));
 }

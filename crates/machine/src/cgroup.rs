@@ -1,15 +1,14 @@
-//! Cgroups: one for fathom alone, so that the kernel counts its I/O separately, and the limits of the cgroups
-//! above.
+//! Cgroups: one for fathom alone, so that the kernel counts fathom's I/O separately, and the limits of the cgroups above.
 //!
 //! [`enter`] works in four steps:
 //! 1. Find the present cgroup in the hierarchy with the I/O controller.
-//! 2. Create a cgroup below it, so that every limit of the present one still binds. Version 1 does not pass
-//!    limits on, so they are copied.
+//! 2. Create a cgroup below it, so that every limit of the present one still binds. Version 1 does not pass limits on, so they are
+//!    copied.
 //! 3. Move the whole process, before it starts a thread or an operation that is to be counted.
-//! 4. [`leave_now`] moves it back and removes the cgroup.
+//! 4. [`leave_now`] moves the process back and removes the cgroup.
 //!
-//! The second half of the file reads limits on I/O, CPU time and memory, the file that counts the throttled
-//! CPU time, and the memory limit that leaves the least room.
+//! The second half of the file reads limits on I/O, CPU time and memory, finds the file that counts the throttled CPU time, and finds the
+//! memory limit that leaves the least room.
 
 use crate::error::describe;
 use crate::file_systems;
@@ -23,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A limit that binds no device, in bytes per second. Recent kernels count in version 1 only on devices with
-/// a limit (6.18: "Total 0" after a thousand direct reads without one, exactly a thousand with it).
+/// A limit so high that it limits no device, in bytes per second. In version 1, recent kernels count only on devices with a limit (6.18:
+/// "Total 0" after a thousand direct reads without a limit, exactly a thousand with one).
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
 /// Prefix of the cgroups that fathom creates. The process id and a random number follow.
 const PREFIX: &str = "fathom-";
@@ -36,8 +35,8 @@ const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.thrott
 pub(crate) const V1_LIMITS: [&str; 4] =
     ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
 const V2_IO_FILES: [&str; 1] = ["io.stat"];
-/// The cgroup that this process entered. Its owner and a forced exit both take it from here, so only one of
-/// them leaves it.
+/// The cgroup that this process entered. Its owner and a forced exit both take the value from here, so only one of them leaves the
+/// cgroup.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
 /// The changes that leaving must undo.
@@ -52,7 +51,7 @@ struct Entered {
 
 /// File that moves the writer's whole process. The kernel waits for all CPUs (RCU), 10 ms each time.
 const PROCESS: &str = "cgroup.procs";
-/// File that moves only the writing thread, in version 1 and without that wait (Linux 5.5).
+/// File that moves only the writing thread, in version 1 only, and without that wait (since Linux 5.5).
 const V1_THREAD: &str = "tasks";
 
 /// A cgroup for this process alone. Dropping it moves the process back and removes the cgroup.
@@ -62,9 +61,8 @@ pub struct OwnCgroup {
 }
 
 impl OwnCgroup {
-    /// Makes the kernel count the I/O on these devices (`major:minor` of whole disks). Version 1 counts only
-    /// on devices with a limit. If the kernel refuses a device, its I/O stays uncounted; the analysis detects
-    /// this.
+    /// Makes the kernel count the I/O on these devices (`major:minor` of whole disks), because version 1 counts only on devices with a
+    /// limit. If the kernel refuses a device, its I/O stays uncounted, which the analysis detects.
     pub fn count_on<'a>(&self, devices: impl Iterator<Item = &'a str>) {
         if self.description.version != 1 {
             return;
@@ -213,15 +211,14 @@ fn check_files(dir: &Path, files: &[&str]) -> Known<()> {
     }
 }
 
-/// Undoes [`enter`] in the order that the kernel accepts. If it fails, an empty directory remains, which the
-/// next run removes.
+/// Undoes [`enter`] in the order that the kernel accepts. If this fails, an empty directory remains, which the next run removes.
 fn leave(ours: &Entered) {
     if ours.delegated {
         let _ = write(&ours.parent.join("cgroup.subtree_control"), "-io");
     }
     let _ = write(&ours.parent.join(ours.members), "0");
     let back = ours.parent.join(PROCESS);
-    // Processes that a user's command left running return to the cgroup in which the command was started.
+    // Move processes that a user's command left running back to the cgroup in which the command was started.
     for pid in fs::read_to_string(ours.dir.join(PROCESS)).unwrap_or_default().lines() {
         let _ = write(&back, pid);
     }
@@ -271,8 +268,7 @@ pub fn would_succeed(root: &Root) -> Known<u8> {
     let procs = parent.join("cgroup.procs");
     may(&procs).map_err(|why| format!("{} may not be written ({why})", name::shown(&procs)))?;
     let lines = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
-    // Only the root cgroup has no `cgroup.type`. It alone may have both processes and cgroups with
-    // controllers.
+    // Only the root cgroup has no `cgroup.type`. No other cgroup may have both processes and cgroups with controllers.
     let is_shared = version == 2
         && parent.join("cgroup.type").exists()
         && !lines("cgroup.subtree_control").split_ascii_whitespace().any(|c| c == "io")
@@ -316,8 +312,8 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     }
 }
 
-/// Returns the `cpu.stat` that counts the throttled time of this process: that of the nearest cgroup with a
-/// limit, otherwise of the nearest one that has the file.
+/// Returns the `cpu.stat` that counts the throttled time of this process. This is the file of the nearest cgroup with a limit, or without
+/// a limit that of the nearest cgroup with such a file.
 ///
 /// # Errors
 ///
@@ -460,7 +456,7 @@ impl LimitTexts {
         }
     }
 
-    /// Adds the period of a CPU quota. The quota means nothing without it.
+    /// Adds the period of a CPU quota, without which the quota means nothing.
     fn period(&mut self, root: &Root, dir: &str, file: &str) {
         if file == "cpu.cfs_quota_us"
             && let Some(period) = root.word(&format!("{dir}/cpu.cfs_period_us"))
@@ -484,7 +480,7 @@ fn is_set(file: &str, line: &str) -> bool {
         "cpu.max" | "memory.max" | "memory.high" => !line.is_empty() && !line.starts_with("max"),
         "cpu.cfs_quota_us" => number().is_some(),
         "memory.limit_in_bytes" => number().is_some_and(|bytes| bytes < NO_MEMORY_LIMIT),
-        // The rule that fathom sets itself, only to make the kernel count, is no limit.
+        // fathom sets this limit itself, only to make the kernel count, so it does not count as a limit.
         _ if file.starts_with("blkio.throttle.") => number().is_some_and(|n| n != NO_LIMIT),
         _ => !line.is_empty(),
     }
@@ -583,7 +579,7 @@ mod limits_tests {
                 /cg/user.slice/cpu.max: 50000 100000\n"
                 .to_owned())
         );
-        // The cgroup with the quota throttles. The one below it has no quota, so its counter remains 0.
+        // The cgroup with the quota is throttled. The cgroup below has no quota, so its counter remains 0.
         assert_eq!(cpu_stat(&root), Ok("/cg/user.slice/cpu.stat".to_owned()));
     }
 

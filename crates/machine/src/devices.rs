@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Directory of all block devices, partitions included.
 const ALL: &str = "/sys/class/block";
-/// Parts of a device's path in `/sys/devices` that name a bus. The one nearest to the device counts.
+/// Parts of a device's path in `/sys/devices` that name a bus. If a path has several, the part nearest to the device counts.
 const BUSES: [(&str, &str); 9] = [
     ("/usb", "USB"),
     ("/ata", "SATA"),
@@ -34,7 +34,7 @@ const FIRMWARE: [&str; 4] =
 /// Lists all block devices, each disk before its partitions.
 ///
 /// # Errors
-/// Why they cannot be listed.
+/// Why the devices cannot be listed.
 pub fn list_devices(root: &Root) -> Known<Devices> {
     let mut names = root.list(ALL).map_err(|why| format!("{ALL}: {why}"))?;
     names.sort_by_cached_key(|name| sort_key(root, name));
@@ -184,7 +184,7 @@ fn word(layer: &Layer, file: &str) -> Known<String> {
     text.ok_or_else(|| format!("{}/queue/{file} is missing", layer.name))
 }
 
-/// Returns the entry in brackets: `mq-deadline` of `[mq-deadline] kyber none`.
+/// Returns the entry in brackets, such as `mq-deadline` of `[mq-deadline] kyber none`.
 fn bracketed(all: &str) -> String {
     let inside = all.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(all, |(bracketed, _)| bracketed).to_owned()
@@ -252,7 +252,7 @@ pub struct Counted {
 /// Reads the counters of all devices, in the kernel's order.
 ///
 /// # Errors
-/// Why they cannot be read.
+/// Why the counters cannot be read.
 pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
     let text = root.read(DISK_STATS).map_err(|why| format!("{DISK_STATS}: {why}"))?;
     let own = |line: model::evidence::DiskLine<'_>| Counted {
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
     use crate::fixture::{link, put};
 
-    /// A SATA disk with two partitions, the second below a volume that is mounted; an NVMe disk; a free loop device.
+    /// A SATA disk with two partitions, the second of them below a mounted volume; an NVMe disk; a free loop device.
     fn machine() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);

@@ -5,12 +5,12 @@
 use std::io;
 use std::path::Path;
 
-/// Who has to change something: the class decides the exit code.
+/// Who has to change something. This decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The user: the command makes no sense on any machine. Exit code 2.
+    /// The user, because the command makes no sense on any machine. Exit code 2.
     Usage,
-    /// The machine or its owner: permission, space, a device in use. Exit code 3.
+    /// The owner of the machine: permission, space, a device in use. Exit code 3.
     Refused,
 }
 
@@ -51,7 +51,7 @@ impl MachineError {
                 sys::error_advice::other_owner_advice()
             )),
             io::ErrorKind::ReadOnlyFilesystem => Self::Refused(format!(
-                "{shown} cannot be {what}: it is mounted read-only; name a path on a writable file system"
+                "{shown} cannot be {what}: its file system is mounted read-only; name a path on a writable file system"
             )),
             io::ErrorKind::ResourceBusy => Self::Refused(format!(
                 "{shown} cannot be {what}: the kernel reports it as in use, perhaps mounted in a container; \

@@ -39,13 +39,13 @@ pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Exten
     read(file, region.start..region.end.min(metadata.len()))
 }
 
-/// Adds up the extents of a loop device's backing file; `None` for any other device.
+/// Adds up the extents of a loop device's backing file; `None` if the device is not a loop device.
 pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Extents>> {
     let metadata = device.metadata().ok().filter(|f| f.file_type().is_block_device())?;
     let dir = format!("/sys/dev/block/{}/loop", number_of(metadata.rdev()));
     let path = root.word(&format!("{dir}/backing_file"))?;
     if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
-        return Some(Err(format!("it begins somewhere in {path}")));
+        return Some(Err(format!("the device begins somewhere in {path}")));
     }
     Some(
         File::open(root.path(&path))
@@ -139,7 +139,7 @@ impl Sum {
 
 /// Bytes compared at the beginning of a piece, or the whole piece if it is shorter.
 const PROOF_BYTES: u64 = 4096;
-/// Maximum number of pieces compared. They are evenly spread.
+/// Maximum number of pieces that are compared, evenly spread over the file.
 const MAX_PROVEN_PIECES: usize = 16;
 /// Flags of an extent whose bytes are not stored unchanged at its place on the device.
 const NOT_STORED_PLAINLY: u32 = Extent::UNPLACED
@@ -159,7 +159,7 @@ pub struct Piece {
     pub logical: u64,
     /// Offset of the first byte on the device.
     pub physical: u64,
-    /// Length in bytes, the same on both.
+    /// Length in bytes, which is the same in the file and on the device.
     pub bytes: u64,
 }
 
@@ -179,7 +179,7 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
     let mut found =
         if place.file_system.is_some() { map_pieces(&[whole], &map_of(target, bytes)?) } else { vec![whole] };
     let mut at = *top;
-    // The number of steps is limited: a stack that contains itself would never end.
+    // Limit the number of steps, because a stack that contains itself would never end.
     for _ in 0..=place.layers.len() {
         if at == layer {
             return if found.is_empty() {
@@ -283,7 +283,7 @@ fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
 }
 
-/// Translates pieces of a file to the device. `map` has the pieces of that file itself, in order.
+/// Translates pieces of a file to the device. `map` has the pieces in which the file itself is stored, in order.
 fn map_pieces(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in pieces {
@@ -332,8 +332,9 @@ pub fn show(pieces: &[Piece]) -> String {
     format!("{} in {many} from byte {first} on", show_bytes(bytes))
 }
 
-/// Maximum number of files read and of extents kept.
+/// Maximum number of files that are read.
 const MAX_FILES: u64 = 1 << 20;
+/// Maximum number of extents that are kept.
 const MAX_EXTENTS: usize = 1 << 22;
 /// Maximum number of extents of one file.
 const MAX_EXTENTS_OF_A_FILE: usize = 1 << 20;
@@ -352,8 +353,7 @@ pub struct FileExtents {
     pub unplaced_bytes: u64,
 }
 
-/// Finds where a file, or all files below a directory on the same file system, are stored. Dirty pages are
-/// written back first.
+/// Finds where a file is stored, or all files below a directory on the same file system. Dirty pages are written back first.
 ///
 /// # Errors
 /// Why the places of the files are unknown.
@@ -408,7 +408,7 @@ impl FileExtents {
                 Err(e) => return Err(why(&describe(&e))),
             };
         counts_from_device(&file).map_err(|e| why(&e))?;
-        // Space allocated beyond the end of a file belongs to the file too.
+        // Include space that is allocated beyond the end of a file, because it belongs to the file too.
         let all = ioctl::extents(&file, u64::MAX).map_err(|e| why(&fiemap_reason(&e)))?;
         self.files += 1;
         for extent in &all {
@@ -523,7 +523,7 @@ fn a_file_of_holes_is_one_hole() -> io::Result<()> {
 
 #[test]
 fn pieces_of_pieces_are_cut_at_both_edges_and_holes_are_left_out() {
-    // The file lies in two pieces on a loop device, whose image has a hole from 150 to 200.
+    // The file is stored in two pieces on a loop device, whose image has a hole from 150 to 200.
     let file = [piece(0, 100, 100), piece(100, 300, 50)];
     let image = [piece(0, 1_000, 150), piece(200, 5_000, 120), piece(320, 5_120, 400)];
     let found = map_pieces(&file, &image);
@@ -533,7 +533,7 @@ fn pieces_of_pieces_are_cut_at_both_edges_and_holes_are_left_out() {
     assert_eq!(map_pieces(&file, &[]), []);
 }
 
-/// Layers on one another, each with its name and kind; a partition begins at sector 2048.
+/// Two layers, the first on the second, each with its name and kind. A partition begins at sector 2048.
 #[cfg(test)]
 fn stack_of(kinds: [(&str, LayerKind); 2]) -> Place {
     let layer = |at: usize| Layer {

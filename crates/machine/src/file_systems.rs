@@ -1,12 +1,10 @@
-//! File systems: what is mounted where, what kind each is, and which file holds the data of an overlay's
-//! file.
+//! File systems: what is mounted where, what kind each is, and which file holds the data of an overlay's file.
 //!
-//! 1. The kind is the `f_type` of `fstatfs(2)`. Synthetic file systems are never measured. On shared ones
-//!    other machines or programs change files without this kernel seeing it. Some file systems do not change
-//!    the times of a file with every write.
+//! 1. The kind is the `f_type` of `fstatfs(2)`. Synthetic file systems are never measured. On shared file systems, other machines or
+//!    programs change files without this kernel seeing it. Some file systems do not change the times of a file with every write.
 //! 2. Mounts come from `mountinfo` (`proc_pid_mountinfo(5)`), of this and of other mount namespaces.
-//! 3. Overlays, and programs that mirror a directory (FUSE, eCryptfs), show files under a device number of
-//!    their own, so one file has two identities. [`beneath`] and `data_path` find the other one.
+//! 3. Overlays, and programs that mirror a directory (FUSE, eCryptfs), show files under other device numbers, so one file has two
+//!    identities. [`beneath`] and `data_path` find the identity of the file that holds the data.
 
 use crate::error::{MachineError, describe};
 use crate::identity;
@@ -20,9 +18,8 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Synthetic file systems, by their numbers (`include/uapi/linux/magic.h` and the kernel's sources). Reading
-/// or writing their files queries or changes the kernel. Their file lengths mean nothing: a full file may
-/// look empty.
+/// Synthetic file systems, by their numbers (`include/uapi/linux/magic.h` and the kernel's sources). Reading or writing their files
+/// queries or changes the kernel. The lengths of these files mean nothing: a full file may look empty.
 const SYNTHETIC: [(u64, &str); 36] = [
     (0x9fa0, "proc"),
     (0x6265_6572, "sysfs"),
@@ -59,13 +56,13 @@ const SYNTHETIC: [(u64, &str); 36] = [
     (0x76a9_f425, "ocfs2_dlmfs"),
     (0xabba_1974, "xenfs"),
     (0x9fa1, "openpromfs"),
-    // Its files are huge pages of memory, and it refuses every write call.
+    // Files of hugetlbfs are huge pages of memory, and every write call fails.
     (0x9584_58f6, "hugetlbfs"),
 ];
 
-/// File systems whose users this machine does not know completely: NFS, CIFS, SMB1 to SMB3, Ceph, 9P, FUSE,
-/// AFS, Coda, OCFS2, GFS2, Lustre, those of hypervisors and clusters (vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS,
-/// BeeGFS, PanFS), and eCryptfs, which shows the files of another directory under its own numbers.
+/// File systems whose users this machine does not know completely: NFS, CIFS, SMB1 to SMB3, Ceph, 9P, FUSE, AFS, Coda, OCFS2, GFS2,
+/// Lustre, file systems of hypervisors and clusters (vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS, BeeGFS, PanFS), and eCryptfs, which shows
+/// the files of another directory under other device numbers.
 const SHARED: [u64; 20] = [
     0x6969,
     0xff53_4d42,
@@ -278,8 +275,8 @@ pub(crate) fn mount_of<'m>(
     if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
         return Some(mount);
     }
-    // The last of several equal mounts hides the others. A btrfs subvolume has a device number that no mount
-    // shows, hence the two further rules.
+    // The last of several equal mounts hides the others. No mount shows the device number of a btrfs subvolume, hence the two further
+    // rules.
     let longest = |m: &&Mount| m.point.len();
     let same = || mounts.iter().filter(|m| m.number == number);
     let over = || mounts.iter().filter(|m| m.holds(path));
@@ -292,9 +289,11 @@ pub(crate) fn mount_of<'m>(
 
 /// Maximum number of stacked overlays that are followed.
 pub(crate) const MAX_OVERLAYS: usize = 8;
-/// `OVERLAYFS_SUPER_MAGIC`, `FUSE_SUPER_MAGIC` and `ECRYPTFS_SUPER_MAGIC` (`include/uapi/linux/magic.h`).
+/// `OVERLAYFS_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
 const OVERLAY_MAGIC: u64 = 0x794c_7630;
+/// `FUSE_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
 const FUSE_MAGIC: u64 = 0x6573_5546;
+/// `ECRYPTFS_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
 const ECRYPTFS_MAGIC: u64 = 0xf15f;
 
 /// Returns the files that hold the data of a path in an overlay, from the top layer down; empty if the path
@@ -342,9 +341,8 @@ pub(crate) fn hidden_reason(mount: &Mount) -> String {
     "overlay: its directories cannot be seen from here (this is a container)".into()
 }
 
-/// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors. Most
-/// likely both hold the same data, but the program's use of its files is not visible. `None` if there is no
-/// such file, as with sshfs.
+/// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors. Most likely both hold the same data,
+/// but the use of the mirrored file is not visible through the mirror. `None` if there is no such file, as with sshfs.
 pub(crate) fn mirrored_file(root: &Root, path: &Path) -> Option<PathBuf> {
     let at = path.canonicalize().ok()?;
     if !matches!(magic(&at), Ok(FUSE_MAGIC | ECRYPTFS_MAGIC)) {
@@ -409,8 +407,7 @@ pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBu
     Ok(found_path)
 }
 
-/// Returns why the file in an overlay's directories may not hold the data of the file that the overlay shows
-/// under the same name.
+/// Returns why the file of the same name in an overlay's directories may not hold the data of the file that the overlay shows.
 fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_upper: bool) -> Option<String> {
     let size_and_time = |file: &Metadata| (file.len(), file.mtime(), file.mtime_nsec());
     if size_and_time(shown) != size_and_time(found) {
@@ -520,7 +517,7 @@ fn a_namespace_is_read_through_another_process_if_the_first_is_gone() {
     for (process, namespace) in [("self", 1), ("1", 1), ("10", 2), ("11", 2), ("12", 2), ("20", 3)] {
         link(dir.path(), &format!("mnt:[{namespace}]"), &format!("proc/{process}/ns/mnt"));
     }
-    // 10 and 20 ended between the two readings.
+    // Processes 10 and 20 ended between the two readings.
     for process in [11, 12] {
         put(dir.path(), &format!("proc/{process}/mountinfo"), "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
     }
@@ -594,7 +591,7 @@ fn new_files_are_on_the_upper_directory_and_doubtful_files_are_unresolved() {
         crate::fixture::put(dir.path(), name, "x");
     }
     std::fs::create_dir_all(at("upper")).unwrap_or_else(|e| panic!("{e}"));
-    // The merged directory is that of the lower one here; nothing is mounted.
+    // In this test nothing is mounted, so the lower directory serves as the merged one.
     let mount = |options: &str| {
         let point = at("lower").display().to_string();
         parse(&format!("1 0 0:40 / {point} rw - overlay o {options}")).remove(0)
@@ -603,7 +600,7 @@ fn new_files_are_on_the_upper_directory_and_doubtful_files_are_unresolved() {
     assert_eq!(
         data_path(&root, &usual, &at("lower/sub")),
         Ok(at("upper")),
-        "the directory is in no upper one"
+        "no upper directory has the directory"
     );
     assert_eq!(data_path(&root, &usual, &at("lower/sub/file")), Ok(at("lower/sub/file")));
     let readable = mount("ro,lowerdir=/lower:/second");
@@ -611,7 +608,7 @@ fn new_files_are_on_the_upper_directory_and_doubtful_files_are_unresolved() {
     let hidden_reason = mount("rw,lowerdir=/lower,upperdir=/elsewhere,workdir=/w");
     assert!(data_path(&root, &hidden_reason, &at("lower/sub")).is_err_and(|why| why.contains("container")));
 
-    // A file of several names, one whose data are elsewhere, and another one of that name.
+    // A file with two names, one whose data are elsewhere, and another file with the same name.
     let metadata = |name: &str| at(name).metadata().unwrap_or_else(|e| panic!("{e}"));
     std::fs::hard_link(at("lower/sub/file"), at("link")).unwrap_or_else(|e| panic!("{e}"));
     let (two_names, index) = (metadata("link"), mount("rw,lowerdir=/lower,upperdir=/upper,index=on"));

@@ -217,7 +217,7 @@ mod tests {
             text(evidence::LIBRARIES),
             "LD_PRELOAD: libeat my.so\n/usr/lib/libeat my.so\n/lib/libc.so.6\n"
         );
-        // No firmware tables and no cgroups in this copy: reasons, not emptiness.
+        // This copy has no firmware tables and no cgroups, so there must be reasons instead of empty texts.
         assert!(facts[evidence::VENDOR].is_err() && facts[evidence::LIMITS].is_err());
         Ok(())
     }

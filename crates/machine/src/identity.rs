@@ -1,8 +1,7 @@
 //! The identity of a file or device ([`Identity`]) and its status, by name or by descriptor.
 //!
-//! The kernel reuses device numbers. So [`crate::stack::marked`] adds what distinguishes a device from its
-//! successor: serial number, disk sequence, backing file and first sector. A file is identified by its inode
-//! alone. `in_use` finds the users.
+//! The kernel reuses device numbers. So [`crate::stack::marked`] adds what distinguishes a device from a later one with the same number:
+//! serial number, disk sequence, backing file and first sector. A file is identified by its inode alone. `in_use` finds the users.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -92,7 +91,7 @@ pub(crate) struct FileStatus {
     pub(crate) node_number: String,
     /// `major:minor` of the file system that holds the file.
     pub(crate) file_system_number: String,
-    /// Number of the file within its file system.
+    /// Inode of the file: its number within the file system.
     pub(crate) inode: u64,
     /// Mount id, as in `mountinfo`.
     pub(crate) mount_id: Option<u64>,
@@ -157,8 +156,7 @@ fn query_status(dir: impl AsFd, path: &Path, flags: AtFlags, wanted: StatxFlags)
                 attributes: found.stx_attributes,
             })
         }
-        // Seccomp filters that are older than statx answer EPERM. If permission to the file itself is
-        // missing, fstatat reports that.
+        // Seccomp filters that are older than statx answer EPERM. If this user may not access the file itself, fstatat reports that.
         Err(Errno::NOSYS | Errno::PERM) => status_by_fstatat(dir, path, flags - AtFlags::STATX_DONT_SYNC),
         Err(why) => Err(why.into()),
     }

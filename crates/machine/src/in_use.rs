@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 /// How messages describe swap files and devices.
 const SWAP: &str = "swap space in use";
-/// File systems that are mounted from a file directly.
+/// File systems that can be mounted from a file without a loop device.
 const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Maximum length of a chain of holders that is followed to name the user.
@@ -54,8 +54,8 @@ pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     Ok(writer_of_devices(root, &below(root, name)))
 }
 
-/// Returns everything that a write to a device changes: its relatives, and those of the devices and files
-/// below it.
+/// Returns everything that a write to a device changes: the device's relatives, the devices and files below it, and the relatives of
+/// these devices.
 fn below(root: &Root, name: &str) -> Vec<Identity> {
     let mut all = Vec::new();
     let mut left = vec![name.to_owned()];
@@ -87,8 +87,8 @@ fn relatives(root: &Root, name: &str) -> Vec<String> {
     std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect()
 }
 
-/// Finds the user of a device and its relatives; `None` if there is no user. Ignores programs, and the loop
-/// device `above` through which the search came here.
+/// Finds the user of a device and its relatives; `None` if there is no user. Ignores programs. Also ignores the loop device `above`, from
+/// which the search came here.
 ///
 /// # Errors
 ///
@@ -240,11 +240,10 @@ fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
 /// Finds the user of an open file. Fails if the use is unknown.
 ///
 /// 1. The file itself: swap, a mount, a loop device, or a program that has it open for writing.
-/// 2. If a program mirrors a directory: mounts of the file of that name there. The program itself opens that
-///    file for writing as soon as a user writes.
-/// 3. If it is in an overlay: the file that holds its data.
-/// 4. With `by_content`: devices in use that have the same content, if the file system may show files of
-///    another file system or host.
+/// 2. If a program mirrors a directory: mounts of the mirrored file. Its writers do not count, because the mirroring program itself opens
+///    the file for writing as soon as a user writes.
+/// 3. If the file is in an overlay: the file that holds its data.
+/// 4. With `by_content`: devices in use that have the same content, if the file system may show files of another file system or host.
 pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, String> {
     let own = direct_user_of_file(root, file)?;
     if matches!(own, Use::By(_)) {
@@ -311,7 +310,8 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
         return Ok(Use::By(describe_loop(root, &user.name)));
     }
     let writers = writer_of_file(root, file);
-    // The kernel has a swap file, and the file of a writable loop device, open for writing.
+    // If no program writes the file, it is neither swap nor below a writable loop device, because the kernel has such files open for
+    // writing.
     let settled = matches!(writers, Use::Unused);
     let unseen_swap = swaps.err().filter(|_| !settled);
     match unseen_swap.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
@@ -367,7 +367,7 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
 
 /// Describes a loop device and its use.
 fn describe_loop(root: &Root, name: &str) -> String {
-    // The use only informs the reader. That the loop device is bound is enough to refuse.
+    // The use only informs the reader: a bound loop device is enough to refuse.
     let what = stack::number_of(root, name).and_then(|number| mounted(root, &number).ok().flatten());
     format!("the backing file of {name}{}", what.map_or_else(String::new, |u| format!(", which is {u}")))
 }
@@ -384,7 +384,7 @@ fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<Str
 fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
     let text = match root.read("/proc/swaps") {
         Ok(text) => text,
-        // A kernel without swap support has no such file.
+        // A kernel without swap support does not have this file.
         Err(why) if why == "no such file" && root.has("/proc/self") => return Ok(Vec::new()),
         Err(why) => return Err(format!("/proc/swaps: {why}")),
     };
@@ -395,25 +395,25 @@ fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
 /// The result of a search for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// A user was found. The text completes "it is ...".
+    /// A user was found. The text completes "the target is ...".
     By(String),
-    /// No user was found, and none can be hidden.
+    /// No user was found, and no user can be hidden.
     Unused,
-    /// No user was found. For this reason users may be hidden.
+    /// No user was found, but users may be hidden for this reason.
     Unseen(String),
-    /// No user was found. For this reason a user is probably hidden, so only `--unseen-users` allows writing.
+    /// No user was found, but for this reason a user is probably hidden. Only `--unseen-users` allows writing.
     Hidden(String),
 }
 
 /// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the
 /// same since Linux 3.8. Every other namespace has another number.
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
-/// Wait for files that the kernel is closing, before all processes are searched. The kernel closes the files
-/// of a thread or a ring a moment after it has ended, and fathom checks before every run.
+/// How long to wait for files that the kernel is still closing, before all processes are searched. The kernel closes the files of a
+/// thread or a ring a moment after its end, and fathom checks before every run.
 const BRIEF_WAIT: Duration = Duration::from_millis(100);
-/// Maximum wait if no other process has the file open. A busy machine closes files slowly.
+/// Longest wait for closing if no other process has the file open. A busy machine closes files slowly.
 const CLOSING_WAIT: Duration = Duration::from_secs(5);
-/// Interval between two checks during these waits.
+/// Interval between two checks while waiting.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// How often processes with hidden files are checked again. A program that is just starting can have other
 /// rights for a moment.
@@ -442,7 +442,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
         return Use::By(format!("open for writing by {who}"));
     }
     if holds_for(is_open, CLOSING_WAIT) {
-        // The descriptor may be fathom's own standard output.
+        // The writer may be fathom itself, through its standard output.
         let ourselves = by_ourselves().then(|| processes::name(root, std::process::id()));
         let who =
             ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
@@ -493,8 +493,7 @@ pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     }
 }
 
-/// Succeeds if `/proc` shows the processes of the whole machine. In a PID namespace it lists only the
-/// processes inside.
+/// Succeeds if `/proc` shows the processes of the whole machine. In a PID namespace it shows only the processes inside.
 fn sees_all_processes(root: &Root) -> Result<(), String> {
     let ours = root.link("/proc/self/ns/pid").map_err(|why| format!("/proc/self/ns/pid: {why}"))?;
     if ours == INITIAL_PID_NAMESPACE {
@@ -514,8 +513,7 @@ pub(crate) fn may_be_shared(file: &File) -> bool {
     file_systems::is_shared(file).unwrap_or(true)
 }
 
-/// Returns whether the kernel knows a descriptor that is open for writing. It cannot know about users outside
-/// this kernel.
+/// Returns whether any descriptor is open for writing, according to the kernel. The kernel does not know users outside of this machine.
 ///
 /// # Errors
 ///
@@ -590,7 +588,7 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     let maps = root.read(&format!("/proc/{pid}/maps"))?;
     let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions == "rw-s");
     Ok(shared.into_iter().any(|m| {
-        // The line has the number of the file system. Files of btrfs and overlays have other numbers.
+        // The line has the device number of the file system. On btrfs and overlays, files have other numbers.
         is_it(&format!("/proc/{pid}/map_files/{}", m.range)) || what.contains(&m.file)
     }))
 }
@@ -599,12 +597,13 @@ fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
     let text = root.read(&format!("{dir}/fdinfo/{fd}")).unwrap_or_default();
     let flags = text.lines().find_map(|l| l.strip_prefix("flags:"));
     let flags = flags.and_then(|f| u32::from_str_radix(f.trim(), 8).ok());
-    // Unreadable flags do not prove read-only access.
+    // If the flags cannot be read, the descriptor may be open for writing.
     flags.is_none_or(|f| f & ACCESS_MODE != READ_ONLY)
 }
 
-/// Bytes compared between two files, and between a file and a device that has no identity.
+/// Number of bytes that are compared at each position.
 const BLOCK: usize = 4096;
+/// Unit of the sizes and offsets in sysfs.
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 
 /// Finds the user of an open file by its content. `user_of` finds the user of a block device by its kernel
@@ -633,7 +632,7 @@ pub(crate) fn user_by_content(
         return Ok(Use::Unused);
     }
     Ok(Use::Hidden(format!(
-        "it holds {}, and may be mounted under another name or on another host",
+        "the file holds {}, and may be mounted under another name or on another host",
         found.join(" and ")
     )))
 }
@@ -793,7 +792,7 @@ mod tests {
             device(&root, "loop1"),
             by("loop1 is backed by a file that is also the backing file of loop2")
         );
-        // The device below one of them is unknown: it may be any device.
+        // The file of loop2 is unknown, so it may be on any device.
         put(dir.path(), "sys/class/block/loop2/loop/backing_file", "/gone (deleted)\n");
         assert!(device(&root, "sda").is_err_and(|why| why.contains("the backing file of loop2 is unknown")));
     }
@@ -823,7 +822,7 @@ mod writers_tests {
         }
         put(dir.path(), "proc/7/comm", "db\n");
         link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
-        // A thread with files of its own.
+        // Only one thread has the file open, in its own file table.
         link(dir.path(), &file.to_string_lossy(), "proc/7/task/8/fd/3");
         put(dir.path(), "proc/7/task/8/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));
         put(dir.path(), "proc/7/maps", maps);
@@ -855,7 +854,7 @@ mod writers_tests {
         put(dir.path(), "proc/9/comm", "x");
         assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
         std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
-        // Only process 1 may hide its files, and it must be listed: otherwise all other processes are hidden.
+        // Only process 1 may hide its files, and must be listed. If it is not listed, all other processes are hidden too.
         std::fs::remove_dir_all(dir.path().join("proc/1/task")).unwrap_or_else(|e| panic!("{e}"));
         assert!(matches!(writer_of_devices(&root, &file), Use::Unseen(why) if why.contains("process 1")));
         std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
@@ -868,7 +867,7 @@ mod writers_tests {
         let (dir, _) = user("0100000", "");
         let root = Root::at(dir.path().to_owned());
         let file = [Identity::File { device: "0:0".into(), inode: 0 }];
-        // Listed, and then gone.
+        // The thread was listed, but has ended.
         link(dir.path(), "/gone", "proc/7/task/9");
         assert_eq!(writer_of_devices(&root, &file), Use::Unused);
         put(dir.path(), "proc/7/task/10/comm", "db\n");

@@ -23,12 +23,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Made {
     /// The mark, held while the file is written; `None` if the file gets no mark.
     pub writing: Option<Writing>,
-    /// Whether another program had created the file, empty. Then fathom must not remove it.
+    /// Whether another program had created the file, empty. fathom must not remove such a file.
     pub found_empty: bool,
 }
 
-/// Creates a file, or writes one of fathom's again if the plan found it. `progress` gets the bytes written
-/// and the total.
+/// Creates a file, or writes a file of fathom's again if the plan found it. `progress` gets the bytes written and the total.
 ///
 /// # Errors
 /// If a file exists that the plan did not find, if permission or space is missing, or if the stop flag is
@@ -48,7 +47,7 @@ pub fn make(
     };
     let made = Made { writing: Writing::begin_on(path, &file), found_empty };
     let written = write(path, &file, create, seed, stop, progress);
-    // Closed in any case: the mark cannot be completed while the file is open for writing.
+    // Always close the file: the mark cannot be completed while it is open for writing.
     drop(file);
     written.map(|()| made)
 }
@@ -95,7 +94,7 @@ fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(Fil
         let file = file.map_err(|e| MachineError::at(path, "opened", &e))?;
         safety::must_be_open(root, path, &file, planned).map(|()| file)
     };
-    // Checked before the file is opened for writing, because that makes fathom itself a user.
+    // Check before opening for writing, because that makes fathom itself a user.
     safety::users_unseen(root, path, &open(false)?, false)?;
     let file = open(true)?;
     if is_open(&file) {

@@ -1,8 +1,7 @@
-//! Loop devices: what each is bound to.
+//! Loop devices and the file or device that each is bound to.
 //!
-//! A loop device reports its backing file itself (`LOOP_GET_STATUS64`). Hard links, removed names, mount
-//! namespaces and a covered `/sys` do not affect that report. The name in `/sys` is used only if the device
-//! cannot be opened.
+//! A loop device reports its backing file itself (`LOOP_GET_STATUS64`). Hard links, removed names, mount namespaces and a covered `/sys`
+//! do not affect that report. The name in `/sys` is used only if the device cannot be opened.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -30,7 +29,7 @@ pub(crate) struct Loop {
 /// Returns all bound loop devices.
 ///
 /// # Errors
-/// Why they cannot be listed.
+/// Why the devices cannot be listed.
 pub(crate) fn bound_loops(root: &Root) -> Known<Vec<Loop>> {
     let names = root.list("/sys/class/block").map_err(|why| format!("/sys/class/block: {why}"))?;
     Ok(names.iter().filter_map(|name| find_loop(root, name)).collect())
@@ -45,8 +44,7 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let dir = format!("/sys/class/block/{name}");
     let shown = root.has(&format!("{dir}/loop"));
     let status = loop_status(root, name);
-    // The directory exists while the device is bound, unless something covers it. An unbound device has no
-    // bytes.
+    // The directory exists while the device is bound, unless another mount covers it. An unbound device has a size of 0.
     let has_bytes = || root.word(&format!("{dir}/size")).is_some_and(|bytes| bytes != "0");
     if !shown && status.is_err() && !has_bytes() {
         return None;
@@ -56,15 +54,15 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let backing = status
         .map(|status| backing_identity(&status))
         .or_else(|why| backing_by_name(root, name).map_err(|also| format!("{why}; {also}")));
-    // Another process may have unbound the device since.
+    // The device may have been unbound meanwhile.
     if backing.is_err() && shown && !root.has(&format!("{dir}/loop")) {
         return None;
     }
     Some(Loop { name: name.to_owned(), backing, beneath: files_beneath(root, name), read_only })
 }
 
-/// Returns the files below an overlay, or of a mirrored directory, that hold the loop device's data if its
-/// file name leads there. A writable loop device has these files open for writing.
+/// Returns the files that hold the loop device's data, if the name of its backing file is in an overlay or a mirrored directory. A
+/// writable loop device has these files open for writing.
 fn files_beneath(root: &Root, name: &str) -> Vec<Identity> {
     let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
         return Vec::new();
@@ -82,7 +80,7 @@ impl Loop {
     }
 }
 
-/// Returns the identity of a loop device's backing file or device; `None` if it has none or it is unknown.
+/// Returns the identity of a loop device's backing file or device; `None` if nothing backs the device or the backing is unknown.
 pub fn backing(root: &Root, name: &str) -> Option<Identity> {
     find_loop(root, name)?.backing.ok()
 }
@@ -118,7 +116,7 @@ pub(crate) fn backing_identity(status: &LoopStatus) -> Identity {
     }
 }
 
-/// Returns the identity of the file or device that now has the name of the backing file.
+/// Returns the identity of the file or device that has the name of the backing file now.
 fn backing_by_name(root: &Root, name: &str) -> Known<Identity> {
     let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
     identity::from_name(root, file.trim_end_matches('\n'))
@@ -135,7 +133,7 @@ fn the_name_in_sys_counts_without_a_device_node_and_removed_files_are_unknown() 
     put(dir.path(), "sys/class/block/loop1/ro", "1\n");
     put(dir.path(), "sys/class/block/loop2/dev", "7:2\n");
     put(dir.path(), "sys/class/block/loop2/size", "0\n");
-    // Its directory is covered: it has bytes, so it is bound, but the backing file is unknown.
+    // The directory of loop3 is covered. The device has a size, so it is bound, but its backing file is unknown.
     put(dir.path(), "sys/class/block/loop3/size", "2048\n");
     put(dir.path(), "sys/class/block/loop3p1/size", "1024\n");
     let loops = bound_loops(&root).unwrap_or_else(|e| panic!("{e}"));

@@ -2,24 +2,21 @@
 //!
 //! The mark is an extended attribute. A file is fathom's only while it holds exactly what fathom wrote:
 //!
-//! 1. Before the first byte the mark says "being written", with the process id, its start time, its PID
-//!    namespace and the boot id. It counts only for that process.
-//! 2. At the end the mark is completed with the inode, the length and both times (mtime and ctime) of the
-//!    file. The next call compares them with the kernel's present values, so any other write invalidates the
-//!    mark. A write through another name, a truncation and a restored mtime move the ctime; a copy has
-//!    another inode. A foreign write while fathom writes does not show in the times: the kernel reports it
-//!    ([`sys::file_use`]), and then the mark is not completed. If the kernel does not report it (before 5.13
-//!    without privileges, and in containers that deny it), only a descriptor that is still open at the end
-//!    shows it, or a file that is longer than what fathom wrote.
-//! 3. A killed process, or one that saw a foreign write, leaves "being written", which then counts for no
-//!    process: the file needs `--destroy` like any other.
+//! 1. Before the first byte the mark says "being written", with the process id, its start time, its PID namespace and the boot id. This
+//!    mark counts only for that process.
+//! 2. At the end the mark is completed with the inode, the length and both times (mtime and ctime) of the file. The next call compares
+//!    them with the kernel's present values, so any other write invalidates the mark. A write through another name, a truncation and a
+//!    restored mtime change the ctime; a copy has another inode. A foreign write while fathom writes does not show in the times. The
+//!    kernel reports such a write ([`sys::file_use`]), and then the mark is not completed. If the kernel does not report it (before 5.13
+//!    without privileges, and in containers that deny it), it shows only in a descriptor that is still open at the end, or in a file that
+//!    is longer than what fathom wrote.
+//! 3. A killed process, or one that saw a foreign write, leaves "being written", which then counts for no process: the file needs
+//!    `--destroy` like any other.
 //!
-//! Setting an attribute itself moves the ctime. The kernel takes the new ctime from its coarse clock, so the
-//! mark is completed with the present value of that clock, and again at the next tick if the ctime became
-//! another one.
+//! Setting an attribute itself changes the ctime. The kernel takes the new ctime from its coarse clock. So the mark is completed with the
+//! present value of that clock, and once more at the next tick if the ctime differs.
 //!
-//! Files get no mark if their file system does not show every change in these times, see
-//! [`crate::file_systems`].
+//! Files get no mark if their file system does not show every change in these times, see [`crate::file_systems`].
 
 use crate::in_use::Use;
 use crate::root::Root;
@@ -36,7 +33,7 @@ use sys::file_use::Watch;
 /// Name of the extended attribute.
 const MARK: &str = "user.fathom.kept";
 
-/// Longer than any mark.
+/// Size in bytes of a buffer that is longer than any mark.
 const MARK_BYTES: usize = 256;
 
 /// How marks begin: the format version, then the state.
@@ -50,7 +47,7 @@ const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause between two readings of the clock.
 const CLOCK_PAUSE: Duration = Duration::from_micros(200);
 
-/// The state of a file by its mark.
+/// The state of a file, according to its mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     /// Fathom made the file, and it still holds exactly what fathom wrote.
@@ -71,12 +68,12 @@ pub(crate) fn is_open(file: &File) -> bool {
     state(file) == State::Ours
 }
 
-/// Returns whether fathom may create the file, or write it again: the file is its own, or empty.
+/// Returns whether fathom may create the file or write it again: an existing file must be fathom's own, or empty.
 pub fn may_be_made(path: &Path) -> bool {
     open(path).is_ok_and(|file| is_open(&file) || is_empty(&file).unwrap_or(false))
 }
 
-/// Returns why a file that fathom created is no longer fathom's; `None` if it still is, or never was.
+/// Returns why a file that fathom created is no longer fathom's; `None` if the file is still fathom's, or never was.
 pub fn void_because(path: &Path) -> Option<String> {
     match state(&open(path).ok()?) {
         State::Void(why) => Some(why),
@@ -134,7 +131,7 @@ fn state(file: &File) -> State {
     if mark.starts_with(&format!("{COMPLETE} {inode} ")) {
         return State::Void("fathom made this file, and something else has written it since (or renamed it, or changed its attributes)".into());
     }
-    // The first version of the mark had no ctime, so it does not detect a write that restored the mtime.
+    // The first version of the mark has no ctime, so it does not detect a write whose mtime was restored.
     let inode = inode.to_string();
     if mark.strip_prefix("copy ").unwrap_or(&mark).split(' ').next() == Some(inode.as_str()) {
         return State::Void(
@@ -145,7 +142,7 @@ fn state(file: &File) -> State {
     State::Unmarked
 }
 
-/// Formats the mark of a complete file. It contains `ctime`.
+/// Formats the mark of a complete file with this `ctime`.
 fn complete(metadata: &Metadata, ctime: i64, ctime_nsec: i64) -> String {
     format!(
         "{COMPLETE} {} {} {}.{:09} {ctime}.{ctime_nsec:09}",
@@ -187,7 +184,8 @@ impl Writing {
         if is_open(&file) { Self::mark(file) } else { None }
     }
 
-    /// Marks the open file at a path as being written, if it is fathom's or empty. `None` if it is neither, or gets no mark.
+    /// Marks the open file at a path as being written, if the file is fathom's or empty. `None` for other files, and for files that can
+    /// have no mark.
     pub fn begin_on(path: &Path, opened: &File) -> Option<Self> {
         let file = open(path).ok()?;
         let (metadata, same) = (file.metadata().ok()?, opened.metadata().ok()?);
@@ -213,7 +211,7 @@ impl Writing {
         })
     }
 
-    /// Sets the largest length that fathom's writes give the file. Bytes beyond it are another program's.
+    /// Sets the largest length that fathom's writes give the file. If the file is longer, another program wrote to it.
     pub fn at_most(&mut self, planned_bytes: u64) {
         self.max_bytes = self.file.metadata().map_or(u64::MAX, |metadata| metadata.len().max(planned_bytes));
     }
@@ -249,7 +247,7 @@ impl Writing {
             std::thread::sleep(CLOCK_PAUSE);
         }
         if written(&now) == written(&before) {
-            // The file system's times are too coarse for a mark, so remove it.
+            // The times of this file system are too coarse for a mark, so remove it.
             let _ = fremovexattr(&self.file, MARK);
         }
         None
@@ -273,7 +271,7 @@ mod tests {
     use std::io::Write;
     use std::process::{Command, Stdio};
 
-    /// A file of fathom's with 8 KiB of data. `None` where the directory for temporary files gets no marks.
+    /// A file of fathom's with 8 KiB of data. `None` if files in the directory for temporary files get no marks.
     fn made(path: &Path) -> io::Result<Option<()>> {
         let mut file = File::create_new(path)?;
         let Some(writing) = Writing::begin_on(path, &file) else {
@@ -297,7 +295,7 @@ mod tests {
     fn any_other_write_invalidates_the_mark_even_with_the_old_length_and_time() -> io::Result<()> {
         for change in [
             "printf x | dd of=a bs=1 seek=9 conv=notrunc status=none",
-            // Same length and mtime as before.
+            // Length and mtime are the same as before.
             "touch -r a time; printf x | dd of=a bs=1 seek=9 conv=notrunc status=none; touch -r time a",
             "touch -r a time; truncate -s 1 a; truncate -s 8192 a; touch -r time a",
             "touch -r a time; fallocate -p -o 0 -l 4096 a; touch -r time a",
@@ -334,7 +332,7 @@ mod tests {
             assert!(!is_ours(&copy), "{}", copy.display());
         }
         assert!(is_ours(&path), "reading changes nothing");
-        // A backup that is unpacked over the file.
+        // Unpack a backup over the file.
         shell("tar --xattrs --xattrs-include='*' --overwrite -xf t", dir.path());
         assert!(!is_ours(&path));
         Ok(())
@@ -362,7 +360,7 @@ mod tests {
         sleeper.kill()?;
         sleeper.wait()?;
         check(&other, "without completing the mark");
-        // The same process id with another start time, another PID namespace, or another boot.
+        // The process has the same id, but another start time, PID namespace or boot.
         for at in 1..parts.len() {
             let right = std::mem::replace(&mut parts[at], "0");
             check(&parts.join(" "), "without completing the mark");
@@ -426,7 +424,7 @@ mod tests {
         drop(writing);
         let length = fgetxattr(File::open(&path)?, MARK, &mut bytes)?;
         assert_eq!(String::from_utf8_lossy(&bytes[..length]), mark);
-        // Reading it changes nothing.
+        // Reading the file does not invalidate its mark.
         let writing = Writing::begin(&path).ok_or(io::ErrorKind::NotFound)?;
         shell("cat a > /dev/null", dir.path());
         drop(writing);
@@ -443,7 +441,7 @@ mod tests {
         assert!(may_be_made(&path) && is_empty(&File::open(&path)?)?);
         std::fs::write(&path, "x")?;
         assert!(!may_be_made(&path));
-        // The kernel gives these the length 0.
+        // The kernel reports the length 0 for these files.
         let version = File::open("/proc/version")?;
         assert!(version.metadata()?.len() == 0 && !is_empty(&version)?);
         assert!(!may_be_made(Path::new("/proc/version")) && !may_be_made(dir.path()));

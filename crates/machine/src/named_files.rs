@@ -40,9 +40,9 @@ impl Named {
     pub fn blind(&self) -> Option<String> {
         match &self.place {
             Ok(place) if place.ram.is_some() => None,
-            Ok(place) if place.layers.is_empty() => {
-                Some(place.blind.clone().unwrap_or_else(|| "no block device is visible below it".into()))
-            }
+            Ok(place) if place.layers.is_empty() => Some(
+                place.blind.clone().unwrap_or_else(|| "no block device is visible below the file".into()),
+            ),
             Ok(place) => place.blind.clone(),
             Err(why) => Some(why.clone()),
         }
@@ -66,7 +66,7 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
             let may_appear = !path.exists() && parent(path).is_dir();
             if is_stored || may_appear {
                 let existing = if is_stored { path.to_owned() } else { parent(path) };
-                // Reading a place takes 2 ms, and a command often names several files of one directory.
+                // Reuse the place of another file in the same directory: reading a place takes 2 ms.
                 let known = found.iter().find(|named| named.existing == existing);
                 let place = known.map_or_else(
                     || resolve::resolve(root, &existing).map_err(|e| e.to_string()),
@@ -183,7 +183,7 @@ mod tests {
         ];
         let found = find(&Root::real(), args.iter().map(String::as_str));
         let paths: Vec<String> = found.iter().map(|named| named.path.display().to_string()).collect();
-        // The value of `count=5` could be a new file too: it is listed, and never appears.
+        // The value of `count=5` may be a file that the command creates, so it is listed too.
         assert!(paths.contains(&there) && paths.contains(&new), "{paths:?}");
         assert!(!paths.iter().any(|path| path == "/nowhere/x" || path == "-n"), "{paths:?}");
         assert_eq!(paths.iter().filter(|path| **path == there).count(), 1);

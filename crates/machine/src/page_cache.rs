@@ -1,9 +1,8 @@
-//! The page cache before a run: counts a target's cached pages, evicts them, and waits until write-back is at
-//! rest.
+//! The page cache before a run: counts a target's cached pages, evicts them, and waits until write-back is at rest.
 //!
-//! `cachestat` answers 0 on overlayfs although pages are cached. `mincore` claims every page of a file that
-//! is not the caller's. So `cachestat` is not used on overlays, and `mincore` only if the caller may write
-//! the file or owns it. Caches of other files are never dropped.
+//! On overlayfs `cachestat` reports 0 cached pages even if pages are cached. `mincore` reports every page of another user's file as
+//! cached. So `cachestat` is not used on overlays, and `mincore` only if the caller owns the file or may write it. Caches of other files
+//! are never dropped.
 
 use crate::error::describe;
 use crate::root::Root;
@@ -18,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use sys::page_cache;
 
-/// Attempts to evict a file. Pages in a per-CPU list escape the first one.
+/// Attempts to evict a file. The first attempt misses pages in a per-CPU list.
 const MAX_EVICTIONS: u32 = 5;
 const BETWEEN_EVICTIONS: Duration = Duration::from_millis(2);
 const POLL: Duration = Duration::from_millis(20);
@@ -32,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Why it could not be written back, or why the remaining pages are unknown.
 pub fn evict(file: &File) -> Known<Pages> {
     match file.sync_data() {
-        // A file system that is mounted read-only has nothing to write back.
+        // A read-only file system has nothing to write back.
         Err(e) if !matches!(e.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::InvalidInput) => {
             return Err(format!("writing the file's dirty pages back failed: {}", describe(&e)));
         }
@@ -50,7 +49,7 @@ pub fn evict(file: &File) -> Known<Pages> {
     count_cached_pages(file)
 }
 
-/// Writes back all dirty data of a file's file system, so that it does not happen during the run.
+/// Writes back all dirty data of the file system that holds the file, so that this does not happen during the run.
 ///
 /// # Errors
 ///
@@ -59,10 +58,10 @@ pub fn write_back(file: &File) -> Known<()> {
     rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", describe(&e.into())))
 }
 
-/// Reads a range of a file into the page cache, until its end or the stop flag.
+/// Reads a range of a file into the page cache, until the end of the range or the stop flag.
 ///
 /// # Errors
-/// Why it could not be read.
+/// Why the range could not be read.
 pub fn fill(file: &File, from: u64, bytes: u64, stop: &AtomicBool) -> Known<()> {
     let mut buffer = vec![0; 1 << 20];
     let end = from.saturating_add(bytes);

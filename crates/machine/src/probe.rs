@@ -20,9 +20,9 @@ use sys::arena::Arena;
 const BLOCKS: u64 = 64;
 /// Minimum block size in bytes.
 const MIN_BLOCK_BYTES: u64 = 4096;
-/// Number of blocks that are read once before the same blocks are read again. The number is small, so that a
-/// slow moment of the machine or its host slows first and second reads alike. When all first reads preceded
-/// the second ones, such a moment made the first reads of one in 200 honest runs take four times as long.
+/// Number of blocks that are read for the first time before the same blocks are read again. The number is small, so that a slow moment of
+/// the machine or its host slows first and second reads alike. When all first reads preceded the second ones, such a moment made the
+/// first reads of one in 200 honest runs take four times as long.
 const ROUND: usize = 8;
 /// No further block begins after this time. It is enough for 64 blocks of a rotating disk.
 const PROBE_TIME: Duration = Duration::from_millis(500);
@@ -81,8 +81,7 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
 
 /// Reads a block and returns the time it took in ns.
 fn read_one(file: &File, block: &mut [u8], offset: u64) -> Known<u64> {
-    // The block is filled with another pattern first, so that bytes that the kernel did not write are not
-    // taken for zeros.
+    // Fill the block with a pattern first, so that bytes that the kernel did not write do not look like zeros.
     block.fill(0xA5);
     let start = Instant::now();
     let count = file.read_at(block, offset).map_err(|e| format!("a read at {offset}: {}", describe(&e)))?;
@@ -103,7 +102,7 @@ fn offsets(span: &Range<u64>, block_bytes: u64, seed: u64) -> Vec<u64> {
     }
     let wanted = blocks.min(BLOCKS) as usize;
     let mut seen = BTreeSet::new();
-    // This many draws find each of up to 64 blocks almost certainly. One missing block does no harm.
+    // This number of draws finds each of up to 64 blocks almost certainly. A missing block does no harm.
     let draws = (0..64 * BLOCKS).map(|i| split_mix(seed ^ SALT ^ split_mix(i)) % blocks);
     draws
         .filter(|block| seen.insert(*block))
@@ -136,7 +135,7 @@ mod tests {
 
     #[test]
     fn zeros_are_counted_and_the_page_cache_is_unchanged() -> std::io::Result<()> {
-        // Next to the sources, since the directory for temporary files may be in memory.
+        // Use the source directory, because the directory for temporary files may be in memory.
         let mut made = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR"))?;
         let mut content = vec![7_u8; 32 * 4096];
         content.resize(64 * 4096, 0);

@@ -1,21 +1,19 @@
 //! Processes: the CPU time and I/O of every process between two snapshots, and how a process has files open.
 //!
-//! 1. [`Processes`] samples the CPU time and the storage bytes of all processes (`/proc/PID/stat`,
-//!    `/proc/PID/io`).
+//! 1. [`Processes`] samples the CPU time and the storage bytes of all processes (`/proc/PID/stat`, `/proc/PID/io`).
 //! 2. [`ProcessIo`] samples the I/O counters of all processes, or of the threads of one (`proc_pid_io(5)`).
-//! 3. [`open_flags_of_process`] reads descriptors and mappings (`proc_pid_fdinfo(5)`, `proc_pid_maps(5)`) of
-//!    files on given devices. `/proc` does not report which descriptor the I/O goes through.
+//! 3. [`open_flags_of_process`] reads descriptors and mappings (`proc_pid_fdinfo(5)`, `proc_pid_maps(5)`) of files on given devices.
+//!    `/proc` does not report which descriptor the I/O goes through.
 //!
-//! When a parent waits for an ended child, the kernel adds all I/O of the child to the parent's counters, so
-//! a shell seems to do the I/O of its commands. [`ProcessIo`] separates the two:
-//! 1. The page faults of ended children in `/proc/PID/stat` grow exactly when that happens.
-//! 2. Then the process's own part is the growth of its threads' counters, `/proc/PID/task/*/io`, which
-//!    contain nothing of children.
-//! 3. The rest is the I/O of ended children, minus the part that the earlier snapshot counted under their own
-//!    ids.
+//! When a parent waits for an ended child, the kernel adds all I/O of the child to the parent's counters, so a shell seems to do the I/O
+//! of its commands. [`ProcessIo`] separates the I/O of children:
+//! 1. The page faults of ended children in `/proc/PID/stat` grow exactly when the kernel adds a child's counters.
+//! 2. In this case, the process's own part is the growth of its threads' counters, `/proc/PID/task/*/io`, which contain nothing of
+//!    children.
+//! 3. The rest is the I/O of ended children, minus the part that the earlier snapshot counted under their own ids.
 //!
-//! Written bytes count when they are made dirty, for the process that did it. Later write-back is charged to
-//! no process, or to a kernel thread. The I/O of other users' processes is visible to root only.
+//! Written bytes count when they are made dirty, for the process that did it. Later write-back is charged to no process, or to a kernel
+//! thread. The I/O of other users' processes is visible to root only.
 
 use crate::identity;
 use crate::resolve::OnDevices;
@@ -53,7 +51,7 @@ struct Process {
 pub struct Busy {
     /// Process id.
     pub pid: u32,
-    /// Name, as `ps -o comm` shows it. If children ended between the samples, the bytes include theirs and
+    /// Name, as `ps -o comm` shows it. If children of the process ended between the samples, the bytes include those of the children, and
     /// the name says so.
     pub name: String,
     /// CPU time in ms.
@@ -124,16 +122,15 @@ fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
 pub(crate) struct Stat {
     /// Name, as `ps -o comm` shows it.
     pub(crate) name: String,
-    /// Process id of its parent.
+    /// Process id of the parent.
     pub(crate) parent: u32,
-    /// Page faults of ended children and of their children. The kernel adds them when a parent waits for an
-    /// ended child.
+    /// Page faults of ended children, including their own ended children. The kernel adds them when a parent waits for an ended child.
     pub(crate) children_faults: u64,
     /// CPU time in ticks.
     pub(crate) cpu_ticks: u64,
     /// Start tick.
     pub(crate) began: u64,
-    /// Whether it is a thread of the kernel.
+    /// Whether this is a thread of the kernel.
     pub(crate) kernel: bool,
     /// Whether the process has ended but its parent has not waited for it yet.
     pub(crate) ended: bool,
@@ -194,11 +191,11 @@ pub struct Faults {
     pub minor: u64,
 }
 
-/// Returns the page faults of a process, or of one of its threads; `None` if it has ended.
+/// Returns the page faults of a process, or of one of its threads; `None` if the process or thread has ended.
 pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
     let path = tid.map_or_else(|| format!("/proc/{pid}/stat"), |tid| format!("/proc/{pid}/task/{tid}/stat"));
     let text = root.read(&path).ok()?;
-    // The name may contain anything. Field 3 follows it. The faults are fields 10 and 12.
+    // The name may contain any character. Field 3 follows the name. The faults are fields 10 and 12.
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
     let minor = fields.next()?.parse().ok()?;
     let major = fields.nth(1)?.parse().ok()?;
@@ -222,8 +219,7 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     let mut open = Open::default();
     let mut left = MAX_DESCRIPTORS;
     read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
-    // Threads may have separate file tables. Two tables with the same descriptor numbers are taken for one
-    // table.
+    // Threads may have separate file tables. If two tables have the same descriptor numbers, only one of them is read.
     for task in root.list(&format!("{dir}/task")).unwrap_or_default().iter().take(MAX_THREADS) {
         let task = format!("{dir}/task/{task}");
         let own = root.list(&format!("{task}/fd")).unwrap_or_default();
@@ -349,11 +345,11 @@ impl ProcessIo {
         };
         let names = root.list(&dir).map_err(|why| format!("{dir}: {why}"))?;
         let ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
-        // An ended process keeps its first thread until its parent waits for it.
+        // After the end of a process, its first thread remains until its parent waits for it.
         if let (Whose::ThreadsOf(_), [only]) = (whose, &ids[..])
             && stat(root, &dir, *only).is_some_and(|stat| stat.ended)
         {
-            return Err(format!("{dir}/{only}: it has ended"));
+            return Err(format!("{dir}/{only}: the process has ended"));
         }
         // If other users' processes are hidden completely (hidepid), process 1 is hidden too.
         let all_hidden = whose == Whose::Processes && !ids.contains(&1);
@@ -369,7 +365,7 @@ impl ProcessIo {
             if let Some(known) = known {
                 sample.all.insert(id, known.clone());
             } else if let Some(stat) = stat(root, &dir, id) {
-                // Without ended children all I/O is the process's own, so its threads need not be read.
+                // Without ended children all I/O belongs to the process itself, so its threads need not be read.
                 let has_children = whose == Whose::Processes && stat.children_faults > 0;
                 let threads = if has_children { sum_of_threads(root, id) } else { counters };
                 sample.all.insert(id, Reading { stat, counters, threads });
@@ -378,7 +374,7 @@ impl ProcessIo {
         Ok(sample)
     }
 
-    /// Returns the processes with I/O since `before`. All I/O of a process that began since then counts.
+    /// Returns the processes with I/O since `before`. If a process began since then, all of its I/O counts.
     pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
         let mut out = Vec::new();
         for (id, now) in &self.all {

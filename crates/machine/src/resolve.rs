@@ -1,8 +1,8 @@
 //! Where a path is stored: path -> mount -> file system -> top devices -> block stack.
 //!
 //! 1. [`resolve`] finds the mount of a path by its mount id or device number.
-//! 2. The file system leads to its devices. Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`),
-//!    so these go through mountinfo and `/sys/fs`.
+//! 2. The file system leads to its devices. Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`), so the devices of these file
+//!    systems are found through mountinfo and `/sys/fs`.
 //! 3. `Stack` follows the devices down.
 //!
 //! [`OnDevices`] answers the reverse question for many files: is this open file on one of these devices?
@@ -42,7 +42,7 @@ pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
     Some(place_of_device(root, &mounts, Path::new(&format!("/dev/{name}")), &number))
 }
 
-/// Resolves an open file, which may have no name. `path` names its place and decides its mount.
+/// Resolves an open file, which may have no name. `path` is a path in the same directory, which determines the mount.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn resolve_open(root: &Root, file: &File, path: &Path) -> Result<Place, Mach
 fn place_of(root: &Root, path: &Path, status: &FileStatus, file: Option<&File>) -> Place {
     let mounts = file_systems::read(root);
     let unreadable = mounts.as_ref().err().map(|why| format!("/proc/self/mountinfo: {why}"));
-    let unnamed = || Some("/proc/self/mountinfo does not name the file system that it is in".to_owned());
+    let unnamed = || Some("/proc/self/mountinfo does not name the file system of the target".to_owned());
     let mounts = mounts.unwrap_or_default();
     let direct = status.direct;
     if status.kind == FileType::BlockDevice {

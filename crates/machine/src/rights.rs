@@ -269,7 +269,7 @@ mod tests {
         ] {
             assert!(!advice(denied.clone()).contains("sysctl"), "{denied:?}");
         }
-        // Its file is not there, so it cannot be set from here.
+        // The file of the sysctl does not exist here, so the sysctl cannot be changed from here.
         assert!(advice(IoUringDenied::Sysctl("2".into())).starts_with("as root, outside"));
     }
 }

@@ -1,8 +1,7 @@
-//! Reads small files of `/proc`, `/sys` and `/dev`: those of the running machine, or of a recorded copy below
-//! a directory.
+//! Reads small files of `/proc`, `/sys` and `/dev`, of the running machine or of a recorded copy below a directory.
 //!
-//! Each failure has a reason as text. Anything can be mounted over `/proc` and `/sys`. So on the running
-//! machine a path counts only if the kernel's own file system is mounted there.
+//! Each failure has a reason as text. Anything can be mounted over `/proc` and `/sys`. So on the running machine a path counts only if
+//! the kernel's own file system is mounted there.
 
 use crate::error::describe;
 use model::Known;
@@ -68,7 +67,7 @@ impl Root {
                 }
                 Ok(found)
             }
-            Ok(_) => Err(format!("{place} is not of the kernel's file system {name}")),
+            Ok(_) => Err(format!("{place} is not on the kernel's file system {name}")),
             Err(e) => Err(describe(&e.into())),
         }
     }
@@ -174,8 +173,8 @@ impl Root {
         self.genuine(path).is_ok_and(|path| path.exists())
     }
 
-    /// Returns `major:minor` of the block device at a path such as `/dev/mapper/data`. A recorded copy has no
-    /// device nodes, so there its names decide.
+    /// Returns `major:minor` of the block device at a path such as `/dev/mapper/data`. A recorded copy has no device nodes, so there the
+    /// name of the device decides.
     pub fn device_number(&self, device: &str) -> Option<String> {
         if let Ok(metadata) = fs::metadata(self.path(device))
             && metadata.file_type().is_block_device()

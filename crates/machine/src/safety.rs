@@ -99,7 +99,7 @@ pub fn open_device(
     }
     let file =
         open_for_work(path, write, cache).map_err(|e| MachineError::at(path, opened_for(write), &e))?;
-    // Without a plan it must at least be the same device as a moment ago.
+    // Without a plan, the device must at least be the same as a moment ago.
     must_be_open(root, path, &file, planned.or(Some(&identity::from_device_number(number))))?;
     Ok(file)
 }
@@ -130,7 +130,7 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
     must_be(root, path, &now, planned)
 }
 
-/// Refuses an open file or device other than that of the plan. Nothing can redirect an open descriptor.
+/// Refuses an open file or device that differs from the planned one. An open descriptor cannot be redirected later.
 ///
 /// # Errors
 ///
@@ -162,8 +162,8 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
     })
 }
 
-/// Refuses an open file or device that is in use, before it is written for the first time. Returns the reason
-/// why users may be hidden, for the report. `unseen` is whether `--unseen-users` names the file or device.
+/// Refuses an open file or device that is in use. Called before the first write. Returns the reason why users may be hidden, for the
+/// report. `unseen` is whether `--unseen-users` names the file or device.
 ///
 /// # Errors
 ///
@@ -177,8 +177,8 @@ pub fn users_unseen(
     users(root, path, file, true, unseen)
 }
 
-/// Refuses an open file or device that came into use since [`users_unseen`] allowed it. Ignores its content,
-/// which fathom may have written.
+/// Refuses an open file or device that came into use since [`users_unseen`] allowed it. Ignores the content, which fathom may have
+/// written.
 ///
 /// # Errors
 ///
@@ -272,14 +272,14 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
 /// Claims a device exclusively, once per process.
 fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), MachineError> {
     let mut claimed = claimed();
-    // A claimed device cannot have been mounted since. Its content may look like anything now: fathom wrote
-    // random data.
+    // A claimed device cannot have been mounted since. Do not check its content again: fathom wrote random data, which may look like
+    // anything.
     if claimed.contains_key(number) {
         return Ok(());
     }
     let file =
         open(path, OpenOptions::new().read(true).write(true).custom_flags(O_EXCL), "opened for writing")?;
-    // The plan and `users_unseen` handle users that may be hidden.
+    // The plan and `users_unseen` handle users who may be hidden.
     refuse_used(root, path, name, true)?;
     refuse_signature(path, &file)?;
     claimed.insert(number.to_owned(), file);
@@ -368,9 +368,9 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     )))
 }
 
-/// Opens a target for operations. Never with `O_NONBLOCK`: io_uring would fail operations instead of waiting
-/// for the device. With `O_NOATIME`, if the kernel allows it to this user, because updating the access time
-/// is not part of the workload and takes up to 3 % of a read from the page cache.
+/// Opens a target for operations. Never uses `O_NONBLOCK`, because io_uring would fail operations instead of waiting for the device. Uses
+/// `O_NOATIME` if the kernel allows it to this user, because updating the access time is not part of the workload and takes up to 3 % of
+/// a read from the page cache.
 pub(crate) fn open_for_work(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
     let sync = match cache {
         Cache::Sync | Cache::DirectSync => O_SYNC,
@@ -435,7 +435,7 @@ mod tests {
         let path = dir.path().join("image");
         std::fs::write(&path, "precious")?;
         let shown = path.to_string_lossy().into_owned();
-        // The copied tree names the file by a path that leads back out of it to the real one.
+        // In the copied tree, the file's path leads back out of the tree to the real file.
         let copy = dir.path().join("copy");
         let put = |file: &str, text: String| {
             let file = copy.join(file);

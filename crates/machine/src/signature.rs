@@ -104,7 +104,7 @@ impl<'r> Content<'r> {
     /// Names of all signatures.
     fn names(&self) -> Known<Vec<&'static str>> {
         if self.bytes == 0 {
-            return Err("it has a size of 0 bytes".into());
+            return Err("the size is 0 bytes".into());
         }
         let mut found: Vec<&str> = MAGICS
             .iter()
@@ -119,13 +119,13 @@ impl<'r> Content<'r> {
         Ok(without_doubles(found))
     }
 
-    /// Returns what distinguishes this file system from any other: its type with its UUID, or with other
-    /// bytes that never change. Empty without a file system, or if its type has no such bytes.
+    /// Returns what distinguishes this file system from any other: its type with its UUID, or with other bytes that never change. Returns
+    /// nothing without a file system, or if the type has no such bytes.
     pub(crate) fn identities(&self) -> Known<Vec<(&'static str, Vec<u8>)>> {
         let names = self.names()?;
         let rows = IDENTITIES.iter().filter(|(name, _, _)| names.contains(name));
         let all = rows.filter_map(|(name, at, length)| Some((*name, self.slice(*at, *length)?)));
-        // A UUID of zeros means that there is none.
+        // A UUID of zeros means that the file system has no UUID.
         let all = all.filter(|(_, bytes)| bytes.iter().any(|b| *b != 0)).collect();
         self.failure.take().map_or(Ok(all), Err)
     }
@@ -297,7 +297,7 @@ const MAGICS: &[(&str, i64, &[u8])] = &[
     ("befs", 0x220, b"1SFB"),
     ("VMFS", 2 * MIB, &[0x5e, 0xf1, 0xab, 0x2f]),
     ("zonefs", 0, b"SFOZ"),
-    // One offset for each: where libblkid searches, and where the kernel has the number.
+    // Xenix has two possible offsets: where libblkid searches for the number, and where the kernel has it.
     ("xenix", 2 * KIB, &[0x44, 0x55, 0x2b, 0x00]),
     ("xenix", 2 * KIB, &[0x00, 0x2b, 0x55, 0x44]),
     ("xenix", 2 * KIB, &[0x2b, 0x55, 0x44, 0x00]),
@@ -375,7 +375,7 @@ fn swap(content: &Content<'_>) -> Option<&'static str> {
     })
 }
 
-/// ext2 to ext4 and an external journal: two bytes, and a valid block size.
+/// ext2 to ext4, or an external journal: a magic number of two bytes, and a valid block size.
 fn ext(content: &Content<'_>) -> Option<&'static str> {
     if content.le16(0x438)? != 0xef53 || content.le32(0x418)? > 6 {
         return None;
@@ -458,8 +458,7 @@ fn nilfs2(content: &Content<'_>) -> Option<&'static str> {
         if block[6..8] != [0x34, 0x34] || !(20..=1024).contains(&bytes) {
             return Some(false);
         }
-        // Unlike the usual CRC-32, it is inverted neither before nor after. The checksum field counts as
-        // zeros.
+        // Unlike the usual CRC-32, this one is inverted neither before nor after. Its own field counts as zeros.
         let mut sum = crc32fast::Hasher::new_with_initial(!le32(12));
         for part in [&block[..16], &[0; 4], &block[20..bytes]] {
             sum.update(part);
@@ -712,7 +711,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_devices_of_random_data_match_no_format() {
-        // Sizes from 1 MiB to 8 TiB: what lies at the end, and what must lie on the disk, depends on them.
+        // Sizes from 1 MiB to 8 TiB. The size decides which bytes are at the end, and which fields are within the disk.
         for seed in 0..10_000 {
             let bytes = (1 << (20 + seed % 24)) + seed % 97 * 512;
             let found = Content::new(bytes, random(seed)).names();
@@ -813,7 +812,7 @@ mod tests {
         }
     }
 
-    /// A name, pieces that hold its format, and the byte of the last of them that makes it something else.
+    /// A name, the pieces of an image with its format, and the index of the byte in the last piece that must not change.
     type Row<'p> = (&'static str, Vec<(u64, &'p [u8])>, usize);
 
     #[test]
@@ -833,7 +832,7 @@ mod tests {
             .into_iter()
             .chain(*b"version\0")
             .collect::<Vec<u8>>();
-        // One row a format.
+        // One row for each format.
         let rows: Vec<Row<'_>> = vec![
             ("via_raid_member", vec![(end, &via)], 50),
             ("silicon_medley_raid_member", vec![(end, &silicon)], 0x13e),

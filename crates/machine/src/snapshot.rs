@@ -45,8 +45,9 @@ pub type Part<'f> = (&'f File, Range<u64>);
 #[derive(Clone, Debug)]
 pub struct Watch {
     root: Root,
-    /// `stat` files of all layers, top layers first, and the files that enable these counters.
+    /// `stat` files of all layers, top layers first, and the files that show whether the kernel counts there.
     devices: Vec<String>,
+    /// Files of the cgroup.
     cgroup: Vec<String>,
     /// Hardware monitors of the drives below the targets.
     monitors: Vec<String>,
@@ -80,8 +81,8 @@ impl Watch {
         }
     }
 
-    /// Reads all selected files. `targets` are in the order of the plan, each with the region whose extents
-    /// are read. A target that is `None` gets a reason instead of a state.
+    /// Reads all selected files. `targets` are in the order of the plan, each with the region whose extents are read. A target that is
+    /// `None` gets a reason instead of a state.
     pub fn take(&self, moment: Moment, targets: &[Option<Part>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
         let system = MACHINE_FILES.iter().chain(&RUN_FILES).map(|f| (*f).to_owned());
@@ -163,7 +164,8 @@ impl Watch {
     }
 }
 
-/// Returns the CPU lines of `/proc/stat`, unchanged. Its line of interrupts alone can be as long as the rest.
+/// Returns the CPU lines of `/proc/stat`, unchanged. The other lines are left out, because the line of interrupts alone can be as long as
+/// all the rest.
 fn cpu_lines(text: &str) -> String {
     text.split_inclusive('\n').filter(|l| l.starts_with("cpu")).collect()
 }
@@ -191,7 +193,7 @@ fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
 fn file_state(file: &File) -> Known<FileState> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() {
-        return Err("it is a device, not a file in a file system".into());
+        return Err("the target is a device, not a file in a file system".into());
     }
     Ok(FileState {
         device: metadata.dev(),
@@ -210,7 +212,7 @@ fn file_state(file: &File) -> Known<FileState> {
 fn room(file: &File) -> Known<Room> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() && !metadata.is_dir() {
-        return Err("it is a device, not a file in a file system".into());
+        return Err("the target is a device, not a file in a file system".into());
     }
     let seen = rustix::fs::fstatvfs(file).map_err(|e| describe(&e.into()))?;
     let bytes = |blocks: u64| blocks.saturating_mul(seen.f_frsize);
@@ -289,7 +291,7 @@ mod tests {
             evidence::LIMITS,
         ];
         assert!(combined_texts.iter().all(|name| seen.files.contains_key(*name)));
-        // The counters of the device, and their switch.
+        // The counters of the device, and the file that enables them.
         assert_eq!(seen.files.len(), MACHINE_FILES.len() + RUN_FILES.len() + combined_texts.len() + 2);
         assert!(seen.text(evidence::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));
         assert_eq!(seen.files["/sys/class/block/none/stat"], Err("no such file".to_owned()));

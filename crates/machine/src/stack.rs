@@ -1,10 +1,9 @@
-//! The block stack: the layers from a device down through partitions, volumes, RAID and loop devices to the
-//! disk.
+//! The block stack: the layers from a device down through partitions, volumes, RAID and loop devices to the disk.
 //!
-//! 1. A layer's neighbours come from `/sys`; a loop device reports its own backing file.
-//! 2. A layer that must have something below it, such as a volume without `slaves`, is recorded in `blind`:
-//!    it may end in memory or on a disk.
-//! 3. Each layer carries its queue settings, and what `/sys` shows about place, state, interrupts and link.
+//! 1. The devices below a layer come from `/sys`; a loop device reports its own backing file.
+//! 2. If a layer must have a device below it but shows none, such as a volume without `slaves`, `blind` gets the reason: its data may end
+//!    in memory or on a disk.
+//! 3. Each layer has its queue settings, and what `/sys` shows about place, state, interrupts and link.
 //!
 //! `resolve` finds the device that a path is on.
 
@@ -51,7 +50,7 @@ impl<'a> Stack<'a> {
             return None;
         }
         let index = self.layers.len();
-        // The layer is added first: a stack that contains itself would never end.
+        // Add the layer first, because a stack that contains itself would never end.
         self.layers.push(read_layer(self.root, &name, number));
         let below = self.below(index, &name);
         self.layers[index].below = below;
@@ -103,7 +102,7 @@ impl<'a> Stack<'a> {
     }
 
     fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
-        // The name may be outdated or `/sys` may be covered. The loop device itself knows its backing file.
+        // The name may be outdated, or `/sys` may be covered, so ask the loop device itself for its backing file.
         let status = crate::loop_devices::loop_status(self.root, name);
         if let Ok(status) = &status {
             let layer = &mut self.layers[index];
@@ -139,8 +138,7 @@ impl<'a> Stack<'a> {
             (crate::root::number_of(facts.dev()), facts.ino()) == (number.clone(), inode)
         };
         let path = std::fs::metadata(&path).is_ok_and(|facts| is_it(&facts)).then_some(path);
-        // Without the file's name only its file system's number is known, which all mounts of that file
-        // system share.
+        // Without the file's name, only the number of its file system is known, which all mounts of that file system share.
         let mount = match &path {
             Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),
             None => self.mounts.iter().rfind(|m| m.number == number),
@@ -183,10 +181,10 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Returns for each layer its greatest distance from a top.
+/// Returns for each layer its greatest distance from a top layer.
 fn ranks(layers: &[Layer]) -> Vec<usize> {
     let mut ranks = vec![0; layers.len()];
-    // At most one pass per layer, so that it ends even if `/sys` contradicts itself.
+    // Make at most one pass per layer, so that the loop ends even if `/sys` contradicts itself.
     for _ in 0..layers.len() {
         let mut changed = false;
         for (i, layer) in layers.iter().enumerate() {
@@ -246,7 +244,7 @@ pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
         backing_direct: direct.map(|d| d == "1"),
         // This link exists for disks and partitions alike.
         stat_file: format!("{dir}/stat"),
-        // A partition has no queue. The queue of its disk counts.
+        // A partition has no queue, so use the queue of its disk.
         queue: queue(root, &disk),
         device: read_device_attributes(root, name, &disk),
         ram: None,
@@ -256,7 +254,7 @@ pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
 
 fn kind(root: &Root, name: &str, number: &str) -> LayerKind {
     let has = |file: &str| root.has(&format!("/sys/class/block/{name}/{file}"));
-    // Without either link, hardware and virtual devices look alike.
+    // If neither link can be read, hardware devices and virtual devices cannot be told apart.
     let link = || root.link(&format!("/sys/class/block/{name}"));
     let link = || link().or_else(|_| root.link(&format!("/sys/dev/block/{number}")));
     let is_virtual = || link().map_or_else(|_| !has("dev"), |path| path.contains("/virtual/"));
@@ -384,8 +382,8 @@ pub(crate) fn read_device_attributes(root: &Root, name: &str, disk: &str) -> BTr
 /// Returns the directories above a disk in `/sys/devices`, the nearest first.
 fn above(root: &Root, disk: &str) -> Vec<String> {
     let Some(mut place) = root.canonical(&format!("/sys/class/block/{disk}")) else { return Vec::new() };
-    // With native multipath an NVMe disk is below a subsystem, which names its controllers. Several
-    // controllers have no common link.
+    // With native multipath an NVMe disk is below a subsystem, which names the disk's controllers. Several controllers have no common
+    // link.
     if place.contains("/nvme-subsystem/") {
         let subsystem = place.rsplit_once('/').map_or("", |(dir, _)| dir);
         let names = root.matches(&format!("{subsystem}/nvme*")).unwrap_or_default();
@@ -474,7 +472,7 @@ pub fn marked(root: &Root, what: Identity) -> Identity {
 fn marks(root: &Root, name: &str) -> Vec<String> {
     let disk = disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let serial = serial(root, name).map(|s| format!("serial number {s}"));
-    // The kernel counts disks when they appear or change their medium, and loop devices when they are bound.
+    // The kernel increments the number for each new disk, changed medium and bound loop device.
     let sequence =
         root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
     let start =
@@ -497,7 +495,7 @@ pub(crate) struct Below {
     pub(crate) tops: Vec<usize>,
     /// Why the data is in memory; `None` for storage.
     pub(crate) ram: Option<String>,
-    /// Why the file system could not be followed; `None` if it was.
+    /// Why the devices below the file system are unknown; `None` if they are known.
     pub(crate) blind: Option<String>,
 }
 
@@ -507,8 +505,8 @@ impl Below {
     }
 }
 
-/// Follows a file system to its devices. `path` is a file or directory in it; overlays need it, because they
-/// combine several file systems.
+/// Follows a file system to its devices. `path` is a file or directory of the file system. Overlays need the path, because they combine
+/// several file systems.
 pub(crate) fn below_file_system(
     stack: &mut Stack<'_>,
     mount: Option<&Mount>,
@@ -547,7 +545,7 @@ fn follow(
             ..sources(stack, mount, std::iter::once(mount.source.as_str()))
         },
         kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
-            "{kind}: a program in user space serves it, so the kernel knows no device below"
+            "{kind}: a program in user space serves this file system, so the kernel knows no device below"
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gfs2" | "ocfs2"
         | "gpfs" | "beegfs" | "orangefs" => {
@@ -569,9 +567,9 @@ fn device(stack: &mut Stack<'_>, number: &str) -> Below {
 fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item = &'s str>) -> Below {
     let numbers: Vec<String> = names.filter_map(|s| stack.root.device_number(s)).collect();
     let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
-    let blind = tops.is_empty().then(|| {
-        format!("{} shows no device: its source is '{}', which is not one", mount.kind, mount.source)
-    });
+    let blind = tops
+        .is_empty()
+        .then(|| format!("{} shows no device: its source '{}' is not a device", mount.kind, mount.source));
     Below { tops, ram: None, blind }
 }
 
@@ -696,7 +694,7 @@ mod tests {
             let hidden = place(name, Some(&["sda", "sdz"]));
             assert!(hidden.blind.is_some_and(|why| why.contains("sdz")), "{name}");
         }
-        // Only names identify volumes and arrays if their directories are covered.
+        // If the directories of volumes and arrays are covered, only the names of the devices identify them.
         assert_eq!(place("dm-3", None).layers[0].kind, LayerKind::DeviceMapper);
         assert_eq!(place("md126", None).layers[0].kind, LayerKind::Raid);
         for name in ["zram3", "ram3"] {
@@ -809,7 +807,7 @@ mod device_tests {
             read_device_attributes(&root, "nvme0n1", "nvme0n1").get("max_link_width").map(String::as_str),
             Some("4")
         );
-        // A second way to it: which link counts is not known.
+        // If there is a second controller, it is unknown which link is used.
         link(dir.path(), "../../../pci0/0000:03:00.0/nvme/nvme0", &format!("{subsystem}/nvme1"));
         assert_eq!(read_device_attributes(&root, "nvme0n1", "nvme0n1").get("max_link_width"), None);
         Ok(())

@@ -1,14 +1,12 @@
 //! Test files: created, filled, verified, and removed at the end of every exit.
 //!
-//! 1. [`TestFile::make`] creates a file, without a name if the file system allows it (`O_TMPFILE`), and locks
-//!    it.
-//! 2. fathom fills it with unique data, with direct I/O if that works. On a slow or full file system the
-//!    file becomes smaller.
-//! 3. Its extents and its cached pages are checked. Each deviation becomes a note, which the checks evaluate.
-//! 4. Dropping it, or a forced exit, removes it. [`leftovers`] finds the files of killed runs.
+//! 1. [`TestFile::make`] creates a file, without a name if the file system allows it (`O_TMPFILE`), and locks it.
+//! 2. fathom fills it with unique data, with direct I/O if that works. On a slow or full file system the file becomes smaller.
+//! 3. The extents and the cached pages of the file are checked. Each deviation becomes a note, which the checks evaluate.
+//! 4. Dropping the `TestFile`, or a forced exit, removes the file. [`leftovers`] finds the files of killed runs.
 //!
-//! Several hosts can share a test file: one host creates it under a name that all of them know, and removes
-//! it. The others remove it only if they end early, since then the creating host may be lost.
+//! Several hosts can share a test file. One host creates it under a name that all of them know, and removes it. The others remove it only
+//! if they end early, because the creating host may then be lost.
 
 use crate::error::MachineError;
 use crate::in_use::Use;
@@ -35,7 +33,7 @@ use sys::arena::Arena;
 
 /// Minimum size of a test file. With a smaller file the run would measure caches.
 pub const LEAST_BYTES: u64 = 16 * MIB;
-/// Free share of a file system that a test file leaves: one in twenty.
+/// A test file leaves the size of the file system, divided by this number, free.
 const FREE_SHARE: u64 = 20;
 /// Interval in bytes at which filling checks the free space and syncs buffered data.
 const CHECK_EVERY: u64 = 16 * MIB;
@@ -54,8 +52,7 @@ pub struct TestFile {
     name: Option<PathBuf>,
     bytes: u64,
     notes: Vec<String>,
-    /// Set for a file that another host created. If that host may be lost, the flag is true and this host
-    /// removes the file.
+    /// Set if another host created the file. The flag becomes true if that host may be lost; then this host removes the file.
     creator_ended: Option<Arc<AtomicBool>>,
 }
 
@@ -97,8 +94,7 @@ impl TestFile {
     /// Wraps an open file with its name, and locks it.
     fn from_open(file: File, name: Option<PathBuf>) -> Self {
         let mut made = Self { file, name, bytes: 0, notes: Vec::new(), creator_ended: None };
-        // The lock tells later fathom processes that the file is in use. It matters only for a file with a
-        // name.
+        // The lock tells later fathom processes that the file is in use. They can find only files with a name.
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
         if let (Err(e), Some(name)) = (locked, &made.name) {
             made.notes.push(format!(
@@ -147,7 +143,7 @@ impl TestFile {
     /// `InvalidInput` if the file system has no direct I/O; `NotFound` if the name leads to another file.
     pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
         let path = self.name.clone().unwrap_or_else(|| by_descriptor(&self.file));
-        // The name is checked first: opening another file, such as a FIFO, could block forever.
+        // Check the name first: opening another file, such as a FIFO, could block forever.
         if !is_path_of(&path, &self.file) {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
@@ -222,7 +218,7 @@ impl TestFile {
                 let limit = minutes(limit.as_nanos() as u64);
                 (done, Some(format!("because writing more would have taken longer than {limit}")))
             }
-            // Give some space back, so that other programs do not face a full disk.
+            // Give some space back, so that other programs do not find a full disk.
             Filled::Full => {
                 ((done - done / 16) / MIB * MIB, Some("because the file system or a quota was full".into()))
             }
@@ -266,8 +262,7 @@ impl Drop for TestFile {
     fn drop(&mut self) {
         let is_ours = self.creator_ended.is_none();
         if is_ours {
-            // A ring may release the file some time after the process has ended. Until then an empty file
-            // takes no space.
+            // A ring may release the file some time after the process has ended. An empty file takes no space until then.
             let _ = self.file.set_len(0);
         }
         if let Some(name) = self.name.take() {
@@ -295,7 +290,7 @@ fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(dir, flags | OFlags::TMPFILE | OFlags::EXCL, mode) {
-        // The file is opened again through /proc. Without /proc it needs a name.
+        // Without /proc the file could not be opened again, so it needs a name.
         Ok(file) => {
             let file = File::from(file);
             if is_path_of(&by_descriptor(&file), &file) { Ok((file, None)) } else { create_named(dir) }
@@ -351,8 +346,7 @@ fn random() -> u64 {
     split_mix(now.map_or(0, |d| d.as_nanos() as u64))
 }
 
-/// Returns the bytes that may be written while enough space remains free; `None` if the file system does not
-/// report it.
+/// Returns the bytes that may be written so that enough space remains free; `None` if the file system does not report its space.
 fn room(file: &File) -> Option<u64> {
     let space = fstatvfs(file).ok()?;
     let memory = fstatfs(file).is_ok_and(|s| MEMORY_FILE_SYSTEMS.contains(&s.f_type));
@@ -364,7 +358,7 @@ fn room(file: &File) -> Option<u64> {
     if !memory {
         return on_disk;
     }
-    // Data in a file system in memory takes memory from every process, whatever size the mount claims.
+    // A file system in memory takes memory from every process, whatever size its mount reports.
     let text = Root::real().read("/proc/meminfo").ok()?;
     let half = meminfo_bytes(&text, "MemAvailable").ok()? / 2;
     Some(on_disk.map_or(half, |d| d.min(half)))
@@ -474,21 +468,18 @@ impl Writer {
         }
         written?;
         if !self.direct && offset.is_multiple_of(CHECK_EVERY) {
-            // Without this sync the time limit would measure memory, and the sync after it would take
-            // minutes.
+            // Without this sync the time limit would measure memory, and the final sync would take minutes.
             self.file.sync_data()?;
         }
         Ok(())
     }
 }
 
-/// Maximum time until a file of another host becomes visible here. It is longer than caches usually keep a
-/// missing name.
+/// Maximum time until a file of another host becomes visible here. It is longer than file systems usually cache a missing name.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 
-/// Returns a unique name for a file that several hosts share. It contains the host name, because process ids
-/// repeat on other hosts.
+/// Returns a unique name for a file that several hosts share. The name contains the host name, because process ids repeat on other hosts.
 pub fn common_name() -> String {
     format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), random(), host_name())
 }
@@ -622,7 +613,7 @@ impl Leftover {
     ///
     /// If the file is in use by now, or may not be removed.
     pub fn remove(&self) -> Result<(), MachineError> {
-        // The lock is held until the name is removed.
+        // Hold the lock until the name is removed.
         let Some(_lock) = lock_stale(&self.path) else {
             return Err(MachineError::Refused(format!(
                 "{} was not removed: it is in use, or belongs to another user",
@@ -813,7 +804,7 @@ mod leftovers_tests {
         of_here.sort();
         assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), of_here);
         std::fs::remove_file(&common)?;
-        // The user keeps it under another name.
+        // The user has given the file a second name.
         let kept = dir.path().join("kept");
         std::fs::hard_link(&dead, &kept)?;
         assert!(leftovers(dir.path()).is_empty());

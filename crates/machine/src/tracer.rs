@@ -69,7 +69,7 @@ impl Tracer {
             let _ = unlinkat(&tracefs, &path, AtFlags::REMOVEDIR);
             cannot("opened", &path, &e.into())
         })?;
-        // From here on, dropping this value removes it.
+        // From here on, dropping this value removes the instance.
         let mut tracer = Self { tracefs, name, dir, pipes: Vec::new(), events: Vec::new() };
         tracer.set("tracing_on", "0")?;
         tracer.set("trace_clock", "mono")?;
@@ -85,11 +85,11 @@ impl Tracer {
     /// Returns the text of `events/header_page`.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// Why the text cannot be read.
     pub fn header_page(&self) -> Result<String, MachineError> {
         let path = "events/header_page";
         let file = openat(&self.tracefs, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        // The kernel returns it in one piece: a second read gets nothing.
+        // The kernel returns the text in one piece: a second read gets nothing.
         let mut text = vec![0; MAX_HEADER_BYTES];
         let got = file.map_err(io::Error::from).and_then(|file| File::from(file).read(&mut text));
         text.truncate(got.map_err(|e| cannot("read", path, &e))?);
@@ -182,7 +182,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// Returns how many records the kernel lost, as it counts them on all CPUs.
+    /// Returns how many records the kernel lost, according to its counts of all CPUs.
     ///
     /// # Errors
     ///
@@ -252,7 +252,7 @@ fn flags_of(root: &Root, tid: u32) -> Option<u64> {
     stat_of(root, tid)?.get(6).copied()
 }
 
-/// Returns the instance name for a process. It contains the start time, because process ids are reused.
+/// Returns the instance name for a process. The name contains the start time, because process ids are reused.
 fn name_of(pid: u32) -> String {
     let started = stat_of(&Root::real(), pid).and_then(|fields| fields.get(19).copied());
     format!("{PREFIX}{pid}-{}", started.unwrap_or(0))

@@ -1,12 +1,12 @@
 //! Pseudo-random data that neither compresses nor deduplicates, and seeds. Not for cryptography or statistics. Compressible data is in
 //! `model::payload`.
 //!
-//! A crate of its own, so that it is optimized in debug builds too: it generates every byte that is written.
+//! This is a separate crate so that it is optimized even in debug builds: it generates every byte that is written.
 
-/// Number of words that are generated together. They fill half of the vector registers of every x86-64, so that the compiler uses these
+/// Number of words that are generated together. They fill half of the vector registers of every x86-64 CPU, so the compiler keeps them in
 /// registers.
 const LANES: usize = 16;
-/// Size of these words in bytes.
+/// Size of [`LANES`] words in bytes.
 const CHUNK_BYTES: usize = LANES * 8;
 
 /// Fills `buffer` with data that is unique for `key`. About 80 GB/s on one core if the buffer is in its cache.
@@ -22,10 +22,8 @@ pub fn fill(buffer: &mut [u8], key: u64) {
     }
 }
 
-/// Each lane has a counter, and all lanes add the same number to it: one addition in vector registers. A word of xorshift, the same for all
-/// lanes of a chunk, hides the regularity of the counters. Code after the loop must not use the counters: the compiler would move them out
-/// of vector registers, at half the speed.
-// Code after the loop must not use its counters: the compiler would move them out of vector registers, at half the speed.
+/// Fills whole chunks. Each lane has a counter, and one addition in vector registers adds the same number to all counters. A word of
+/// xorshift, the same for all lanes of a chunk, hides the regularity of the counters.
 fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
     let base = split_mix(key);
     let mut counters = [0; LANES];
@@ -92,7 +90,7 @@ fn keys_that_differ_in_one_bit_give_different_data_of_any_length() {
 fn words_and_chunks_are_not_correlated() {
     let mut buffer = vec![0; 1 << 20];
     fill(&mut buffer, 3);
-    // What a filter for tables of numbers would leave: of a counter alone, a few values over and over.
+    // Counters alone would give few different values at a fixed distance. A compressor that looks for tables of numbers could use that.
     for distance in [8, 64, CHUNK_BYTES] {
         let mut seen = [0_u32; 256];
         for (at, byte) in buffer.iter().enumerate().skip(distance) {

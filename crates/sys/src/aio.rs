@@ -152,11 +152,10 @@ impl Aio {
         self.queue(slot, IOCB_CMD_PWRITE, self.write_flags, file, offset, bytes);
     }
 
-    /// Queues a sync of the completed writes to a file. This interface has no [`Flush::Range`] and does an fdatasync instead, so callers
-    /// refuse it earlier.
+    /// Queues a sync of the completed writes to a file. The kernel's asynchronous I/O has no [`Flush::Range`]; instead of it, this does
+    /// an fdatasync. Callers refuse `Range` earlier.
     ///
     /// # Panics
-    ///
     /// As [`Aio::read`].
     #[inline]
     pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
@@ -322,7 +321,7 @@ impl Aio {
         unsafe { &*(self.context as *const MappedRing) }
     }
 
-    /// Fetches events by a system call: at least `least` of them, unless the time limit is reached first.
+    /// Fetches at least `least` events by a system call, fewer if the time limit is reached first.
     fn fetch(&mut self, least: usize, limit_ns: libc::c_long) -> io::Result<()> {
         let mut limit = libc::timespec { tv_sec: 0, tv_nsec: limit_ns };
         // SAFETY: the kernel writes at most as many events as the box has, and reads the time; both outlive the call.

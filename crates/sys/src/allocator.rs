@@ -1,13 +1,14 @@
-//! The program's allocator. If memory runs out (`ulimit -v`), it ends the program with a message instead of Rust's abort.
+//! The program's allocator. If memory runs out (`ulimit -v`), it ends the program with a message and an exit code; Rust's default would
+//! abort the program.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Exit code if the machine refuses a resource.
+/// Exit code of fathom if the machine refuses a resource.
 const REFUSED: i32 = 3;
 const MESSAGE: &[u8] = b"fathom: no memory is left for this process (`ulimit -v` shows its limit); give it more, or use a smaller \
 --depth, --workers or --bs\n";
 
-/// The system allocator, except that it ends the program instead of returning null.
+/// The system allocator, except that it ends the program where the system allocator returns null.
 #[derive(Debug)]
 pub struct OrEnd;
 

@@ -1,7 +1,8 @@
 //! Buffers of operations: one page-aligned piece of memory, divided into equal slots.
 //!
-//! [`Arena`] is private memory on huge pages if available, touched before use: with scattered 4 KiB pages the segment limit of a device
-//! splits large reads. [`MemoryFile`] is a mapped file in memory, for calls that move bytes between two files such as `sendfile(2)`.
+//! [`Arena`] is private memory, on huge pages if available. All its pages are touched when it is made. With scattered 4 KiB pages, the
+//! segment limit of a device would split large reads. [`MemoryFile`] is a mapped file in memory, for calls that move bytes between two
+//! files such as `sendfile(2)`.
 
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::{io, ptr};
 
-/// Alignment of slots, which is enough for direct I/O on any device.
+/// Alignment of slots. It is enough for direct I/O on any device.
 pub(crate) const SLOT_ALIGN: usize = 4096;
 /// Size and alignment of a huge page on x86-64 and most other architectures. On the others the kernel ignores the advice.
 const HUGE: usize = 2 << 20;

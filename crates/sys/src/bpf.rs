@@ -1,10 +1,11 @@
-//! Counts the system calls of a command for `fathom time`: syncs with their latencies, how it opens files, pipes. Also counts the order of block requests.
+//! Counts the system calls of a command for `fathom time`: its syncs with their latencies, the flags with which it opens files, and its
+//! pipes. Also counts block requests, and how many of them are sequential.
 //!
 //! 1. Six small programs are assembled here and loaded with `bpf(2)`. They need no compiler, and the kernel verifies them.
-//! 2. The thread that starts the command becomes the parent of all followed threads. A thread that a followed thread starts is followed too
-//!    (`sched_process_fork`), until it ends (`sched_process_exit`). A thread is identified by the address of its `task_struct`.
-//! 3. `sys_enter` looks up the number of the call in a table, so other calls cost a few instructions. `sys_exit` runs to its end only while
-//!    a followed thread is in a sync.
+//! 2. The thread that starts the command becomes the parent of all followed threads. A thread that a followed thread starts is followed
+//!    too (`sched_process_fork`), until it ends (`sched_process_exit`). A thread is identified by the address of its `task_struct`.
+//! 3. `sys_enter` looks up the number of the call in a table, so other calls cost a few instructions. `sys_exit` runs to its end only
+//!    while a followed thread is in a sync.
 //! 4. `block_rq_issue` counts the requests of the given disks. The offsets in the kernel's structures are in `/sys/kernel/btf/vmlinux`.
 //! 5. All counts are in one array of the kernel, which is read once at the end. Nothing is sampled, and no buffer can overflow.
 //!
@@ -18,11 +19,11 @@ use std::os::fd::{AsRawFd, FromRawFd};
 /// Counts of a command and its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of processes and threads that the command started, including itself.
+    /// Number of processes and threads that the command started, including the command itself.
     pub started: u64,
-    /// Number of calls that make data stable, by name; only calls that were made.
+    /// How often the command made each call that makes data stable, by the name of the call. Has only calls that were made.
     pub syncs: Vec<(&'static str, u64)>,
-    /// Latencies of completed syncs, as the middle of a bucket in ns and the bucket's count. A bucket is at most 1/128 of its value wide.
+    /// Latencies of completed syncs: for each bucket its middle in ns and its count. A bucket is at most 1/128 of its value wide.
     pub sync_latencies: Vec<(u64, u64)>,
     /// Exact sum of the sync latencies in ns.
     pub sync_total_ns: u64,
@@ -34,28 +35,34 @@ pub struct Counts {
     pub async_contexts: u64,
     /// Number of pipes and sockets.
     pub pipes: u64,
-    /// Requests of all processes to the disks, for reads and then writes: their number, and how many of them began where one of the
-    /// previous 16 requests ended.
+    /// Requests of all processes to the disks, first reads, then writes. For each: the number of requests, and how many of them began
+    /// where one of the previous 16 requests ended.
     pub requests: [[u64; 2]; 2],
 }
 
-/// Counters that are also entries of the table of system calls: the syncs of [`SYNCS`] from 1 on, contexts of asynchronous I/O, and pipes.
+/// Counter of the first call of [`SYNCS`]; the counters of the others follow. Also an entry of the table of system calls.
 const FIRST_SYNC: u8 = 1;
+/// Counter of new contexts of asynchronous I/O. Also an entry of the table of system calls.
 const ASYNC: u8 = 10;
+/// Counter of new pipes and sockets. Also an entry of the table of system calls.
 const PIPES: u8 = 11;
-/// Table entries of calls that count by their arguments: `open`, `openat` and `openat2`. The last entry is a call that hardly any 64-bit
-/// program makes, but that ends every 32-bit program.
+/// Table entry of `open`, which counts by its flags.
 const OPEN: u8 = 12;
+/// Table entry of `openat`, which counts by its flags.
 const OPENAT: u8 = 13;
+/// Table entry of `openat2`, which counts by its flags.
 const OPENAT2: u8 = 14;
+/// Table entry of a call that hardly any 64-bit program makes, but that ends every 32-bit program.
 const END_32: u8 = 15;
-/// Other counters.
+/// Counter of started threads.
 const STARTED: u8 = 20;
 const DIRECT_OPENS: u8 = 21;
 const SYNC_OPENS: u8 = 22;
-/// Counters of events that make the counts incomplete: too many threads at once, calls of 32-bit programs, opens with unreadable flags.
+/// Counter of threads that were not followed because there were too many at once. If it is not 0, the counts are incomplete.
 const UNFOLLOWED: u8 = 23;
+/// Counter of calls of 32-bit programs. If it is not 0, the counts are incomplete.
 const CALLS_32: u8 = 24;
+/// Counter of opens whose flags could not be read. If it is not 0, the counts are incomplete.
 const UNREAD_OPENS: u8 = 25;
 /// Four counters: reads, writes, sequential reads, sequential writes.
 const REQUESTS: u8 = 26;
@@ -95,22 +102,29 @@ const REGISTERS: [i32; 5] = [8, 16, 264, 0x10, 0x10];
 #[cfg(target_arch = "aarch64")]
 const EXIT_32: libc::c_long = 248;
 
-/// Offsets in the array's value, in bytes: address of the parent's `task_struct`, threads that are in a sync, counters, ends of the last
-/// requests (16 and a cursor for each direction), sum of latencies, buckets of latencies, and the table entry of each system call number.
+/// Offset in the array's value, in bytes, of the address of the parent's `task_struct`.
 const PARENT: i32 = 0;
+/// Offset of the number of threads that are in a sync.
 const IN_SYNC: i32 = 8;
+/// Offset of the counters.
 const COUNTERS: i32 = 16;
+/// Offset of the ends of the last requests: for each direction [`MAX_ENDS`] ends and a cursor.
 const ENDS: i32 = COUNTERS + 8 * 32;
 const MAX_ENDS: i32 = 16;
 const END_BYTES: i32 = 8 * (MAX_ENDS + 1);
+/// Offset of the sum of the latencies of syncs.
 const TOTAL_NS: i32 = ENDS + 2 * END_BYTES;
+/// Offset of the buckets of latencies.
 const BUCKETS: i32 = TOTAL_NS + 8;
+/// Offset of the table with an entry for each system call number.
 const TABLE: i32 = BUCKETS + 8 * MAX_BUCKETS;
+/// Size of the array's value.
 const STATE_BYTES: i32 = TABLE + MAX_NUMBER;
 /// System calls with this number or a higher one are not counted.
 const MAX_NUMBER: i32 = 512;
-/// log2 of the number of buckets per power of two, and log2 of the longest latency with its own bucket, 73 minutes.
+/// log2 of the number of buckets per power of two.
 const GROUPING_POWER: i32 = 7;
+/// log2 of the longest latency in ns that has its own bucket: 73 minutes.
 const MAX_LATENCY_POWER: i32 = 42;
 const MAX_BUCKETS: i32 = (MAX_LATENCY_POWER - GROUPING_POWER + 1) << GROUPING_POWER;
 /// Maximum number of threads of the command at one moment.
@@ -278,10 +292,10 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
     })
 }
 
-/// Attempts to load a program. libbpf makes five.
+/// Attempts to load a program, twice as many as libbpf makes.
 const LOAD_ATTEMPTS: u32 = 10;
 
-/// Loads a program. If the kernel's verifier rejects it, returns the verifier's reason.
+/// Loads a program. If the kernel's verifier rejects the program, returns the verifier's reason.
 fn load(code: &[u64]) -> Result<File, String> {
     let name = u64::from_le_bytes(*b"fathom\0\0");
     let code_at = code.as_ptr().expose_provenance() as u64;
@@ -296,7 +310,7 @@ fn load(code: &[u64]) -> Result<File, String> {
             Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => {
                 return Err(refused(&e));
             }
-            // The verifier gives up when a signal is pending.
+            // The verifier stops with EAGAIN if a signal is pending for this thread.
             Err(e) if e.raw_os_error() == Some(libc::EAGAIN) && attempts < LOAD_ATTEMPTS => attempts += 1,
             Err(e) => break e,
         }
@@ -804,7 +818,7 @@ impl RequestLayout {
                     Some((bits / 8) as i32)
                 })
             };
-            // Another structure of the same name lacks these fields.
+            // Another structure of the same name may lack these fields.
             let found = FIELDS.map(offset);
             if !found.contains(&Some(None)) {
                 offsets
@@ -825,7 +839,7 @@ impl RequestLayout {
     }
 }
 
-/// Kinds of types that are longer than the common 12 bytes.
+/// Kinds of types whose descriptions are longer than the common 12 bytes.
 const INTEGER: u32 = 1;
 const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;

@@ -1,12 +1,12 @@
-//! The clock of the timestamps: the CPU's time stamp counter if it is steady, else `CLOCK_MONOTONIC`.
+//! The clock of the timestamps: the CPU's time stamp counter if its rate is steady, else `CLOCK_MONOTONIC`.
 //!
 //! A read takes about 9 ns. Ticks are converted by one multiplication with a 32.32 fixed-point factor, which is measured against
 //! `CLOCK_MONOTONIC_RAW`. 2^64 ticks last for centuries.
 
 use std::time::{Duration, Instant};
 
-/// Duration of the comparison with the kernel's clock. The reads at each end are uncertain by 50 ns, so 20 ms keep the factor within 5
-/// parts per million.
+/// Duration of the comparison with the kernel's clock. The reads at its begin and its end are uncertain by 50 ns each, so after 20 ms the
+/// factor is right to 5 parts per million.
 const CALIBRATION: Duration = Duration::from_millis(20);
 /// Reads over which the cost of one read is averaged.
 const COST_READS: u32 = 20_000;
@@ -23,10 +23,10 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Chooses and calibrates the clock. Takes about 20 ms with the counter.
+    /// Chooses and calibrates the clock. With the time stamp counter this takes about 20 ms.
     ///
-    /// Also returns the reason if the counter cannot be used. `steady` is whether the kernel itself uses the counter, which a hypervisor may
-    /// hide from CPUID.
+    /// Also returns the reason if the counter cannot be used. `steady` is whether the kernel itself uses the counter: a hypervisor may
+    /// hide from CPUID that the counter is steady.
     pub fn calibrate(steady: bool) -> (Self, Option<String>) {
         if let Err(why) = tsc_usable(steady) {
             let mut clock = Self { tsc: false, factor: 1 << 32, cost_ps: 0, anchor: (0, 0) };
@@ -90,7 +90,7 @@ impl Clock {
     }
 }
 
-/// Reads the counter and the kernel's raw clock at the same moment. Of several tries the shortest one counts.
+/// Reads the counter and the kernel's raw clock at nearly the same moment. Returns the pair of the fastest of several tries.
 fn pair() -> (u64, u64) {
     let tries = (0..8).map(|_| {
         let before = read_tsc();
@@ -109,9 +109,9 @@ fn kernel_ns(clock: libc::clockid_t) -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
-/// Reads the counter without a fence. The compiler keeps the order of calls, but the CPU may execute the read before earlier instructions
-/// have finished: that moves a timestamp by tens of ns, at most a cache miss, while operations take microseconds. `lfence` would make every
-/// timestamp wait for all earlier instructions.
+/// Reads the counter without a fence. The compiler keeps the order of calls, but the CPU may read the counter before earlier instructions
+/// have finished. That moves a timestamp by tens of ns, at most by a cache miss, while operations take microseconds. `lfence` would make
+/// every timestamp wait for all earlier instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn read_tsc() -> u64 {

@@ -1,4 +1,5 @@
-//! Advice after an error: the likely cause of an errno, and what a user without permission can do. It never advises root to become root.
+//! Advice after an error: the likely cause of an errno, and what a user without permission can do. A user who is root already is not told
+//! to become root.
 
 use std::io;
 
@@ -30,8 +31,8 @@ pub fn other_owner_advice() -> String {
     }
 }
 
-/// Returns the likely cause of an error, after a semicolon: for example a limit of this process, and how to see it. Empty if the error is
-/// clear without it.
+/// Returns the likely cause of an error, after a semicolon: for example a limit of this process, and how to see it. Returns an empty text
+/// for errors that need no explanation.
 pub fn cause(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EFBIG) => "; files may not become that large here (`ulimit -f` shows the limit)",

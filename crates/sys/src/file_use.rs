@@ -1,12 +1,12 @@
 //! Use of a file by other processes: leases (`fcntl(2)`) and `fanotify(7)`.
 //!
-//! [`is_open_for_writing`] takes a read lease and gives it back at once: the kernel refuses the lease if any process has the file open for
-//! writing.
+//! [`is_open_for_writing`] takes a read lease and gives it back at once: the kernel refuses the lease if any process has the file open
+//! for writing.
 //!
-//! [`Watch`] reports whether another process opened a file and wrote to it. For each open, and each close of a writable descriptor, the
-//! kernel reports the process. Without privileges the process id is 0 for every process but the caller. A kernel thread may do the last
-//! close of a file, also for the caller's own descriptors, so a close by another process counts only if another process also opened the
-//! file.
+//! [`Watch`] reports whether another process opened a file and wrote to it. The kernel reports the process of each open, and of each
+//! close of a writable descriptor. Without privileges it reports process 0 for every process except the caller. A kernel thread may do
+//! the last close of a file, also for the caller's own descriptors. Therefore a close by another process counts only if another process
+//! also opened the file.
 
 use std::fs::File;
 use std::io;
@@ -16,8 +16,8 @@ use std::os::fd::{AsRawFd, FromRawFd};
 /// `F_SETSIG` of `asm-generic/fcntl.h`; `libc` does not define it for every target.
 const F_SETSIG: libc::c_int = 10;
 
-/// Whether any process has the file open for writing, in any namespace and under any name. A writable shared mapping counts too. `file`
-/// must be open for reading only.
+/// Returns whether any process has the file open for writing, in any namespace and under any name. A writable shared mapping counts too.
+/// `file` must be open for reading only.
 ///
 /// # Errors
 /// `EACCES` without ownership of the file or `CAP_LEASE`, `EINVAL` on file systems without leases.
@@ -106,7 +106,7 @@ impl Watch {
                 let number =
                     |at: usize| header[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
                 let mask = header[8..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-                // A lost event may be from another process.
+                // If events were lost, one of them may be from another process.
                 let lost = mask & libc::FAN_Q_OVERFLOW != 0;
                 let other = number(20) != own;
                 opened |= lost || (other && mask & libc::FAN_OPEN != 0);

@@ -84,8 +84,8 @@ impl Vectors {
     }
 }
 
-/// Puts the pages of `data` into a pipe without copying, as many as fit. Readers of the pipe see later changes of `data` until the pipe is
-/// empty.
+/// Puts the pages of `data` into a pipe without copying, as many as fit. Until the pipe is empty, its readers see later changes of
+/// `data`.
 ///
 /// # Errors
 /// `EAGAIN` if the pipe is full, `EBADF` if `pipe` is not the writing end of a pipe.

@@ -35,8 +35,9 @@ pub fn device_bytes(file: &File) -> io::Result<u64> {
     if answer == 0 { Ok(bytes) } else { Err(io::Error::last_os_error()) }
 }
 
-/// `LO_FLAGS_READ_ONLY` and `LO_FLAGS_DIRECT_IO` of `linux/loop.h`.
+/// `LO_FLAGS_READ_ONLY` of `linux/loop.h`: the loop device is read-only.
 const LO_FLAGS_READ_ONLY: u32 = 1;
+/// `LO_FLAGS_DIRECT_IO` of `linux/loop.h`: the loop device uses direct I/O on its backing file.
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 /// Backing file of a loop device.
@@ -46,13 +47,13 @@ pub struct LoopStatus {
     pub device: u64,
     /// Inode of the backing file.
     pub inode: u64,
-    /// Number of the backing device; 0 if the backing is a file.
+    /// Device number of the backing block device; 0 if a file backs the loop device.
     pub backing_device: u64,
     /// Offset at which the loop device begins in its backing file.
     pub offset_bytes: u64,
     /// Whether the loop device is read-only.
     pub read_only: bool,
-    /// Whether it uses direct I/O on the backing file.
+    /// Whether the loop device uses direct I/O on its backing file.
     pub direct: bool,
     /// Path of the backing file when it was bound, cut to 63 bytes.
     pub file_name: String,
@@ -74,7 +75,7 @@ struct LoopInfo {
     rest: [u8; 64 + 32 + 16],
 }
 
-/// Returns the backing file of a loop device, even if the file was deleted or is in another mount namespace.
+/// Returns what backs a loop device, even if the backing file was deleted or is in another mount namespace.
 ///
 /// # Errors
 /// `ENXIO` if the loop device is not bound, `ENOTTY` for any other file.
@@ -112,7 +113,7 @@ pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
 /// # Errors
 /// `ENOTTY` or `EOPNOTSUPP` on file systems without attributes.
 pub fn attributes(file: &File) -> io::Result<u32> {
-    // The request is declared with a long, but file systems write an int. Zeroed memory for a long works for both.
+    // The request is declared with a long, but file systems write an int. A zeroed long works for both.
     let mut flags = 0_u64;
     // SAFETY: the kernel writes at most the eight bytes that the pointer is to; the descriptor is open.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, &raw mut flags) };

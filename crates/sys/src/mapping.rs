@@ -1,11 +1,11 @@
-//! A file mapped into memory: every byte of a range is loaded or stored by copying.
+//! A file mapped into memory: bytes of a range are loaded and stored by copying.
 //!
-//! No reference points into the mapping, because other processes may change the file at any time. Accesses behave like read and write if a
-//! page is missing, because the file was truncated or the device failed:
+//! No reference points into the mapping, because other processes may change the file at any time. A page may be missing because the file
+//! was truncated or the device failed. Then an access behaves like read and write:
 //!
 //! 1. The kernel sends SIGBUS. The handler maps a page of zeros at the failed address and notes the failure. It uses only a thread-local
 //!    word, `mmap` and `sigaction`. Any other SIGBUS goes to the previous handler.
-//! 2. The access completes. The range is mapped to the file again, which loses advice given for it.
+//! 2. The access completes. The range is mapped to the file again, which loses advice given for the range.
 //! 3. The operation ends short at the new end of the file, or with EIO.
 
 use crate::ioctl::device_bytes;
@@ -29,7 +29,7 @@ pub enum Advice {
     Random,
     /// All pages are needed soon.
     WillNeed,
-    /// Use huge pages.
+    /// Huge pages shall be used.
     HugePage,
 }
 
@@ -51,12 +51,12 @@ pub struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps a whole file at its present length. `populate` reads and maps all pages first. `private` copies written pages and is refused for a
-    /// writable file.
+    /// Maps a whole file at its present length. `populate` reads and maps all pages first. With `private`, written pages are copies; this
+    /// is refused for a writable file.
     ///
     /// # Errors
-    /// `EACCES` if the file was not opened for reading, `EINVAL` for an empty file or a private mapping of a writable one, `ENODEV` on file
-    /// systems without mappings, `ENOMEM` if it does not fit the address space.
+    /// `EACCES` if the file was not opened for reading, `EINVAL` for an empty file or a private mapping of a writable file, `ENODEV` on
+    /// file systems without mappings, `ENOMEM` if the file does not fit the address space.
     pub fn new(file: &OpenFile, populate: bool, private: bool) -> io::Result<Self> {
         if private && file.writable {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -217,7 +217,7 @@ fn ok(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Waits for all loads, so that the next timestamp is later than them. `rdtsc` does not wait for earlier loads, but `lfence` does.
+/// Waits for all loads, so that the next timestamp is taken after them. `rdtsc` does not wait for earlier loads, but `lfence` does.
 #[inline]
 fn settle_loads() {
     fence(Ordering::Acquire);
@@ -229,14 +229,14 @@ fn settle_loads() {
     }
 }
 
-/// Waits until all stores are visible to other CPUs, so that the next timestamp is later than them.
+/// Waits until all stores are visible to other CPUs, so that the next timestamp is taken after them.
 #[inline]
 fn settle_stores() {
     fence(Ordering::SeqCst);
     settle_loads();
 }
 
-/// The address range that a thread watches, and whether an access to it has failed.
+/// The address range that a thread watches, and whether an access to the range has failed.
 #[derive(Clone, Copy)]
 struct Watch {
     from: usize,
@@ -249,7 +249,7 @@ thread_local! {
     static WATCH: Cell<Watch> = const { Cell::new(Watch { from: 0, to: 0, hit: false }) };
 }
 
-/// The handler's constants: the page size and the previous action of the signal.
+/// What the handler needs: the page size and the previous action of the signal.
 static PREVIOUS_ACTION: OnceLock<(usize, libc::sigaction)> = OnceLock::new();
 
 /// Installs the handler for the process and unblocks the signal in the calling thread.

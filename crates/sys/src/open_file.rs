@@ -1,7 +1,8 @@
 //! Open files: write permission, errors of `close(2)`, and files that the user names.
 //!
 //! [`OpenFile`] carries the permission to write, which every interface checks before a write. NFS and FUSE write back at `close(2)` and
-//! report write errors only there. So a file whose close is checked is closed through a duplicate first.
+//! report write errors only there. To get these errors, a file whose close is checked is first closed through a duplicate of its
+//! descriptor.
 //!
 //! [`open`] opens a file that the user names as input. It accepts regular files only: a FIFO can block forever, a device may never end or
 //! act on being opened, and some kernel files return their text only once.
@@ -21,7 +22,7 @@ pub struct OpenFile {
     pub file: File,
     /// Whether operations may write to the file.
     pub writable: bool,
-    /// Index of the target, and where close errors are kept; `None` if its close is not checked.
+    /// Index of the target, and the list that gets close errors; `None` if the close of this file is not checked.
     closing: Option<(usize, CloseErrors)>,
 }
 
@@ -59,7 +60,7 @@ impl OpenFile {
 impl Drop for OpenFile {
     fn drop(&mut self) {
         let Some((target, errors)) = &self.closing else { return };
-        // Without a free descriptor the close is not checked. A sync before it still reports write errors.
+        // If no descriptor is free, the close is not checked. A sync before the close still reports write errors.
         if let Err(e) = self.file.try_clone().map_or(Ok(()), close) {
             let mut errors = errors.0.lock().unwrap_or_else(PoisonError::into_inner);
             errors.push((*target, e.raw_os_error().unwrap_or(0)));
@@ -92,7 +93,7 @@ const KERNEL_FILE_SYSTEMS: [(FsWord, &str); 5] = [
 /// # Errors
 /// A message with the kind of the file if it is not regular, or why it cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Check before opening, which may have side effects, and again after it, because another file may have got the name.
+    // Check before opening, which may have side effects. Check again after opening, because another file may have got the name.
     check_regular(std::fs::metadata(path)?.file_type())?;
     let without_blocking = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = File::options().read(true).custom_flags(without_blocking).open(path)?;
@@ -100,7 +101,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     let system = fstatfs(&file).map(|facts| facts.f_type)?;
     match KERNEL_FILE_SYSTEMS.iter().find(|(number, _)| *number == system) {
         Some((_, name)) => Err(io::Error::other(format!(
-            "it is a file of the kernel ({name}), which may never end; copy its text to a regular file and name that"
+            "this is a file of the kernel ({name}), which may never end; copy its text to a regular file and name that"
         ))),
         None => Ok(file),
     }
@@ -122,7 +123,7 @@ fn check_regular(file_type: FileType) -> io::Result<()> {
     if file_type.is_file() {
         return Ok(());
     }
-    Err(io::Error::other(format!("it is {}; name a regular file", kind(file_type))))
+    Err(io::Error::other(format!("this is {}; name a regular file", kind(file_type))))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The page cache of a file: resident pages (`cachestat(2)`, `mincore(2)`), `readahead(2)` and `sync_file_range(2)`.
 //!
-//! Eviction is `posix_fadvise`, which other crates offer.
+//! Pages are evicted with `posix_fadvise`, which the crate `rustix` offers.
 
 use std::fs::File;
 use std::io;
@@ -45,11 +45,10 @@ pub fn cachestat(file: &File) -> io::Result<CacheStat> {
     if answer == 0 { Ok(stat) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Counts the resident pages of the first `bytes` of a file, by mapping it. Call it only for files that the caller owns: for other files
-/// the kernel reports all pages as resident.
+/// Counts the resident pages of the first `bytes` of a file by mapping the file. Call it only for files that the caller owns: for other
+/// files the kernel reports all pages as resident.
 ///
 /// # Errors
-///
 /// An error of `mmap(2)` or `mincore(2)`.
 pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
     let page = rustix::param::page_size();
@@ -74,8 +73,8 @@ pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
     answer.map(|()| states.iter().filter(|s| **s & 1 == 1).count() as u64)
 }
 
-/// Starts to read `bytes` from an offset into the page cache, without waiting. The kernel reads at most the device's
-/// `queue/read_ahead_kb` or `optimal_io_size` at once.
+/// Starts to read `bytes` from an offset into the page cache, without waiting. The kernel reads at most as much at once as the larger of
+/// the device's `queue/read_ahead_kb` and `optimal_io_size`.
 ///
 /// # Errors
 /// `EBADF` if the file was not opened for reading, `EINVAL` for files without pages.
@@ -98,7 +97,7 @@ pub enum Flush {
     Range,
 }
 
-/// Waits for write-back in progress, starts write-back of dirty pages, and waits for it.
+/// Flags that wait for write-back in progress, start write-back of dirty pages, and wait until it is complete.
 pub const RANGE_FLAGS: u32 =
     libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
 

@@ -1,7 +1,7 @@
 //! Counters of the calling thread (`perf_event_open(2)`): processor cycles, instructions, and system calls.
 //!
 //! [`Counters`] reads the hardware counters. [`Calls`] counts the tracepoint `raw_syscalls:sys_enter`, which includes calls of the C
-//! library. While that counter is open, every system call on the machine takes about 100 ns longer.
+//! library. While the counter of a `Calls` is open, every system call on the machine takes about 100 ns longer.
 
 use crate::tracefs;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 /// Counts between start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Processor cycles in user space and kernel.
+    /// Processor cycles in user space and in the kernel.
     pub cycles: u64,
     /// Instructions in user space and in the kernel.
     pub instructions: u64,
@@ -44,11 +44,14 @@ struct Attributes {
 
 /// `PERF_TYPE_TRACEPOINT`: the event is the number of a tracepoint.
 const TRACEPOINT: u32 = 2;
-/// `PERF_TYPE_HARDWARE`, and two of its events.
+/// `PERF_TYPE_HARDWARE`: the event is a hardware counter.
 const HARDWARE: u32 = 0;
+/// `PERF_COUNT_HW_CPU_CYCLES`.
 const CPU_CYCLES: u64 = 0;
+/// `PERF_COUNT_HW_INSTRUCTIONS`.
 const INSTRUCTIONS: u64 = 1;
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`. The two times differ if the counter was shared.
+/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`: a read also returns these two times. They differ if other users
+/// shared the counter.
 const WITH_TIMES: u64 = 3;
 /// `exclude_hv`: do not count the hypervisor.
 const WITHOUT_HYPERVISOR: u64 = 1 << 6;
@@ -134,7 +137,8 @@ pub(crate) fn read(counter: &mut File) -> Result<u64, String> {
     let (count, enabled, running) = (word(0), word(1), word(2));
     if running < enabled {
         return Err(
-            "other programs used the processor's counters too, so they did not count all the time".into()
+            "other programs used the processor's counters too, so the counters did not count all the time"
+                .into(),
         );
     }
     Ok(count)
@@ -185,7 +189,7 @@ impl Calls {
     }
 }
 
-/// Reads the number of the tracepoint once. It does not change until the next boot.
+/// Reads the number of the tracepoint, once per process: the number does not change until the next boot.
 fn sys_enter_number() -> Result<u64, String> {
     static NUMBER: OnceLock<u64> = OnceLock::new();
     if let Some(number) = NUMBER.get() {

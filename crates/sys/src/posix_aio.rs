@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 enum Command {
     Read,
     Write,
-    /// With `O_SYNC` or `O_DSYNC`.
+    /// A sync with `O_SYNC` or `O_DSYNC`.
     Sync(libc::c_int),
 }
 
@@ -30,8 +30,9 @@ pub struct PosixAio {
     /// One control per slot. Controls are accessed only by address, because the library writes to those in flight.
     controls: ManuallyDrop<Vec<aiocb>>,
     queued: Vec<(u32, Command)>,
-    /// Slots in flight, and their controls in the same order for `aio_suspend`.
+    /// Slots in flight.
     flying: Vec<u32>,
+    /// The controls of the slots in flight, in the same order, for `aio_suspend`.
     list: Vec<*const aiocb>,
     /// Completions that have not been reaped.
     ready: Vec<Done>,
@@ -85,10 +86,10 @@ impl PosixAio {
         self.queue(slot, Command::Write, file, offset, bytes);
     }
 
-    /// Queues a sync of a file. This interface has no [`Flush::Range`] and does an fdatasync instead, so callers refuse it earlier.
+    /// Queues a sync of a file. POSIX asynchronous I/O has no [`Flush::Range`]; instead of it, this does an fdatasync. Callers refuse
+    /// `Range` earlier.
     ///
     /// # Panics
-    ///
     /// As [`PosixAio::read`].
     pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
         let call = if flush == Flush::All { libc::O_SYNC } else { libc::O_DSYNC };

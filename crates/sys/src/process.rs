@@ -1,6 +1,6 @@
 //! The process: its standard streams at start, its children (`wait4(2)`), and the default action of a signal.
 //!
-//! Rust opens `/dev/null` in place of closed standard streams before `main`. A function in `.init_array` runs earlier and notes which
+//! Before `main`, Rust opens `/dev/null` in place of closed standard streams. A function in `.init_array` runs earlier and notes which
 //! streams were closed.
 
 use rustix::io::Errno;
@@ -36,7 +36,7 @@ pub fn was_closed(descriptor: RawFd) -> bool {
 /// Duplicates a descriptor that the user named by its number.
 ///
 /// # Errors
-/// `EBADF` if it is not open.
+/// `EBADF` if the descriptor is not open.
 pub fn duplicate(descriptor: RawFd) -> io::Result<File> {
     if descriptor < 0 || was_closed(descriptor) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -50,21 +50,21 @@ pub fn duplicate(descriptor: RawFd) -> io::Result<File> {
 /// A child that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its process id.
+    /// Process id of the child.
     pub pid: u32,
-    /// Its exit code; `None` if a signal ended it.
+    /// Exit code of the child; `None` if a signal ended the child.
     pub code: Option<i32>,
-    /// The signal that ended it; 0 if none did.
+    /// The signal that ended the child; 0 if none did.
     pub signal: i32,
     /// CPU time in user space in ns, including children that the child waited for.
     pub user_ns: u64,
     /// CPU time in the kernel in ns, including children that the child waited for.
     pub system_ns: u64,
-    /// Largest resident memory of the child or one of its children, in bytes.
+    /// Largest resident memory, in bytes, of the child or of any of its children.
     pub peak_bytes: u64,
 }
 
-/// Waits until a child ends and reaps it. Without `block` returns `None` if none has ended.
+/// Waits until a child ends and reaps it. Without `block`, returns `None` if no child has ended.
 ///
 /// # Errors
 /// `ECHILD` without children.

@@ -1,11 +1,11 @@
 //! An io_uring with the files and buffers of its operations, used by one thread.
 //!
 //! 1. [`RingOptions`] select the set-up. If an older kernel refuses a flag, the next simpler set-up is tried.
-//! 2. The ring owns its files and its arena, and a slot in flight cannot be borrowed. This makes it safe.
+//! 2. The ring owns its files and its arena, and a slot in flight cannot be borrowed. Therefore the ring is safe to use.
 //! 3. The submission and completion queues are borrowed from the ring once. Queueing an operation is plain stores, and a call exchanges
 //!    heads and tails with the kernel. Only the handle that registered the ring can use the registration.
-//! 4. A drop with operations in flight cancels and reaps them. After five seconds ring, files and arena are leaked: memory that a device
-//!    may still write to must never be freed.
+//! 4. A drop with operations in flight cancels and reaps them. If some are still in flight after five seconds, ring, files and arena are
+//!    leaked: memory that a device may still write to must never be freed.
 
 #[cfg(test)]
 mod tests;
@@ -38,11 +38,11 @@ pub struct Ring {
     #[allow(clippy::struct_field_names)] // It is the ring itself.
     ring: *mut IoUring,
     slots: ManuallyDrop<Slots>,
-    /// For each file its index if files are registered, otherwise its descriptor.
+    /// For each file: its index if files are registered, otherwise its descriptor.
     numbers: Box<[RawFd]>,
     /// `FIXED_FILE` if files are registered.
     file_flags: squeue::Flags,
-    /// For each file whether a trim is a discard of a block device.
+    /// For each file: whether a trim is a discard of a block device.
     discards: Box<[bool]>,
     rw_flags: i32,
     write_flags: i32,
@@ -158,11 +158,11 @@ impl Ring {
         self.read_prior(slot, file, offset, bytes, 0);
     }
 
-    /// Queues a read into a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for that of the thread).
+    /// Queues a read into a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for the priority of the thread).
     ///
     /// # Panics
     /// As [`Ring::read`].
-    #[expect(clippy::inline_always, reason = "without a priority it compiles to the plain operation")]
+    #[expect(clippy::inline_always, reason = "without a priority this compiles to the plain operation")]
     #[inline(always)]
     pub fn read_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
         let address = self.slots.claim(slot, bytes, 0);
@@ -189,11 +189,11 @@ impl Ring {
         self.write_prior(slot, file, offset, bytes, 0);
     }
 
-    /// Queues a write from a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for that of the thread).
+    /// Queues a write from a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for the priority of the thread).
     ///
     /// # Panics
     /// As [`Ring::write`].
-    #[expect(clippy::inline_always, reason = "without a priority it compiles to the plain operation")]
+    #[expect(clippy::inline_always, reason = "without a priority this compiles to the plain operation")]
     #[inline(always)]
     pub fn write_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
         self.slots.assert_writable(file);
@@ -212,8 +212,8 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues a trim: punches a hole in a file. On a block device it discards if [`Ring::trim_by_discards`] was called. Otherwise it
-    /// requests zeroes without writing; most devices that support discards then discard.
+    /// Queues a trim: punches a hole in a file. On a block device the trim is a discard if [`Ring::trim_by_discards`] was called.
+    /// Otherwise it requests zeroes without writing, and most devices that support discards then discard.
     ///
     /// # Panics
     /// As [`Ring::write`].
@@ -309,8 +309,8 @@ impl Ring {
         ignore_retryable(self.submitter.submit_with_args(1, &args))
     }
 
-    /// Takes available completions and returns how many of `done` were filled. Makes a system call only if the kernel needs one to publish
-    /// completions. Makes none directly after a submission, because the next submission publishes them.
+    /// Takes available completions and returns how many of `done` were filled. Makes a system call only if the kernel needs one to
+    /// publish completions, and not directly after a submission, because the next submission publishes them.
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         self.completion.sync();
@@ -355,7 +355,7 @@ impl Ring {
     #[inline]
     fn enqueue(&mut self, entry: &squeue::Entry) {
         if self.submission.is_full() {
-            // This position is from the last submission. The kernel has taken entries since.
+            // The known head is that of the last submission. The kernel has taken entries since then.
             self.submission.sync();
         }
         // SAFETY: address and length lie in a slot of the arena that `claim` marked as in flight, so no other code reads or writes it
@@ -372,7 +372,7 @@ impl Ring {
         let mut done = [Done::default(); 64];
         let _ = self.submit(0);
         if self.slots.in_flight() > 0 {
-            // Kernels before 6.0 lack this call. For them the only way is to wait.
+            // Kernels before 6.0 do not have this call. With them, only wait.
             let soon = types::Timespec::from(WAIT_LIMIT);
             let _ = self.submitter.register_sync_cancel(Some(soon), types::CancelBuilder::any());
         }
@@ -496,8 +496,8 @@ pub enum Writes {
 /// A way to set up a ring: its name and its flags.
 type SetUp = (&'static str, fn(&mut Builder));
 
-// Deferred task work is not the default, since it delays completions. On a virtio disk at depth 32 the mean in flight was 12 % above the
-// device's own queue, with cooperative task work 6 %, at equal IOPS.
+// Deferred task work is not the default because it delays completions. On a virtio disk at depth 32 and equal IOPS, the mean number in
+// flight was 12 % above the device's own queue with deferred task work, and 6 % above it with cooperative task work.
 const COOPERATIVE: &[SetUp] = &[
     ("cooperative task work, single issuer", |b| {
         b.setup_single_issuer().setup_coop_taskrun().setup_taskrun_flag();
@@ -529,8 +529,7 @@ fn set_up(entries: u32, options: &RingOptions, granted: &mut Granted) -> io::Res
         (Thread::None, TaskWork::Interrupt) => &[INTERRUPT],
         (_, TaskWork::Cooperative) => THREAD,
         (_, _) => {
-            let why =
-                "with sqpoll the kernel's thread does the task work, so deferred and interrupt mean nothing";
+            let why = "with sqpoll the kernel's thread does the task work, so deferred and interrupt have no effect";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
     };

@@ -33,7 +33,7 @@ pub struct Granted {
     pub fallbacks: Vec<String>,
 }
 
-/// State of a slot that is not in flight. Any other value is the number of bytes to report if the kernel returns 0.
+/// State of a slot that is not in flight. Any other state is the number of bytes to report if the kernel returns 0.
 const FREE: u32 = u32::MAX;
 
 /// The buffers and files of operations, with the state of each slot.
@@ -75,8 +75,8 @@ impl Slots {
         self.arena.slot_mut(slot as usize)
     }
 
-    /// Marks a slot as in flight and returns its address. The kernel returns 0 for the success of some operations, such as trims; `credit`
-    /// is the number of bytes to report for them.
+    /// Marks a slot as in flight and returns its address. For the success of some operations, such as trims, the kernel returns 0;
+    /// `credit` is the number of bytes to report instead.
     ///
     /// # Panics
     /// If the slot is in flight, too small or does not exist: defects of the caller.
@@ -102,7 +102,6 @@ impl Slots {
     /// Asserts that a file may be written. This is the last check before a write reaches the kernel.
     ///
     /// # Panics
-    ///
     /// If the file may not be written or does not exist: defects of the caller.
     #[inline]
     pub(crate) fn assert_writable(&self, file: u32) {

@@ -141,8 +141,8 @@ impl Buffered for Stream {
 }
 
 impl Stream {
-    /// Returns the result of a call. Fewer bytes than requested mean the end of the file or an error. The stream keeps both states until
-    /// they are cleared.
+    /// Returns the result of a call. Fewer bytes than requested mean the end of the file or an error; the stream keeps either state until
+    /// it is cleared.
     #[inline]
     fn answer(&mut self, moved: usize, asked: usize) -> io::Result<usize> {
         if moved == asked {
@@ -167,7 +167,7 @@ impl Drop for Stream {
     }
 }
 
-/// Fills `data` byte by byte until the stream ends.
+/// Fills `data` byte by byte until `data` is full or the stream ends.
 #[inline]
 fn each(data: &mut [u8], mut next: impl FnMut() -> c_int) -> usize {
     for (at, byte) in data.iter_mut().enumerate() {
@@ -183,7 +183,7 @@ fn ok(answer: c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Streams of the C++ library: `std::fstream` on an open file, with its own buffer. The shim `fstream.cc` is compiled with the feature.
+/// Streams of the C++ library: `std::fstream` on an open file, with its own buffer. The feature `cxx` compiles the shim `fstream.cc`.
 #[cfg(feature = "cxx")]
 pub mod cxx {
     use super::Buffered;

@@ -100,8 +100,8 @@ impl RunQueue {
     }
 }
 
-/// Parses the times on a CPU and waiting for one, and the number of time slices. Returns the waiting time. All three are 0 if the kernel
-/// does not count them.
+/// Parses the three numbers of `schedstat`: the time on a CPU, the time waiting for one, and the number of time slices. Returns the
+/// waiting time; `None` if all three are 0, because then the kernel does not count them.
 fn parse_schedstat(text: &[u8]) -> Option<u64> {
     let numbers: Option<Vec<u64>> =
         std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|w| w.parse().ok()).collect();
@@ -150,10 +150,9 @@ pub fn block_signals() -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(answer)) }
 }
 
-/// Binds the calling thread to CPUs. Without CPUs, binds it to the CPUs of a NUMA node. Does nothing if neither is given.
+/// Binds the calling thread to CPUs. Without CPUs, binds the thread to the CPUs of a NUMA node. Does nothing if neither is given.
 ///
 /// # Errors
-///
 /// A message if a CPU or node does not exist, or the kernel does not allow it.
 pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
     let node_cpus = match node {
@@ -175,11 +174,11 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
         .map_err(|e| refused(&format!("CPUs {wanted:?} cannot be used"), Some(e.into())))
 }
 
-/// Value of `which` in `ioprio_set(2)`: the id is that of a process or thread, and 0 is the caller.
+/// Value of `which` in `ioprio_set(2)`: the id is that of a process or thread. The id 0 means the caller.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Sets the nice value (`setpriority(2)`) and the I/O priority (class and level as in `ioprio_set(2)`) of the calling thread; `None` keeps
-/// the present one.
+/// Sets the nice value (`setpriority(2)`) and the I/O priority (class and level as in `ioprio_set(2)`) of the calling thread. `None`
+/// keeps the present value.
 ///
 /// # Errors
 /// A message if the kernel does not allow it.
@@ -223,7 +222,7 @@ fn refused(what: &str, why: Option<io::Error>) -> io::Error {
     io::Error::new(kind, format!("{what} by this process{why}; type other values, or remove the option"))
 }
 
-/// Files that list the nodes with memory, or on older kernels the online nodes.
+/// Files that list the nodes with memory. Older kernels have only the second file, which lists the online nodes.
 const NODE_LISTS: [&str; 2] = ["/sys/devices/system/node/has_memory", "/sys/devices/system/node/online"];
 /// Bits of a node mask: the kernel's largest `MAX_NUMNODES`.
 const MAX_NODES: usize = 1024;
@@ -265,7 +264,7 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
         let word = mask.get_mut(node as usize / WORD_BITS).filter(|_| existing.contains(&node));
         *word.ok_or_else(|| missing_node(node, &existing))? |= 1 << (node as usize % WORD_BITS);
     }
-    // One more bit than the mask has: the kernel ignores the highest bit.
+    // The number of bits is one more than the mask has, because the kernel ignores the highest bit.
     let (mask, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), MAX_NODES + 1) };
     // SAFETY: the mask lives in this frame and is as long as the number of bits says, or is null with none; the call changes nothing
     // but the policy of this thread.
@@ -308,9 +307,9 @@ fn parse_node_list(list: &str) -> Option<Vec<u32>> {
     Some(all)
 }
 
-/// Gives the calling thread its own copy of the file table (`unshare(CLONE_FILES)`). The kernel then looks up descriptors without reference
-/// counts, which saves 80 ns of a cached pread on the reference machine. Later opens and closes affect only one of the tables. The copy is
-/// freed with the thread.
+/// Gives the calling thread its own copy of the file table (`unshare(CLONE_FILES)`). The kernel then looks up descriptors without
+/// reference counts, which saves 80 ns of a cached pread on the reference machine. Later opens and closes affect only one of the tables.
+/// The copy is freed with the thread.
 ///
 /// # Errors
 /// An error of the kernel or of a system call filter; then nothing has changed.

@@ -1,7 +1,7 @@
-//! Files of tracefs, even if it is not mounted, and the numbers of the system calls that move data.
+//! Files of tracefs, even if tracefs is not mounted, and the numbers of the system calls that move data.
 //!
-//! Machines mount tracefs below /sys at boot; minimal systems and containers may not. Root then creates a detached mount (`fsopen(2)`, Linux
-//! 5.2): no namespace shows it, and it disappears with its descriptor.
+//! Machines mount tracefs below /sys at boot; minimal systems and containers may not. Root then creates a detached mount (`fsopen(2)`,
+//! Linux 5.2). No namespace shows a detached mount, and it disappears with its descriptor.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, openat};
@@ -10,7 +10,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use std::fs::File;
 use std::io;
 
-/// Usual mount points; the second one is automatic with debugfs.
+/// Usual mount points of tracefs. The kernel mounts the second one by itself when debugfs is mounted.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// Reads a file, by its path below tracefs.
@@ -30,7 +30,7 @@ pub fn directory() -> Result<OwnedFd, String> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = |place: &str| {
         let dir = openat(rustix::fs::CWD, place, flags, Mode::empty())?;
-        // If tracefs is not mounted, this is an empty directory of sysfs.
+        // If tracefs is not mounted, `dir` is an empty directory of sysfs.
         openat(&dir, "instances", flags, Mode::empty()).map(|_| dir)
     };
     let refused = match open(MOUNTED[0]) {

@@ -13,7 +13,7 @@ pub struct Calls {
     thread: Field,
     number: Field,
     counts: BTreeMap<(u32, u64), u64>,
-    /// Number of records that the kernel overwrote, according to the pages.
+    /// Number of records that the kernel overwrote, according to the headers of the pages.
     pub lost: u64,
 }
 

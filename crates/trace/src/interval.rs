@@ -6,8 +6,9 @@ use model::histogram::Histogram;
 use model::watch::{Latencies, Latency, ProcessRequests, SomeRequests};
 use std::collections::BTreeMap;
 
-/// ns per ms, and per second.
+/// ns per ms.
 const MS: f64 = 1e6;
+/// ns per second.
 const SECOND: f64 = 1e9;
 /// Rank of the median.
 const HALF: f64 = 0.5;
@@ -59,10 +60,10 @@ impl Interval {
         Self { by_thread, devices, processes: BTreeMap::new() }
     }
 
-    /// Adds a request of a device. Ignores requests without a known completion.
+    /// Adds a request of a device. Ignores requests whose completion is unknown.
     pub fn add(&mut self, device: usize, row: &Row, names: &Names) {
         let (Some(flags), Some(ns)) = (names.flags_at(row.flags), row.latency_ns) else { return };
-        // Includes waiting in the scheduler, like the device's own mean times.
+        // Include the wait in the scheduler, as the device's own mean times do.
         let ns = ns.saturating_add(row.queued_ns.unwrap_or(0));
         if let Some(times) = self.devices.get_mut(device).filter(|_| flags.kind == RowKind::Request) {
             times.add(flags.op(row.sectors), ns);
@@ -81,7 +82,7 @@ impl Interval {
 
     /// Returns the requests of each process since the last call, which was `seconds` ago.
     pub fn processes(&mut self, seconds: f64) -> BTreeMap<u32, ProcessRequests> {
-        // An idle process is forgotten, and with it where its last requests ended.
+        // Forget idle processes, and where their last requests ended.
         self.processes.retain(|_, process| !process.is_idle());
         self.processes.iter_mut().map(|(id, process)| (*id, process.take(seconds))).collect()
     }
@@ -123,7 +124,7 @@ impl Process {
     fn add(&mut self, device: usize, row: &Row, flags: &Flags, ns: u64) {
         let op = flags.op(row.sectors);
         if flags.kind == RowKind::Asked || op == Op::Flush {
-            // The data of a write with a flush is a separate row, so count only the flush.
+            // The data of a write with a flush is a separate row, so count only the flush here.
             self.flushes += 1;
             return;
         }
@@ -207,7 +208,7 @@ mod tests {
         let mut names = Names::default();
         let mut interval = Interval::new(2, false);
         for at in 0..2000 {
-            // One in four begins where the one before ended; times of 1 to 2000 us.
+            // One request in four begins where the previous one ended. They take 1 to 2000 us.
             let sector = if at % 4 == 1 { (at - 1) * 1000 + 8 } else { at * 1000 };
             interval.add(1, &row(&mut names, 40, "R", sector, 8, at + 1), &names);
         }

@@ -2,12 +2,13 @@
 //!
 //! 1. [`Format`] parses `events/GROUP/NAME/format` and `events/header_page`: offset and size of each field on this kernel.
 //! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins with the time of its first
-//!    record and a commit word: the bytes in use, and two bits for lost records, whose number may follow the records. Each record has a
-//!    32-bit word before it: five bits of type or length, 27 bits of time since the last record.
+//!    record and a commit word. The commit word has the number of bytes in use, and two bits for lost records; the number of lost records
+//!    may follow the records. Each record has a 32-bit word before it: five bits of type or length, 27 bits of time since the last
+//!    record.
 //! 3. [`Decoder`] turns records into events, and looks up each task once.
 //!
-//! `pairing` turns events into rows, `calls` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`, `events.rst`,
-//! and each event's own `format` file. The crate `machine` reads tracefs.
+//! `pairing` turns events into rows, `calls` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
+//! `events.rst`, and each event's own `format` file. The crate `machine` reads tracefs.
 
 #![forbid(unsafe_code)]
 
@@ -75,7 +76,7 @@ impl Format {
     /// Parses the text of a format file.
     ///
     /// # Errors
-    /// The line that is not a field.
+    /// Names the line that is not a field.
     pub fn parse(text: &str) -> Result<Self, Foreign> {
         let mut format = Self::default();
         for line in text.lines() {
@@ -92,7 +93,7 @@ impl Format {
     /// Returns the field of this name.
     ///
     /// # Errors
-    /// That the format has no such field.
+    /// If the format has no such field.
     pub fn field(&self, name: &str) -> Result<Field, Foreign> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found
@@ -128,7 +129,7 @@ const STORED: u64 = 1 << 30;
 const IN_USE: u64 = STORED - 1;
 /// Number of bits of the time in a record's word.
 const DELTA_BITS: u32 = 27;
-/// Number of bits of an absolute time, which is a separate record. The higher bits are those of the last time.
+/// Number of bits of an absolute time, which is a separate record. The higher bits of the time are those of the previous time.
 const STAMP_BITS: u32 = 59;
 /// Record types without data.
 const PADDING: u32 = 29;
@@ -186,7 +187,7 @@ impl<'p> Records<'p> {
         let stored = Field { offset: 0, size: layout.commit.size }.number(rest);
         let missed = match (commit & MISSED != 0, commit & STORED != 0) {
             (false, _) => 0,
-            // If the page has no space for the number, at least one record is lost.
+            // If the page has no space for the number, at least one record was lost.
             (true, stored_too) => if stored_too { stored } else { 1 }.max(1),
         };
         Self { data, at: 0, time, missed, begins: time }
@@ -223,7 +224,7 @@ impl<'p> Iterator for Records<'p> {
             let word = self.word()?;
             let (kind, delta) = split_word(word);
             match kind {
-                // Nothing follows on this page.
+                // Nothing follows this record on the page.
                 PADDING if delta == 0 => return None,
                 // A record that a filter dropped. Its length follows the word, and its time counts.
                 PADDING => {
@@ -262,7 +263,7 @@ impl<'p> Iterator for Records<'p> {
 pub enum Step {
     /// The request was put into the scheduler (`block_rq_insert`).
     Inserted,
-    /// The request was issued to the driver. On a device without requests, a bio was queued.
+    /// The request was issued to the driver; on a device without requests, the bio was queued.
     Issued,
     /// The request completed, wholly or in part.
     Completed,
@@ -282,7 +283,7 @@ pub const OF_REQUESTS: [(&str, Step); 5] = [
     ("block_bio_queue", Step::Asked),
     ("block_rq_insert", Step::Inserted),
 ];
-/// The kernel's events for devices with bios only, and what each means.
+/// The kernel's events for devices that have only bios, and what each means.
 pub const OF_BIOS: [(&str, Step); 2] =
     [("block_bio_queue", Step::Issued), ("block_bio_complete", Step::Completed)];
 
@@ -307,7 +308,7 @@ pub struct Event {
     pub device: u32,
 }
 
-/// Finds the process of a thread, and whether it is a kernel thread.
+/// Returns the process of a thread, and whether it is a kernel thread.
 pub type AskTask<'a> = &'a mut dyn FnMut(u32) -> (Option<u32>, bool);
 
 /// The fields of one event.
@@ -484,13 +485,13 @@ pub(crate) mod tests {
         \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
         \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 
-    /// A record's word on this machine.
+    /// The 32-bit word before a record, in this machine's byte order.
     fn word(kind: u32, delta: u32) -> [u8; 4] {
         let word = if cfg!(target_endian = "little") { delta << 5 | kind } else { kind << 27 | delta };
         word.to_ne_bytes()
     }
 
-    /// A page with these data after its header.
+    /// A page with `data` after its header.
     pub(crate) fn page(time: u64, flags: u64, data: &[u8], trailing: u64) -> Vec<u8> {
         let mut page = time.to_ne_bytes().to_vec();
         page.extend((data.len() as u64 | flags).to_ne_bytes());
@@ -500,7 +501,7 @@ pub(crate) mod tests {
         page
     }
 
-    /// A record of data, so long after the last.
+    /// A record with `data`, `delta` after the previous record.
     pub(crate) fn record(delta: u32, data: &[u8]) -> Vec<u8> {
         let mut bytes = word(data.len() as u32 / 4, delta).to_vec();
         bytes.extend(data);
@@ -514,7 +515,7 @@ pub(crate) mod tests {
         let mut data = record(5, b"abcd");
         data.extend([word(EXTEND, 1), 1_u32.to_ne_bytes()].concat());
         data.extend(record(2, b"efghijkl"));
-        // Discarded: four bytes of length, and eight after it.
+        // A discarded record: its length in four bytes, and eight bytes of data.
         data.extend([word(PADDING, 3), 12_u32.to_ne_bytes(), *b"gone", *b"gone"].concat());
         data.extend([word(0, 4), 7_u32.to_ne_bytes(), *b"odd\0"].concat());
         data.extend([word(STAMP, 9), 2_u32.to_ne_bytes()].concat());

@@ -1,17 +1,15 @@
 //! Pairing: events become requests, and requests become rows in the order of their issue.
 //!
-//! 1. [`Merge`] orders the events of all CPUs. Each CPU's buffer is in order. Once all buffers were read,
-//!    every event older than the start of the previous reading is present: a record that was being written then
-//!    has been finished since.
-//! 2. [`Pairing`] matches a completion with the oldest request in flight of its operation at its sector.
+//! 1. [`Merge`] orders the events of all CPUs. Each CPU's buffer is in order. When all buffers have been read, every event older than the
+//!    start of the previous reading is present: a record that was being written at that time has been finished since.
+//! 2. [`Pairing`] matches a completion with the oldest request in flight that has the same operation and sector.
 //! 3. `Slots` holds requests in flight, and releases rows in the order of their issue.
 //!
 //! Special cases:
 //! * A flush is issued at sector 0 and completes at 2^64-1.
-//! * The kernel splits a requested flush, and a write that needs a flush before or after it: a worker issues
-//!   the device's flushes, the write's data is issued without the letters for it, and finally there is a
-//!   completion without sectors at the write's sector, or at 0 for a flush without data. Only
-//!   `block_bio_queue` names the task that requested it, and with which letters.
+//! * The kernel splits a requested flush, and a write that needs a flush before or after it. A worker issues the device's flushes. The
+//! write's data is issued without the letters for the flush. Finally there is a completion without sectors, at the write's sector or at 0
+//! for a flush without data. Only `block_bio_queue` has the task that requested the flush, and its letters.
 //! * A request may complete in parts, and the driver may return it.
 
 use crate::row::{Flags, Names, Row, RowKind};
@@ -34,7 +32,7 @@ struct InFlightAtPlace {
     newest: u64,
 }
 
-/// Which part of a device is captured.
+/// The part of a device that is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// Requests or bios.
@@ -74,7 +72,8 @@ pub struct Pairing {
     ending: HashMap<u64, VecDeque<u64>>,
     /// Requested flushes without data that have not ended yet.
     empty: VecDeque<u64>,
-    /// Requests below this number may miss events because events were lost. The second number is when waiting for them ends.
+    /// Requests below the first number may miss events because events were lost. The second number is the time until which they are
+    /// waited for.
     lossy_until: Option<(u64, u64)>,
     /// Times before and after reading the device's counters, at the beginning and at the end.
     counters_read_at: [Option<(u64, u64)>; 2],
@@ -132,7 +131,7 @@ impl Pairing {
         self.slots.release(event.at_ns.saturating_sub(self.scope.start_ns), each);
     }
 
-    /// Limits how long rows wait for an older request to complete. Slower requests are released after them.
+    /// Limits how long rows wait for an older request to complete. A slower request is released after them.
     pub fn wait_at_most(&mut self, ns: u64) {
         self.slots.wait_at_most(ns);
     }
@@ -262,7 +261,7 @@ impl Pairing {
         self.count(event.op, event.at_ns);
     }
 
-    /// Handles the completion after all parts of a flush.
+    /// Handles the completion that follows all parts of a flush.
     fn finish_flush(&mut self, event: &Event) {
         let number = match pop(&mut self.ending, event.sector) {
             Some(number) => Some(number),
@@ -282,7 +281,7 @@ impl Pairing {
         }
     }
 
-    /// Counts a completion like the kernel (`op_stat_group`).
+    /// Counts a completion by the rules of the kernel (`op_stat_group`).
     fn count(&mut self, op: Op, at_ns: u64) {
         if !self.is_between(at_ns) {
             return;
@@ -319,7 +318,7 @@ impl Pairing {
         let newest = std::mem::replace(&mut queue.newest, number);
         match self.slots.pending(newest) {
             Some(slot) => slot.next = Some(number),
-            // The request was given up in between.
+            // The request was given up meanwhile.
             None => queue.oldest = number,
         }
     }
@@ -341,7 +340,7 @@ impl Pairing {
         }
     }
 
-    /// Gives up requests at this place that may have missed their completion, because a new request at the place proves it.
+    /// Gives up requests at this place that may have missed their completion. A new request at the place proves that they have completed.
     fn give_up_at(&mut self, place: Place) {
         let Some((below, _)) = self.lossy_until else { return };
         while self.in_flight.get(&place).is_some_and(|queue| queue.oldest < below) {
@@ -415,7 +414,7 @@ impl Merge {
     }
 }
 
-/// Maximum number of requests that wait for an older one to complete. Beyond it, the older one is released later.
+/// Maximum number of requests that wait for an older one to complete. When more are waiting, the older one is released later.
 const MAX_WAITING_REQUESTS: usize = 1 << 20;
 
 /// The state of a request.
@@ -425,7 +424,7 @@ pub(super) enum State {
     Pending,
     /// Finished, to be released.
     Done,
-    /// Omitted: it gives no row.
+    /// Omitted: there is no row for this request.
     Dropped,
 }
 
@@ -440,13 +439,13 @@ pub(super) struct Slot {
     pub(super) next: Option<u64>,
 }
 
-/// Requests in the order of their issue, by the number that each got then.
+/// Requests in the order of their issue. Each request got its number at its issue.
 #[derive(Debug)]
 pub(super) struct Slots {
     queue: VecDeque<Slot>,
     /// Number of the first request in the queue.
     first: u64,
-    /// Requests that later ones no longer wait for.
+    /// Pending requests that later requests no longer wait for.
     late: HashMap<u64, Slot>,
     /// How long requests wait for an older one, in ns.
     patience_ns: u64,
@@ -504,7 +503,7 @@ impl Slots {
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
-    /// Releases finished requests up to the first pending one that others still wait for, and every finished late one.
+    /// Releases the finished requests before the first pending one that others still wait for, and every finished late request.
     pub(super) fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {

@@ -18,9 +18,9 @@ pub struct Row {
     pub sector: u64,
     /// Number of sectors of 512 bytes.
     pub sectors: u32,
-    /// Index of its [`Flags`] among the names.
+    /// Index of the request's [`Flags`] among the names.
     pub flags: u32,
-    /// Index of its task among the names.
+    /// Index of the task that issued the request, among the names.
     pub task: u32,
 }
 
@@ -42,8 +42,8 @@ pub enum RowKind {
     /// A request or bio of the device.
     #[default]
     Request,
-    /// A flush as its owner requested it, alone or with a write. Its time lasts from being queued until all parts are done. The device's
-    /// own requests for it are separate rows.
+    /// A flush as its owner requested it, alone or with a write. Its latency lasts from being queued until all parts are done. The
+    /// requests that the device receives for the flush are separate rows.
     Asked,
 }
 
@@ -79,7 +79,7 @@ impl Flags {
         self.has(b'F')
     }
 
-    /// Whether a letter follows the operation: `F` FUA, `A` read-ahead, `S` synchronous, `M` metadata.
+    /// Returns whether a letter follows the operation: `F` FUA, `A` read-ahead, `S` synchronous, `M` metadata.
     pub fn has(&self, letter: u8) -> bool {
         let (_, rest) = split(self.rwbs.as_bytes());
         rest.get(1..).is_some_and(|letters| letters.contains(&letter))
@@ -94,7 +94,7 @@ fn split(letters: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// Returns the operation for the kernel's letters. A request with sectors and without an operation's letter (`N`) writes zeroes.
+/// Returns the operation for the kernel's letters. A request that has sectors but the letter `N` (no operation) writes zeroes.
 pub fn op(letters: &[u8], sectors: u32) -> Op {
     match split(letters) {
         (true, [b'W', ..]) if sectors == 0 => Op::Flush,
@@ -108,8 +108,8 @@ pub fn op(letters: &[u8], sectors: u32) -> Op {
     }
 }
 
-/// Maximum number of distinct tasks, and of distinct flags. Further ones count as the last one. Limits the memory that a hostile file can
-/// use.
+/// Maximum number of distinct tasks, and of distinct flags. Further ones get the number of the last one. This limits the memory that a
+/// hostile file can use.
 const MAX_NAMES: usize = 1 << 18;
 
 /// A task that issued requests.
@@ -119,14 +119,14 @@ pub struct Task {
     pub tid: u32,
     /// Process id; `None` if the process ended before it could be looked up.
     pub pid: Option<u32>,
-    /// Whether it is a kernel thread.
+    /// Whether the task is a kernel thread.
     pub kernel: bool,
     /// Name of the task (comm), or the name in a foreign trace.
     pub name: String,
 }
 
 impl Task {
-    /// Returns whether it is a kernel worker, which works for other tasks.
+    /// Returns whether the task is a kernel worker, which works for other tasks.
     pub fn is_worker(&self) -> bool {
         self.name.starts_with("kworker/")
     }
@@ -192,7 +192,7 @@ fn number_of<T: Clone + Eq + std::hash::Hash>(all: &mut Vec<T>, by: &mut HashMap
     number
 }
 
-/// Number of recent requests that a sequential one may follow, and so of interleaved streams that are recognised.
+/// Number of recent requests whose ends are known. So up to this many interleaved streams are recognised.
 pub const RECENT_ENDS: usize = 64;
 
 /// Sectors at which recent requests ended, and the index of the oldest.
@@ -213,7 +213,7 @@ impl Ends {
     /// Returns the index of a recent request that ended at this sector.
     #[inline]
     pub fn find(&self, sector: u64) -> Option<usize> {
-        // Usually none matches, so all are compared first, several at once.
+        // Usually no end matches, so compare all ends first, several at once.
         let found: u64 = self.sectors.iter().map(|end| u64::from(*end == sector)).sum();
         if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }

@@ -119,8 +119,8 @@ fn went_well(out: &Outcome) {
     out.report().expect_answer("B12", "holds");
 }
 
-/// Only requests of workers count, not those of the main thread or of other programs. Requests that must be split, or that may sleep, are
-/// issued by kernel threads of the ring.
+/// Whether the event belongs to a worker. Requests of the main thread and of other programs do not count. Kernel threads of the ring
+/// issue requests that must be split or may sleep.
 fn is_of_a_worker(event: &Event) -> bool {
     let is_one = ["fathom-", "iou-wrk-", "kworker/"].iter().any(|name| event.by.starts_with(name));
     event.step == Step::Issued && event.direction != Direction::Flush && is_one
@@ -232,8 +232,8 @@ fn even(seen: &[u64]) {
     fits(seen, &vec![1.0; seen.len()]);
 }
 
-/// Fails if sorted counts are not those of `draws` draws by these weights. Which block has which weight is unknown, and the block with
-/// the highest count need not have the highest weight; so draws made here are sorted the same way, fifty times.
+/// Fails if sorted counts do not fit `draws` draws by these weights. It is unknown which block has which weight, and the block with the
+/// highest weight need not have the highest count. So the counts are compared with fifty simulated draws, sorted in the same way.
 #[track_caller]
 fn fits_sorted(seen: &[u64], weights: &[f64]) {
     let draws: u64 = seen.iter().sum();
@@ -279,8 +279,8 @@ fn shells(counts: &[u64]) -> Vec<u64> {
     sums
 }
 
-/// Repeats a test about times up to three times: another process that takes a CPU for a moment delays requests. A defect of fathom occurs
-/// each time.
+/// Runs a test about times up to three times. Another process may take a CPU for a moment and delay requests, but a defect of fathom
+/// occurs each time.
 fn undisturbed(test: impl Fn() + std::panic::RefUnwindSafe) {
     for _ in 0..2 {
         if std::panic::catch_unwind(&test).is_ok() {

@@ -68,7 +68,7 @@ fn random_reads_cover_exactly_their_span() {
     on_both(&format!("--rw randread --depth 32 --offset 8m --size 16m --ops 60000 {COUNTED}"), |all| {
         assert_eq!(all.len(), 60_000);
         even(&per_block(all, 8 * MIB..24 * MIB));
-        // The position of one draw does not predict the next.
+        // The step from one draw to the next is evenly distributed, so one draw does not predict the next.
         let steps: Vec<usize> = offsets(all)
             .windows(2)
             .map(|w| ((w[1] + 16 * MIB - w[0]) % (16 * MIB) / (128 * KIB)) as usize)
@@ -178,7 +178,7 @@ fn trims_follow_their_share() {
     };
     let words = format!("--rw randrw --destroy TARGET --mix 60/30/10 --ops 5000 {COUNTED}");
     on_device(&format!("{words} --engine sync --depth 1"), shares(Direction::Discard));
-    // An older ring can only ask for zeroes that need not be written.
+    // Before Linux 6.12 a ring can only request zeroes.
     let by_ring = if rings_discard() { Direction::Discard } else { Direction::Zeroes };
     on_device(&format!("{words} --depth 8"), shares(by_ring));
 }
@@ -187,7 +187,7 @@ fn trims_follow_their_share() {
 fn partly_sequential_access_continues_from_the_last_operation() {
     on_device(&format!("--rw randread --random mixed:30 --depth 8 --ops 20000 {COUNTED}"), |all| {
         let goes_on = |w: &&[Request]| w[1].offset == (w[0].offset + BLOCK) % (TARGET_MIB as u64 * MIB);
-        // One random place in 16,384 is the next one too.
+        // One random offset in 16,384 is the next block by chance.
         share(all.windows(2).filter(goes_on).count(), all.len() - 1, 0.7 + 0.3 / 16_384.0);
     });
 }
@@ -233,7 +233,7 @@ fn normal_distribution_is_centred() {
     let law: Vec<f64> = (0..128_u32).map(|c| bell.cdf(f64::from(c + 1)) - bell.cdf(f64::from(c))).collect();
     let words = "--rw randread --random normal:10 --depth 32 --size 16m --ops 40000";
     on_device(&format!("{words} {COUNTED}"), |all| {
-        // Many blocks to a class: a bell that is a little too wide shows in no single block.
+        // Join many blocks into one class: no single block shows that the bell is slightly too wide.
         let counts = per_block(all, 0..16 * MIB);
         fits(&counts.chunks(32).map(|class| class.iter().sum()).collect::<Vec<_>>(), &law);
     });

@@ -9,7 +9,7 @@ use crate::stage::{Stage, is_root};
 use crate::trace::{Direction, Event, Step, Trace, number};
 use std::collections::BTreeSet;
 
-/// Requests in flight at a device: at most, and on average from the first to the last that was handed to its driver.
+/// Requests in flight at a device: the largest number, and the mean between the first and the last issue.
 fn in_flight(events: &[Event], device: (u32, u32)) -> (u32, f64) {
     let mut pending = BTreeSet::new();
     let (mut most, mut sum, mut since, mut first, mut last) = (0, 0.0, 0, None, (0, 0.0));
@@ -35,14 +35,15 @@ fn depth(words: &str, asked: u32) {
     let stage = Stage::one_per_cpu().watching_as_for_users();
     let Some(Storage::Device(device)) = Storage::full_device(&stage) else { return };
     let Some(trace) = Trace::start(&stage, &[device.name()]) else { return };
-    // Without a block twice in flight: its sector is what a request is known by.
+    // `--random once` puts no block in flight twice, so the sector identifies a request.
     let words = format!("run --rw randread --bs 256k --random once --time 500ms {TIMED} {words}");
     let out = stage.fathom(&words, &device.path);
     went_well(&out);
     let (most, mean) = in_flight(&trace.take(), number(device.name()));
     assert_eq!(most, asked, "never more at the device than asked for, and at times as many");
     let printed = out.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap() * 1.02;
-    // Between a completion at the device and the next request lies our own time, which on a busy machine is the longer.
+    // After each completion at the device, fathom needs time to send the next request. On a busy machine this takes longer than the
+    // request.
     let least = f64::from(asked) * 0.3;
     assert!(
         (least..printed).contains(&mean),
@@ -66,7 +67,7 @@ fn synchronous_engines_have_depth_one_per_worker() {
     });
 }
 
-/// Runs on two devices; the requests of all workers with the index of their device, and all events.
+/// Runs on two devices. Passes to the test the device index of each worker's request in order, all events, and the device numbers.
 fn on_two(words: &str, test: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     if !is_root() {
         return;

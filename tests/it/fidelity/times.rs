@@ -31,7 +31,7 @@ fn random_arrivals_are_a_poisson_process() {
             let count = gaps.len() as f64;
             let mean = gaps.iter().sum::<f64>() / count;
             let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / count;
-            // An exponential's mean and deviation are the same; the variance of a sample's variance is 8 / n of its square.
+            // For an exponential distribution, mean and deviation are equal. The variance of the sample variance is 8 / n of its square.
             assert!((mean - 1.0).abs() < 5.0 / count.sqrt(), "the mean gap is {mean} of the one asked for");
             assert!(
                 (variance - 1.0).abs() < 5.0 * (8.0 / count).sqrt(),

@@ -109,7 +109,7 @@ fn q_ends_after_the_run_and_keeps_it() {
     assert_eq!(shown.0["results"][0]["runs"].as_array().unwrap().len(), 1);
     let notes = shown.0["notes"].to_string();
     assert!(notes.contains("ended by the key q after 1 run"), "{notes}");
-    // Asked twice, it ends at once.
+    // The key typed twice ends the measurement at once.
     screen.fathom(&format!("{NULL} {LONG}"));
     watch(&screen);
     screen.keys("q");
@@ -160,7 +160,7 @@ fn reset_restores_the_terminal_after_sigkill() {
         (true, false),
         "nothing of fathom was left that could give it back"
     );
-    // As documented. The first one waits a second.
+    // As documented in the guide. `reset` waits for a second.
     screen.enter("reset; tput rmcup");
     screen.wait_until("the first screen", |_| screen.alternate_screen_and_cursor() == (false, true));
     screen.begin("true");
@@ -284,7 +284,7 @@ fn watch_redraws_until_a_key_ends_it() {
         let left = screen.end();
         assert!(left.contains(code) && !left.contains("r/s"), "{left}");
     }
-    // Plain lines, by a key, by a flag, and where they are counted.
+    // Lines instead of the view: by the key p, by a flag, and with a limited number of intervals.
     screen.fathom("watch 300ms");
     renewed(&screen);
     screen.keys("p");

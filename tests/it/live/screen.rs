@@ -63,7 +63,7 @@ impl Screen {
         self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
     }
 
-    /// Changes its size.
+    /// Resizes the terminal.
     pub(crate) fn resize(&self, (columns, rows): (u16, u16)) {
         let (columns, rows) = (columns.to_string(), rows.to_string());
         self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 /// Time limit of the download.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The package, in the version that the pages were tested with, and the path of the script in its wheel.
+/// The package, in the version that the pages were tested with.
 const PACKAGE: &str = "axe-playwright-python==0.1.8";
+/// Path of the script in the package's wheel.
 const SCRIPT: &str = "axe_playwright_python/axe.min.js";
 
 /// The script, or why it is missing.

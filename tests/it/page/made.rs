@@ -7,8 +7,9 @@ use std::sync::mpsc::Sender;
 
 /// A file name that would run as a script if it were not escaped.
 pub(crate) const HOSTILE: &str = "<img src=x onerror=alert(1)><script>alert(2)<!--";
-/// A tag and a note that would run as scripts if they were not escaped.
+/// A tag that would run as a script if it were not escaped.
 pub(crate) const TAG: &str = "<script>alert(3)<!--";
+/// A note that would run as a script if it were not escaped.
 pub(crate) const NOTE: &str = "<svg/onload=alert(4)>";
 
 /// A page, and the JSON of the same report.

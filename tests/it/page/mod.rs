@@ -46,7 +46,7 @@ fn check_page(browser: &mut Browser, made: &Made, axe: Option<&str>) {
         assert!(complaints.is_empty(), "{} {looks:?}: {complaints:?}", made.name);
         let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
         assert!(wide.as_i64().unwrap() <= 0, "{} is {wide} pixels too wide: {looks:?}", made.name);
-        // Paper has the colours of the light page, and a phone the same text.
+        // Skip paper and phones: paper has the colours of the light page, and a phone has the same text.
         if let Some(axe) = axe.filter(|_| !looks.print && looks.width == 0) {
             let found = violations(browser, axe);
             assert_eq!(found, Value::Array(Vec::new()), "{} {looks:?}", made.name);
@@ -91,7 +91,7 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
     maps(browser, page("sweep"));
     together(browser, page("together"));
     strips(browser, page("run"));
-    // The crosshair has one stop for each load, ordered by the offered load.
+    // The crosshair stops at each load, in order of the offered loads.
     browser.open(&limit.page, Looks::default());
     let stops = browser.value(
         "JSON.parse([...document.querySelectorAll('.pa[data-points]')].at(-1).dataset.points).map(p => p[0])",

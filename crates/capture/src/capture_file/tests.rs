@@ -63,7 +63,7 @@ proptest! {
         }).collect();
         let bytes = file(&rows, queue);
         let (back, reader) = read(&bytes).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        // Numbers of names are the reader's own.
+        // The reader has its own numbers of tasks and flags, so compare what the numbers stand for.
         let meant = |row: &Row, names: &Names| {
             (names.task_at(row.task).cloned(), names.flags_at(row.flags).cloned(), Row { task: 0, flags: 0, ..*row })
         };
@@ -105,10 +105,10 @@ fn a_truncated_file_has_all_its_complete_blocks() {
 #[test]
 fn other_files_and_other_versions_are_distinguished() {
     let why = |bytes: &[u8]| read(bytes).map_or_else(|why| why.to_string(), |_| "read".into());
-    assert_eq!(why(b"fathom session 1\n"), "it is not a fathom capture");
+    assert_eq!(why(b"fathom session 1\n"), "the file is not a fathom capture");
     assert!(why(b"fathom capture 2\n").contains("format 2"));
     assert!(why(b"").contains("not a fathom capture") && why(b"\x7fELF").contains("not a fathom capture"));
-    // An impossible length, as the other byte order gives.
+    // A length that is too large, as a writer with the other byte order would store it.
     let mut hostile = file(&[], false);
     let at = MAGIC.len();
     hostile[at + 1..at + 5].reverse();

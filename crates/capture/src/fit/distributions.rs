@@ -1,11 +1,10 @@
-//! Distributions: think times of closed loops, and arrivals of open loops, each the simplest one that fits.
+//! Distributions: think times of closed loops, and arrivals of open loops. Of those that fit, the simplest is chosen.
 //!
 //! 1. [`fit_think_law`] tries a fixed time, an exponential and a lognormal distribution, then quantiles.
-//! 2. [`fit_bursts`] chooses arrivals from the rate and the index of dispersion of counts. IDC(t) = Var N(t)
-//!    / E N(t) is 1 for independent arrivals at any length, 2 b - 1 for geometric batches of mean b at any
-//!    length, and rises with the length if there are times off: for an interrupted Poisson process of rate l,
-//!    on for a share p of the time and changing at rate r, IDC(t) = 1 + 2 l (1 - p) / (p r) g(r t), g(x) = 1
-//!    - (1 - exp(-x)) / x (Fischer and Meier-Hellstern, 1993).
+//! 2. [`fit_bursts`] chooses arrivals from the rate and the index of dispersion of counts, IDC(t) = Var N(t) / E N(t). It is 1 for
+//!    independent arrivals at any length, and 2 b - 1 for geometric batches of mean b at any length. If there are times without arrivals,
+//!    it rises with the length: for an interrupted Poisson process of rate l, on for a share p of the time and changing at rate r, IDC(t)
+//!    = 1 + 2 l (1 - p) / (p r) g(r t), g(x) = 1 - (1 - exp(-x)) / x (Fischer and Meier-Hellstern, 1993).
 //!
 //! Distances are those of Kolmogorov and Smirnov.
 
@@ -22,23 +21,23 @@ const BUCKET_HALF_WIDTH: f64 = 1.0 / 128.0;
 
 const QUANTILE_PERCENTAGES: [f64; 17] =
     [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];
-/// Overhead of any program between a completion and its next operation: this quantile of the pauses, and at
-/// most this many ns. The fitted job has such overhead too.
+/// Quantile of the pauses that counts as the overhead of the program: any program spends this time between a completion and its next
+/// operation, and the fitted job spends it too.
 const OVERHEAD_QUANTILE: f64 = 0.01;
+/// Maximum overhead of a program that is subtracted from the pauses.
 const MAX_OVERHEAD_NS: u64 = 10_000;
 
 /// A distribution and its distance from the observation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Law {
     pub(super) think: Think,
-    /// Maximum difference of the two distribution functions; `None` for a fixed time.
+    /// Maximum difference between the fitted and the observed distribution function; `None` for a fixed time.
     pub(super) distance: Option<f64>,
     /// Overhead that was subtracted from the pauses, in ns.
     pub(super) overhead_ns: u64,
 }
 
-/// Fits the pauses between completions and operations that were observed at the driver, minus the overhead;
-/// `None` without pauses.
+/// Fits the pauses between completions and operations as the driver saw them, minus the overhead of the program; `None` without pauses.
 pub(super) fn fit_observed_pauses(observed: &Histogram) -> Option<Law> {
     let overhead_ns = observed.quantile_ns(OVERHEAD_QUANTILE)?.min(MAX_OVERHEAD_NS);
     let mut own = Histogram::new();
@@ -77,8 +76,8 @@ pub(super) fn fit_think_law(observed: &Histogram) -> Option<Law> {
     Some(quantiles(observed, mean))
 }
 
-/// Fits quantiles. The last quantile is chosen so that the mean is the observed one. A straight line to the
-/// longest pause would give a longer mean.
+/// Fits quantiles. The last quantile is chosen so that the mean is the observed one: with a straight line to the longest pause the mean
+/// would be longer.
 fn quantiles(observed: &Histogram, mean: f64) -> Law {
     let at = |percent: f64| Quantile { percent, ns: observed.quantile_ns(percent / 100.0).unwrap_or(0) };
     let mut all: Vec<Quantile> = QUANTILE_PERCENTAGES.into_iter().map(at).collect();
@@ -125,7 +124,7 @@ pub(super) fn distance(observed: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f
             before = after;
             continue;
         }
-        // The distribution within a bucket is unknown, so use the middle of the bucket.
+        // The distribution within a bucket is unknown, so take all its times as the middle of the bucket.
         let [low, high] =
             [1.0 - BUCKET_HALF_WIDTH, 1.0 + BUCKET_HALF_WIDTH].map(|factor| at(ns as f64 * factor));
         worst = worst.max(low - before).max((before - high).max(after - high));
@@ -150,9 +149,9 @@ const LENGTHS_S: [f64; 2] = [0.01, 0.1];
 const MAX_INDEPENDENT_IDC: [f64; 2] = [1.5, 2.0];
 /// Maximum dispersion of even arrivals.
 const MAX_EVEN_IDC: f64 = 0.3;
-/// Minimum growth of the dispersion from the short to the long interval for on-off arrivals: if the gaps
-/// confirm them, and if they do not.
+/// Minimum growth of the dispersion from the short to the long interval for on-off arrivals if the gaps confirm them.
 const MIN_CONFIRMED_GROWTH: f64 = 1.02;
+/// Minimum growth of the dispersion from the short to the long interval for on-off arrivals if the gaps do not confirm them.
 const MIN_GROWTH: f64 = 1.1;
 /// Gaps in ns below which arrivals count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;
@@ -163,7 +162,7 @@ const CHANGES_RANGE: (f64, f64) = (0.02, 50.0);
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fit {
     pub(super) arrivals: Arrivals,
-    /// Maximum difference of the distribution functions of the gaps.
+    /// Maximum difference between the fitted and the observed distribution function of the gaps.
     pub(super) distance: Option<f64>,
     /// Index of dispersion of the fitted arrivals at both lengths.
     pub(super) idc: [f64; 2],
@@ -208,7 +207,7 @@ fn prefer_independent(fit: Fit, rate: f64, gaps: &Histogram) -> Fit {
 }
 
 fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
-    // The growth of g from the short to the long length falls from 10 to 1 as the rate of changes rises.
+    // The growth of g from the short to the long interval falls from 10 to 1 as the rate of changes rises.
     let growth = (long - 1.0) / (short - 1.0).max(0.05);
     let (mut low, mut high) = CHANGES_RANGE;
     for _ in 0..60 {
@@ -288,7 +287,7 @@ fn each_distribution_is_recovered() {
     let exponential = fit_think_law(&observed(|u| -80_000.0 * (1.0 - u).ln())).map(|law| law.think);
     let Some(Think { mean_ns, law: ThinkLaw::Exponential }) = exponential else { panic!("{exponential:?}") };
     assert!(mean_ns.abs_diff(80_000) < 800, "{mean_ns}");
-    // Two kinds of pauses: none of the plain laws.
+    // Two kinds of pauses, which no simple distribution fits.
     let two =
         fit_think_law(&observed(|u| if u < 0.7 { 10_000.0 + 1000.0 * u } else { 900_000.0 + 1000.0 * u }));
     let Some(Law { think, distance: Some(distance), .. }) = two else { panic!("{two:?}") };

@@ -24,7 +24,7 @@ pub(super) struct SizeCounts {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shares {
     pub(super) all: Vec<(u32, u64)>,
-    /// Maximum difference of the two distribution functions.
+    /// Maximum difference between the distribution functions of the observed sizes and of these classes.
     pub(super) distance: f64,
 }
 
@@ -54,8 +54,8 @@ impl SizeCounts {
         self.counts.keys().next_back().copied().unwrap_or(0)
     }
 
-    /// Reduces the sizes to a few classes, in multiples of `align` sectors. Keeps frequent sizes. The sizes
-    /// between two frequent ones become one class with their mean.
+    /// Reduces the sizes to a few classes, in multiples of `align` sectors. Frequent sizes remain. The sizes between two frequent ones
+    /// become one class with their mean.
     pub(super) fn shares(&self, align: u32) -> Shares {
         let operations = self.operations().max(1);
         let few = self.counts.len() <= MAX_SIZE_CLASSES;
@@ -133,11 +133,12 @@ const MIN_BIN_SECTORS: u64 = 8;
 const MAX_SPAN_SECTORS: u64 = 1 << 52;
 /// Maximum number of zones of a stream.
 const MAX_ZONES: usize = 48;
-/// Distances (Kolmogorov-Smirnov) that are small enough. A distance up to the first value is always small
-/// enough. Otherwise the limit is the 95 % quantile of random differences (the second value, divided by the
-/// root of the number of operations), but at most the third value.
+/// A distance (Kolmogorov-Smirnov) up to this value is always small enough.
 const NEAR_DISTANCE: f64 = 0.004;
+/// This factor, divided by the root of the number of operations, is the 95 % quantile of random distances. A distance up to that is small
+/// enough too.
 const CHANCE_FACTOR: f64 = 1.36;
+/// A distance above this value is never small enough.
 const FAR_DISTANCE: f64 = 0.1;
 
 /// Operations by offset.
@@ -187,7 +188,7 @@ impl Bins {
         first..last.map_or(self.counts.len(), |last| last + 1)
     }
 
-    /// Returns the zones of a range of bins, and the maximum difference of the two distribution functions.
+    /// Returns the zones of a range of bins, and the maximum difference between the distribution functions of the bins and of the zones.
     pub(super) fn zones(&self, range: Range<usize>) -> (Vec<Zone>, f64) {
         let counts = self.counts.get(range).unwrap_or_default();
         let mut sums = vec![0_u64];
@@ -199,8 +200,7 @@ impl Bins {
         let near = (CHANCE_FACTOR / all.sqrt()).clamp(NEAR_DISTANCE, FAR_DISTANCE);
         let mut edges = vec![0, counts.len()];
         let mut distance = 0.0;
-        // Splits where the zones differ most from the observation, until they are near enough (Douglas and
-        // Peucker, 1973).
+        // Split where the zones differ most from the observation, until the difference is small enough (Douglas and Peucker, 1973).
         while edges.len() <= MAX_ZONES {
             let worst = edges.windows(2).map(|w| furthest(&sums, w[0], w[1])).enumerate();
             let Some((at, (edge, off))) = worst.max_by(|a, b| a.1.1.total_cmp(&b.1.1)) else { break };
@@ -245,13 +245,13 @@ fn rare_sizes_keep_their_share_and_many_become_few() {
 #[test]
 fn two_zones_are_recovered() {
     let mut bins = Bins::over(0, 4096 * 8, 8);
-    // The first quarter gets three quarters.
+    // The first quarter gets three quarters of the operations.
     (0..300_000_u64).for_each(|at| bins.add(at * 7919 % 1024 * 8));
     (0..100_000_u64).for_each(|at| bins.add((1024 + at * 7919 % 3072) * 8));
     let (zones, distance) = bins.zones(bins.filled());
     assert_eq!(zones, [Zone { bins: 1024, operations: 300_000 }, Zone { bins: 3072, operations: 100_000 }]);
     assert!(distance < 0.004, "{distance}");
-    // One hot place in the middle of nothing.
+    // One hot place, and nothing elsewhere.
     let mut hot = Bins::over(0, 1 << 30, 1);
     (0..1000).for_each(|_| hot.add(1 << 29));
     hot.add(0);

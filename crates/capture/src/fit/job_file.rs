@@ -1,9 +1,9 @@
-//! The job file of a fit: streams with their keys, each with its origin and how well it fits.
+//! The job file of a fit: streams with their keys. Comments say where each value comes from and how well it fits.
 //!
-//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind of runs, a
-//!    closed loop is one stream, and a task that does two things in turn is one stream with `turn` tables.
+//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind of runs, a closed loop is one stream,
+//!    and a task that does two things in turn is one stream with `turn` tables.
 //! 2. Flushes of tasks that write nothing are added to the writes of the task that writes most.
-//! 3. [`Fitted::toml`] writes the text, with comments for people.
+//! 3. [`Fitted::toml`] writes the text of the job file.
 
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
@@ -22,29 +22,31 @@ use std::fmt::Write as _;
 
 /// Minimum number of operations for computing a dispersion.
 const MIN_OPERATIONS: u64 = 50;
-/// A direction with lower shares of its part's operations and bytes has no separate stream.
+/// Minimum share of a direction in the operations or the bytes of its part, for a stream of its own.
 const RARE_SHARE: f64 = 0.02;
-/// Slack in time: a part that begins later or ends earlier than the span by less than the slack counts as
-/// active in the whole span. The slack is the last value times the part's mean gap, limited to these shares
-/// of the span. Chance leaves that much empty.
+/// Minimum slack, as a share of the span: a part that begins later or ends earlier than the span by less than the slack counts as active
+/// in the whole span.
 const MIN_SLACK: f64 = 0.005;
+/// Maximum slack, as a share of the span.
 const MAX_SLACK: f64 = 0.05;
+/// The slack is this many mean gaps of the part, within the limits above. Chance leaves that much time without operations.
 const SLACK_GAPS: f64 = 10.0;
 /// Minimum active time of a part.
 const MIN_ACTIVE_NS: u64 = 1_000_000;
-/// A kind of runs with lower shares of operations and bytes has no separate stream.
+/// Minimum share of a kind of runs in the operations or the bytes, for a stream of its own.
 const FEW_SHARE: f64 = 0.05;
-/// Minimum share of operations in long runs, above the share that runs of one mean length would have, for two
-/// kinds of runs.
+/// Minimum difference between the share of operations in long runs and the share that is expected if all runs have one mean length. From
+/// this difference on there are two kinds of runs.
 const EXTRA_LONG_SHARE: f64 = 0.15;
 /// Minimum share of operations in long runs for a sequential order.
 pub(super) const MOSTLY_LONG_SHARE: f64 = 0.8;
-/// Depth of an open loop: this multiple of the operations in flight, but at least the second value and within
-/// this much memory.
+/// The depth of an open loop is this multiple of the operations in flight.
 const DEPTH_FACTOR: u32 = 2;
+/// Minimum depth of an open loop.
 const MIN_DEPTH: u32 = 32;
+/// Maximum memory of the operations in flight of an open loop.
 const MAX_DEPTH_BYTES: u64 = 256 << 20;
-/// Minimum share of stable writes, with as many flushes, for treating all writes as stable.
+/// Minimum share of the writes that are stable at completion, for treating all writes as stable. There must be as many flushes.
 const STABLE_SHARE: f64 = 0.9;
 
 /// A stream of the job file.
@@ -85,12 +87,13 @@ struct Flow<'a> {
 pub(super) struct LoadOfPart<'a> {
     part: &'a Part,
     pub(super) load: &'a Load,
-    /// Text that distinguishes this load from the rest of its part.
+    /// Text after the name of the part, if the part has two loads.
     what: &'static str,
     pub(super) active_ns: u64,
     pub(super) times: Vec<Entry>,
-    /// Number of syncs, and how many of them other tasks requested.
+    /// Number of syncs.
     syncs: u64,
+    /// Number of syncs that other tasks requested.
     of_others: u64,
 }
 
@@ -183,7 +186,7 @@ impl Fitted {
     }
 }
 
-/// Returns how long a part is active, and the keys for that time unless it is the whole span.
+/// Returns how long a part is active, and the keys for that time. A part that is active in the whole span needs no keys.
 fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let begin = part.seen.first_ns.unwrap_or(first_ns).saturating_sub(first_ns);
     let end = part.seen.last_ns.saturating_sub(first_ns).min(span_ns);
@@ -197,15 +200,19 @@ fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let active_ns = until.saturating_sub(delay).max(MIN_ACTIVE_NS);
     let mut times = Vec::new();
     if delay > 0 {
-        times.push(Entry::text("delay", &format_duration(delay), "its first operation".into()));
+        times.push(Entry::text("delay", &format_duration(delay), "time of the first operation".into()));
     }
     if stops {
-        times.push(Entry::text("stop-after", &format_duration(active_ns), "its last operation".into()));
+        times.push(Entry::text(
+            "stop-after",
+            &format_duration(active_ns),
+            "time of the last operation".into(),
+        ));
     }
     (active_ns, times)
 }
 
-/// Formats a duration, in us if that is exact enough.
+/// Formats a duration in us from 1 s on, and in ns below.
 fn format_duration(ns: u64) -> String {
     if ns >= 1_000_000_000 { format!("{}us", ns / 1000) } else { format!("{ns}ns") }
 }
@@ -250,7 +257,7 @@ impl LoadOfPart<'_> {
         let pacing = &self.load.pacing;
         let signs = pacing.signs(self.active_ns);
         match pacing.choose(self.part.tasks, self.active_ns) {
-            // If a task does two things, neither waits only for itself.
+            // If a task does two things, operations of one load also wait for those of the other.
             _ if !self.what.is_empty() => self.open(),
             Loop::Open => self.open(),
             chosen => vec![self.closed(&chosen, signs)],
@@ -271,7 +278,7 @@ impl LoadOfPart<'_> {
             show_count(self.load.syncs as f64)
         )];
         if name == "other tasks" {
-            about.push("Each has less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or 16 tasks have more operations".into());
+            about.push("Each of these tasks has less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or 16 tasks have more operations".into());
         }
         let full: String =
             format!("{name}{}{what}", self.what).chars().take(model::spec::number::MAX_NAME).collect();
@@ -325,8 +332,8 @@ impl LoadOfPart<'_> {
         out
     }
 
-    /// Returns the operations that get their own stream, by direction and kind of runs, and the rare
-    /// directions, which join the largest stream.
+    /// Returns the operations that get their own stream, by direction and kind of runs. Also returns the rare directions, which join the
+    /// largest stream.
     fn flows(&self) -> (Vec<Flow<'_>>, Vec<(Kind, Class)>) {
         let (mut flows, mut rare) = (Vec::new(), Vec::new());
         let (data, bytes) = (self.load.data() as f64, self.load.bytes());
@@ -355,7 +362,7 @@ impl LoadOfPart<'_> {
         let rate = count as f64 / (self.active_ns as f64 / 1e9);
         let seen = figures.arriving.dispersion(self.active_ns);
         let share = (flow.class.operations() as f64 / figures.count().max(1) as f64).min(1.0);
-        // A few operations do not determine their arrivals.
+        // With too few operations the arrivals are unknown.
         let idc = seen
             .map(|idc| distributions::dispersion_of_share(idc, share).filter(|_| count >= MIN_OPERATIONS));
         let fit = distributions::fit_bursts(rate, &figures.arriving.gaps, idc);
@@ -391,8 +398,8 @@ impl LoadOfPart<'_> {
             .min(max_depth_in_memory(shape))
     }
 
-    /// Returns the key `batch` with the number of operations per call. Returns `None` if operations were
-    /// issued one by one, or if one continues another: the kernel would merge those into one request.
+    /// Returns the key `batch` with the number of operations per call. Returns `None` if operations were issued one by one. Also returns
+    /// `None` if operations continue each other, because the kernel would merge the operations of a call into one request.
     pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
         let comment = format!("{} were issued at once on average", format_number(mean));
@@ -404,14 +411,14 @@ impl LoadOfPart<'_> {
         if self.syncs == 0 || writes == 0 {
             return Vec::new();
         }
-        // A stable write has a flush of its own.
+        // Each stable write already has a flush.
         let syncs =
             if self.is_stable() { self.syncs.saturating_sub(self.load.kinds[1].count()) } else { self.syncs };
         if (syncs as f64) < FEW_SHARE * writes as f64 && self.is_stable() {
             return Vec::new();
         }
         let every = writes as f64 / syncs.max(1) as f64;
-        // A difference of one at the edges is not a fraction.
+        // If the counts differ from a whole ratio by one operation at most, the difference comes from the edges of the capture.
         let whole = every.round();
         let every = if (writes as f64 - whole * syncs as f64).abs() <= 1.0 { whole } else { every };
         let mut comment =
@@ -432,7 +439,7 @@ impl LoadOfPart<'_> {
             out.push(Entry {
                 key: "drain",
                 value: "true".into(),
-                comment: "the sync waits for its writes".into(),
+                comment: "the sync waits for the writes before it".into(),
             });
         }
         out
@@ -577,7 +584,7 @@ fn format_think(law: &Law, factor: f64) -> (String, String) {
     (text, format!("mean {mean} minus {taken} of overhead, which any program has; {fits}"))
 }
 
-/// Formats a distribution of times, multiplied by `factor`, and how well it fits.
+/// Formats a distribution of times, multiplied by `factor`. Also returns text about how well it fits.
 pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
@@ -600,7 +607,7 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     (shorten_times(&of_think(&think)), format!("{near}{scaled}"))
 }
 
-/// Rewrites times of 1 ms and more in us if that is exact to a thousandth.
+/// Rewrites times of 1 ms and more in us if that changes them by less than a thousandth.
 fn shorten_times(text: &str) -> String {
     let piece = |piece: &str| {
         let (before, time) = piece
@@ -614,11 +621,11 @@ fn shorten_times(text: &str) -> String {
     text.split(',').map(piece).collect::<Vec<_>>().join(",")
 }
 
-/// Minimum mean share of a turn that a burst has if the burst is the whole turn.
+/// If bursts are at least this share of a turn on average, a turn is one burst.
 const WHOLE_TURN_SHARE: f64 = 0.6;
 
-/// Returns the mean number of bursts per turn. The turn lengths are the two whole numbers next to `length`,
-/// in proportion to its fraction.
+/// Returns the mean number of bursts per turn. Turns have one of the two whole numbers of operations next to `length`, so that their mean
+/// is `length`.
 fn bursts(length: f64, burst: f64) -> f64 {
     let (below, above) = (length.floor(), length.ceil());
     let share = length - below;
@@ -626,7 +633,7 @@ fn bursts(length: f64, burst: f64) -> f64 {
 }
 
 impl LoadOfPart<'_> {
-    /// Returns a stream that alternates between both sides.
+    /// Returns a stream that alternates between the two sides.
     pub(super) fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
         let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
         let mut stream = self.named("");
@@ -668,7 +675,7 @@ impl LoadOfPart<'_> {
             mean => mean.round().max(1.0),
         };
         if let Some(law) = distributions::fit_think_law(&side.periods) {
-            // The turns together take as long as in the capture.
+            // The turns take as long in total as in the capture.
             let factor = side.periods.count() as f64 / cycles as f64 / bursts(length.max(1.0), burst);
             let (period, fits) = format_law(&law, factor);
             let [mean, think] = [&side.periods, &side.pacing.think]
@@ -699,7 +706,7 @@ pub struct Head {
     pub device: String,
     /// The sentence about the completeness of the capture.
     pub completeness: String,
-    /// Why the capture ends early; `None` if it does not.
+    /// Why the capture ends early; `None` if it is complete.
     pub damage: Option<String>,
     /// The job file, as the user typed it.
     pub file: String,

@@ -1,15 +1,12 @@
-//! Fitting: a job that behaves like a captured load. Works on rows, in memory that does not grow with their
-//! number.
+//! Fitting: a job that behaves like a captured load. Fitting works on rows, in memory that does not grow with their number.
 //!
 //! 1. [`Survey`], the first pass, decides which tasks become streams, and where and when each is active.
-//! 2. [`Gathering`], the second pass, collects the figures of each part: sizes, offsets, runs, arrivals,
-//!    think times (`survey`).
-//! 3. `pacing` decides between open and closed loops, `distributions` chooses arrivals and think times, `shape`
-//!    chooses sizes and offsets.
+//! 2. [`Gathering`], the second pass, collects the figures of each part: sizes, offsets, runs, arrivals, think times (`survey`).
+//! 3. `pacing` decides between open and closed loops, `distributions` chooses arrivals and think times, `shape` chooses sizes and
+//!    offsets.
 //! 4. [`Fitted::toml`] writes the job file (`job_file`).
 //!
-//! [`Observed`] has the figures by which a load and its fit are compared. `replay` repeats a load request by
-//! request.
+//! [`Observed`] has the figures by which a load and its fit are compared. `replay` repeats a load request by request.
 
 mod distributions;
 mod histograms;
@@ -30,7 +27,7 @@ use trace::row::{Names, Row, Task};
 
 /// Bins of offsets.
 const BINS: usize = 1 << 16;
-/// Completions count as known if at most one in this many operations lacks one.
+/// Completions count as known if at most one in this many operations has no known completion.
 const MIN_PER_UNFINISHED: u64 = 1000;
 
 /// Observes the operations of a capture.
@@ -143,8 +140,7 @@ impl Figures {
         (self.elapsed_ns > 0).then(|| count as f64 / (self.elapsed_ns as f64 / 1e9))
     }
 
-    /// Returns the distance (Kolmogorov-Smirnov) between the sizes of reads and writes in both loads; `None`
-    /// without operations.
+    /// Returns the distance (Kolmogorov-Smirnov) between the sizes of reads and writes of two loads; `None` if a load has no operations.
     pub fn distance_of_sizes(&self, other: &Self) -> Option<f64> {
         let all = self.sizes.keys().chain(other.sizes.keys());
         let mut keys: Vec<u32> = all.copied().collect();
@@ -156,8 +152,8 @@ impl Figures {
         distance(&counts(self), &counts(other))
     }
 
-    /// Returns the distance (Kolmogorov-Smirnov) of the offsets of reads and writes, in 65,536 bins; `None`
-    /// without any.
+    /// Returns the distance (Kolmogorov-Smirnov) between the offsets of reads and writes of two loads, in 65,536 bins; `None` if a load
+    /// has no operations.
     pub fn distance_of_offsets(&self, other: &Self) -> Option<f64> {
         distance(&self.offsets, &other.offsets)
     }

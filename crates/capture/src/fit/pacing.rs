@@ -1,11 +1,9 @@
 //! Pacing: whether a part is an open or a closed loop, and its think times.
 //!
-//! 1. [`Pacing`] follows the operations of a part: overlap, busy intervals in which something is in flight,
-//!    and the pauses between them.
-//! 2. [`Pacing::choose`] decides: a full queue, a clock, a closed loop with think times and bursts, or an
-//!    open loop.
-//! 3. [`Side`] collects one of the two things that a task does in turn. Its clock stops while the other side
-//!    is active.
+//! 1. [`Pacing`] follows the operations of a part: the operations that overlap, the busy intervals in which something is in flight, and
+//!    the pauses between busy intervals.
+//! 2. [`Pacing::choose`] decides: a full queue, a clock, a closed loop with think times and bursts, or an open loop.
+//! 3. [`Side`] collects one of the two things that a task does in turn. Its clock stops while the other side is active.
 
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
@@ -18,17 +16,19 @@ use model::job::Kind;
 const MAX_SERIAL_OVERLAP: f64 = 0.05;
 /// Arrivals with a lower index of dispersion in 10 ms are not independent.
 const MAX_REGULAR_IDC: f64 = 0.7;
-/// Minimum share of time with operations in flight, and minimum mean depth as a share of the maximum depth,
-/// for a queue that is kept full.
+/// Minimum share of time with operations in flight for a queue that is kept full.
 const MIN_BUSY_SHARE: f64 = 0.9;
+/// Minimum mean depth for a queue that is kept full, as a share of the maximum depth.
 const MIN_FULL_DEPTH: f64 = 0.75;
 /// Gaps with a lower squared coefficient of variation are even.
 const MAX_EVEN_VARIATION: f64 = 0.05;
-/// Maximum dispersion in 100 ms under a clock: the larger of this value and a share of the gaps' variation.
+/// Maximum dispersion in 100 ms under a clock. If the gaps vary much, the limit is [`CLOCK_VARIATION_SHARE`] of their variation.
 const MAX_CLOCK_IDC: f64 = 0.15;
+/// Maximum dispersion in 100 ms under a clock, as a share of the squared coefficient of variation of the gaps.
 const CLOCK_VARIATION_SHARE: f64 = 0.25;
-/// Maximum deviation from the mean under a clock: of half of the gaps, and of the median.
+/// Under a clock, at least half of the gaps deviate from the mean by at most this share of it.
 const MAX_CLOCK_DEVIATION: f64 = 0.15;
+/// Under a clock, the median gap deviates from the mean by at most this share of it.
 const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
 /// Maximum mean delay of the later operations of a busy interval if all are issued at once, in latencies of
 /// the first one.
@@ -36,8 +36,8 @@ const MAX_AT_ONCE_DELAY: f64 = 0.25;
 /// Minimum mean depth of a task that refills its queue, while it is busy, as a share of the maximum depth.
 const MIN_FILLING_DEPTH: f64 = 0.25;
 /// If operations overlap less than this share of what independent arrivals would, they wait for each other.
-/// The second value is the minimum number of expected overlaps for this test.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
+/// Minimum number of overlaps of independent arrivals for the test with [`MAX_WAITING_OVERLAP`].
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
 /// Maximum gap in ns between operations of one submitting call. Separate calls are further apart.
 const MAX_CALL_GAP_NS: u64 = 3_000;
@@ -58,13 +58,15 @@ pub(super) struct Pacing {
     /// Idle time since the last busy interval with data, in ns.
     idle_ns: u64,
     pub(super) think: Histogram,
-    /// Arrivals of data operations, and of busy intervals with data.
+    /// Arrivals of data operations.
     all: ArrivalCounter,
+    /// Arrivals of busy intervals with data.
     busy_intervals: ArrivalCounter,
     busy_interval_count: u64,
     data: u64,
-    /// When the last data operation was issued, and the number of submitting calls.
+    /// When the last data operation was issued.
     issued_ns: Option<u64>,
+    /// Number of submitting calls.
     calls: u64,
     overlapping: u64,
     /// Sum of the delays of overlapping operations after the first one of their busy interval, in latencies
@@ -210,9 +212,8 @@ impl Pacing {
         }
     }
 
-    /// Returns whether operations wait for earlier ones. Independent arrivals would find an operation in
-    /// flight for the same share as the time that one is in flight (Wolff, "Poisson arrivals see time
-    /// averages", 1982).
+    /// Returns whether operations wait for earlier ones. If arrivals were independent, the share of operations that find another one in
+    /// flight would equal the share of time in which one is in flight (Wolff, "Poisson arrivals see time averages", 1982).
     pub(super) fn waits(&self, active_ns: u64) -> bool {
         let busy = self.busy_ns() / active_ns.max(1) as f64;
         self.overlaps() < MAX_WAITING_OVERLAP * busy && busy * self.data as f64 >= MIN_EXPECTED_OVERLAPS
@@ -249,8 +250,7 @@ impl Pacing {
         (self.busy_ns + u128::from(last)) as f64
     }
 
-    /// Returns whether the part waits for a clock instead of completions: it is mostly idle, and makes up for
-    /// delays.
+    /// Returns whether the part waits for a clock instead of completions. Such a part is idle most of the time, and makes up for delays.
     fn has_a_clock(&self, idc_100ms: Option<f64>) -> bool {
         let gaps = &self.all.gaps;
         let (Some(mean), Some(think)) = (gaps.mean_ns(), self.think.mean_ns()) else { return false };
@@ -276,13 +276,13 @@ const MIN_TURNS: u64 = 3;
 pub(super) struct Side {
     pub(super) pacing: Pacing,
     clock_ns: u64,
-    /// Times from the beginning of a busy interval of either side to the beginning of the next one of this
-    /// side.
+    /// Times between the beginnings of two consecutive busy intervals of which the second belongs to this side.
     pub(super) periods: Histogram,
-    /// Number of turns, operations of the current turn, and operations of the shortest and the longest
-    /// earlier turn.
+    /// Number of turns.
     pub(super) turns: u64,
+    /// Number of operations of the current turn.
     turn_operations: u64,
+    /// Number of operations of the shortest and of the longest turn that has ended.
     pub(super) lengths: Option<(u64, u64)>,
 }
 
@@ -306,7 +306,8 @@ impl Side {
         self.periods.record(ns);
     }
 
-    /// Adds a busy interval: its operations with their times in ns, the idle time before it, and its end.
+    /// Adds a busy interval. `busy_interval` has its operations with their times in ns, `idle_ns` is the idle time before it, and
+    /// `until_ns` is its end.
     pub(super) fn add(&mut self, busy_interval: &[(Operation, u64)], idle_ns: u64, until_ns: u64) {
         let Some((_, since_ns)) = busy_interval.first() else { return };
         let begin_ns = self.clock_ns.saturating_add(idle_ns);

@@ -1,8 +1,7 @@
-//! The shape of a stream: its sizes, order, offsets and runs as keys of a job file, each with how well it
-//! fits.
+//! The shape of a stream: sizes, order, offsets and runs as keys of a job file, with comments on how well each key fits.
 //!
-//! [`Shape`] turns the histograms of sizes and offsets into the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length` and
-//! `interleaved`.
+//! [`Shape`] turns the histograms of sizes and offsets into the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length`
+//! and `interleaved`.
 
 use crate::fit::histograms::{MILLION, Shares, to_parts};
 use crate::fit::survey::{Class, DATA_KINDS};
@@ -10,8 +9,9 @@ use model::job::Kind;
 use model::units::{show_bytes, show_count};
 use trace::SECTOR;
 
-/// Minimum mean run length for the key `run-length`, and for `interleaved`.
+/// Minimum mean run length for the key `run-length`.
 const MIN_RUN_LENGTH: f64 = 1.1;
+/// Minimum mean run length for the key `interleaved`.
 const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
 /// Minimum mean share of the region that each of several sequential runs covers.
 const MIN_RUN_COVERAGE: f64 = 0.5;
@@ -31,7 +31,7 @@ pub(super) struct Shape<'a> {
 impl<'a> Shape<'a> {
     pub(super) fn from_classes(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
         let sum: u64 = kinds.iter().map(|(_, class)| class.operations()).sum();
-        // Omit kinds with a share below the resolution of a share.
+        // Omit kinds whose share is smaller than the smallest share of a job file.
         let is_representable =
             |count: u64| count > 0 && u128::from(count) * u128::from(MILLION) >= u128::from(sum);
         let kinds: Vec<_> =
@@ -154,7 +154,7 @@ impl<'a> Shape<'a> {
         let offset = bins.first.saturating_add(filled.start as u64 * bins.width).saturating_mul(SECTOR);
         let width = bins.width * SECTOR;
         let all: u64 = filled.len() as u64 * width;
-        // Zones count the offsets at which the largest operation fits. It may extend beyond the last zone,
+        // Zones are in units of the offsets at which the largest operation fits. The largest operation may extend beyond the last zone,
         // but not beyond the touched bytes.
         let left = end.saturating_mul(SECTOR).saturating_sub(offset);
         let room = left.min(all + most - align).max(most);
@@ -238,7 +238,7 @@ pub(super) fn format_bytes(bytes: u64) -> String {
     fits.map_or_else(|| bytes.to_string(), |(bits, unit)| format!("{}{unit}", bytes >> bits))
 }
 
-/// Formats a rate or a mean with at least four digits, and never as 0.
+/// Formats a rate or a mean with at least four digits. A small number is not rounded to 0.
 pub(super) fn format_number(number: f64) -> String {
     let digits = (3.0 - number.max(1e-9).log10().floor()).clamp(1.0, 9.0) as i32;
     let unit = 10_f64.powi(digits);

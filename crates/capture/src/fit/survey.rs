@@ -1,9 +1,9 @@
 //! The two passes over a capture before fitting.
 //!
-//! 1. [`Survey`] adds up what each task did. A task with enough operations, bytes or syncs becomes a part;
-//!    many tasks of one name become one part; the others become one part together.
-//! 2. [`Gathering`] collects the figures of each part: arrivals, sizes, offsets, runs and pacing. It
-//!    separates intervals with few operations from those with many, since some tasks do two things in turn.
+//! 1. [`Survey`] adds up what each task did. A task with enough operations, bytes or syncs becomes a part. Many tasks of one name become
+//!    one part. All other tasks together become one part.
+//! 2. [`Gathering`] collects the figures of each part: arrivals, sizes, offsets, runs and pacing. Since some tasks do two things in turn,
+//!    it separates intervals with few operations from those with many.
 
 use crate::fit::histograms::{Bins, SizeCounts};
 use crate::fit::pacing::{Pacing, Side};
@@ -16,9 +16,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace::row::{Names, Row};
 
-/// A task with higher shares of all operations, bytes or syncs has its own stream.
+/// A task with a higher share of all operations has its own stream.
 const OWN_OPERATIONS: f64 = 0.01;
+/// A task with a higher share of all bytes has its own stream.
 const OWN_BYTES: f64 = 0.02;
+/// A task with a higher share of all syncs has its own stream.
 const OWN_SYNCS: f64 = 0.05;
 /// Maximum number of parts. Each part may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
@@ -84,10 +86,10 @@ pub(super) struct Surveyed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Nothing {
     /// The capture has no requests.
-    #[error("it contains no requests, so there is nothing to fit")]
+    #[error("the capture contains no requests, so there is nothing to fit")]
     Requests,
     /// The capture has only flushes.
-    #[error("it contains {0} flushes but no reads or writes, and a job needs some")]
+    #[error("the capture contains {0} flushes but no reads or writes, and a job needs reads or writes")]
     Data(u64),
     /// All requests have the same time.
     #[error("all requests have the same time, so their rate is unknown")]
@@ -179,7 +181,7 @@ impl Observations {
 }
 
 impl Surveyed {
-    /// Assigns tasks to parts: the busiest first, many tasks of one name together, and the rest together.
+    /// Assigns tasks to parts: first each of the busiest tasks, then tasks of one name together, then the rest together.
     fn divide(&mut self, tasks: &[Observations], names: &Names) {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (task, _) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {
@@ -262,7 +264,7 @@ pub(super) const LONG_RUN: u64 = 8;
 /// until the interval ends.
 const MANY_OPERATIONS: u64 = 8;
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
-/// A burst size above this multiple of the expected one belongs to another distribution.
+/// A burst size above this multiple of the expected one shows that bursts have two distributions.
 const BURST_FACTOR: f64 = 2.0;
 /// Minimum share of each of the two activities of a task that does two things in turn.
 const MIN_SIDE_SHARE: f64 = 0.1;
@@ -282,16 +284,19 @@ pub(super) struct Gathered {
     pub(super) whole: Load,
     few: Load,
     many: Load,
-    /// The side of few and the side of many operations, and which one was active last.
+    /// The side of busy intervals with few operations, and the side of those with many.
     pub(super) sides: [Side; 2],
+    /// Whether the side with many operations was active last; `None` before the first busy interval.
     is_many: Option<bool>,
-    /// When the last busy interval ended, and when the last busy interval with data began.
+    /// When the last busy interval ended.
     ended_ns: u64,
+    /// When the last busy interval with data began.
     began_ns: Option<u64>,
-    /// The current busy interval: its operations with their times, the number of data operations, and its end
-    /// so far.
+    /// The operations of the current busy interval, with their times.
     busy_interval: Vec<(Operation, u64)>,
+    /// Number of data operations of the current busy interval.
     data: u64,
+    /// End of the current busy interval so far.
     until_ns: u64,
 }
 
@@ -324,10 +329,11 @@ pub(super) struct Class {
     pub(super) bins: Bins,
     /// Number of runs that begin in this class.
     pub(super) begun: u64,
-    /// Number of operations that continue another one, and the sum of the distances in operations.
+    /// Number of operations that continue another one.
     pub(super) continued: u64,
+    /// Sum of the distances between these operations and the ones that they continue, in operations.
     pub(super) back: u64,
-    /// First sector, and the one after the last.
+    /// First sector, and the sector after the last one.
     pub(super) span: Option<(u64, u64)>,
 }
 
@@ -413,8 +419,8 @@ impl Gathered {
         self.ended_ns = self.until_ns;
     }
 
-    /// Returns whether a task does two things in turn: in busy intervals with few operations it waits for its
-    /// own operations before it does the other thing.
+    /// Returns whether a task does two things in turn: in busy intervals with few operations, each operation waits for the previous one
+    /// before the task does the other thing.
     pub(super) fn alternates(&self) -> bool {
         let [few, many] = &self.sides;
         few.is_known_enough() && many.is_known_enough() && few.waits()
@@ -425,7 +431,7 @@ impl Gathered {
     pub(super) fn loads(&self, tasks: u32) -> Vec<(&Load, &'static str)> {
         let part = |load: &Load| load.data() as f64 / self.whole.data().max(1) as f64;
         let both = part(&self.few) >= MIN_SIDE_SHARE && part(&self.many) >= MIN_SIDE_SHARE;
-        // Burst sizes are geometric, so those above the threshold are longer by the threshold.
+        // Burst sizes are geometric, so the mean of those above the threshold is longer by the threshold.
         let expected = self.whole.pacing.at_once() + (MANY_OPERATIONS - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= BURST_FACTOR * expected;
         let is_filling = || self.sides[1].pacing.is_filling() && self.alternates();
@@ -505,7 +511,7 @@ impl Class {
         mean.round().clamp(1.0, 64.0) as u32
     }
 
-    /// Returns the mean number of operations of its runs.
+    /// Returns the mean number of operations of a run.
     pub(super) fn mean_run_operations(&self) -> f64 {
         let operations = self.operations() as f64;
         operations / (operations - self.continued as f64).max(self.begun as f64).max(1.0)

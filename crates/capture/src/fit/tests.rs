@@ -17,7 +17,7 @@ impl Random {
         -mean * (1.0 - self.next()).ln()
     }
 
-    /// Half below the median, and the mean of a normal logarithm (Box and Muller, 1958).
+    /// A lognormal number. Half of the numbers are below the median (normal numbers by Box and Muller, 1958).
     fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
         let normal =
             (-2.0 * (1.0 - self.next()).ln()).sqrt() * (2.0 * std::f64::consts::PI * self.next()).cos();
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// A load that is written down row by row.
+/// A load whose rows a test adds one by one.
 struct Load {
     names: Names,
     rows: Vec<Row>,
@@ -41,7 +41,7 @@ impl Load {
         self.names.task(&Task { tid, pid: Some(tid), name: name.into(), ..Task::default() })
     }
 
-    /// A request at a time in us.
+    /// Adds a request that was issued at `at_us` and took `took_us`.
     fn add(&mut self, at_us: f64, letters: &str, sector: u64, sectors: u32, task: u32, took_us: f64) {
         let flags = self.names.flags(&Flags::parse(letters));
         let latency_ns = Some((took_us * 1000.0) as u64);
@@ -74,7 +74,7 @@ impl Load {
     }
 }
 
-/// The value of a key, in the stream whose name begins so.
+/// Returns the value of a key in the first stream whose name begins with `stream`.
 #[track_caller]
 fn value<'t>(job: &'t str, stream: &str, key: &str) -> Option<&'t str> {
     let mut inside = false;
@@ -112,7 +112,7 @@ fn in_turn(job: &str, turn: usize, key: &str) -> f64 {
     text.split("  #").next().and_then(|text| text.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// Microseconds of a time as a fitted job has it.
+/// Converts a time of a fitted job to us.
 fn typed_us(text: &str) -> f64 {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
     let number: f64 = number.parse().unwrap_or_else(|_| panic!("{text}"));
@@ -131,7 +131,7 @@ fn poisson_arrivals_in_two_zones_are_recovered() {
     let span = 1 << 21;
     while at < 20e6 {
         at += load.random.exponential(500.0);
-        // Nine tenths go to the first tenth.
+        // Nine tenths of the operations go to the first tenth.
         let hot = load.random.next() < 0.9;
         let place = load.random.next() * if hot { 0.1 } else { 0.9 } + if hot { 0.0 } else { 0.1 };
         let sectors = if load.random.next() < 0.004 { 128 } else { 8 };
@@ -192,7 +192,7 @@ fn a_closed_loop_is_recovered_with_think_time_and_flushes() {
         .unwrap_or_else(|| panic!("{job}"));
     let ns = |text: &str| text.strip_suffix("ns").and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
     let (median, mean) = think.split_once('/').map_or((0.0, 0.0), |(a, b)| (ns(a), ns(b)));
-    // Less what any program takes.
+    // The fitted think time is shorter by the overhead of any program.
     near(median + 10_000.0, 400_000.0, 0.02);
     near(mean + 10_000.0, 1000.0 * thought / f64::from(count), 0.01);
     assert_eq!(value(&job, "log", "rate"), None, "{job}");
@@ -206,7 +206,7 @@ fn batches_are_recovered_and_flushes_of_others_follow_writes() {
     while at < 30e6 {
         at += load.random.exponential(8000.0);
         let mut within = 0.0;
-        // Geometric, of mean 4.
+        // The number of writes is geometric with mean 4.
         loop {
             let sector = (load.random.next() * 100_000.0) as u64 * 8;
             load.add(at + within, "W", sector, 8, writer, 50.0);
@@ -243,7 +243,7 @@ fn a_task_that_does_two_things_in_turn_has_turns() {
         at += 2000.0;
         for write in 0..400 {
             let sector = (1 << 20) + (load.random.next() * 1e5) as u64 * 8;
-            // As a queue of 100 goes through it.
+            // The times of a queue of 100 writes.
             load.add(at + f64::from(write / 100) * 200.0, "W", sector, 8, task, 210.0);
         }
         at += 900.0;
@@ -263,7 +263,7 @@ fn a_task_that_does_two_things_in_turn_has_turns() {
     near(in_turn(&job, 1, "fdatasync"), 400.0, 0.001);
     near(in_turn(&job, 1, "burst"), 400.0, 0.001);
     assert!(job.contains("50 to 52 in each") && job.contains("rw = \"randwrite\""), "{job}");
-    // What is before a checkpoint belongs to it, and not to the commits.
+    // The pause before a checkpoint belongs to the checkpoint, not to the commits.
     let table = job.split("[[stream.turn]]\n").nth(2).unwrap_or_default();
     assert!(table.contains("period = \"") && table.contains("idle for 2.09 ms"), "{job}");
 }
@@ -276,7 +276,7 @@ fn clocks_and_thinking_are_distinguished_and_runs_are_recovered() {
         let took = 100.0 + 200.0 * load.random.next();
         load.add(tick as f64 * 1000.0, "WS", (1 << 30) + (tick % 997) * 64, 8, clocked, took);
     }
-    // Three runs at once, of 5 in the mean.
+    // Three runs at once, with 5 operations each on average.
     let mut heads = [0_u64; 3];
     let mut at = 0.0;
     while at < 20e6 {

@@ -1,4 +1,4 @@
-//! Each kind of trace in and out, and the messages for invalid ones.
+//! Each kind of trace is read and written, and invalid ones give a message.
 
 use crate::foreign::*;
 use crate::profile::Profiler;
@@ -29,7 +29,7 @@ fn profile((rows, names, ending): &(Vec<Row>, Names, Ending)) -> Profile {
 const V3: &str = "fio version 3 iolog\n0 /dev/sda add\n0 /dev/sda open\n5 /dev/sda read 4096 4096\n\
     900 /dev/sda write 8192 1000\n1000 /dev/sda datasync 0 0\n2000 /dev/sda trim 0 65536\n2000 /dev/sda close\n";
 
-/// An event of blktrace.
+/// An event of blktrace, in big-endian byte order if `high_first`.
 fn record(high_first: bool, time: u64, sector: u64, bytes: u32, action: u32, trailing: &[u8]) -> Vec<u8> {
     record_with_error(high_first, time, sector, bytes, action, 0, trailing)
 }
@@ -77,7 +77,7 @@ fn iologs_of_fio_come_back_unchanged() -> Result<(), String> {
         export.add(row, &all.1).map_err(|e| e.to_string())?;
     }
     let exported = String::from_utf8(export.finish().map_err(|e| e.to_string())?).unwrap_or_default();
-    // A log of sectors: what was written in part is written whole.
+    // The exported log has whole sectors: a partly written sector counts as written.
     assert_eq!(exported, V3.replace("8192 1000", "8192 1024"));
     let v2 = "fio version 2 iolog\nf add\ng add\nf open\nf read 0 4096\nf wait 250 0\ng write 0 512\n";
     let rows_read: Vec<(u64, u64)> = convert(v2)?.0.iter().map(|row| (row.issue_ns, row.sector)).collect();

@@ -100,7 +100,7 @@ impl Profiler {
         }
         if op == Op::Flush {
             self.flushes.at_device();
-            // A bio belongs to the task of its owner.
+            // A bio belongs to the task that submitted it.
             if self.has_bios {
                 self.flushes.asked(row, flags);
             }
@@ -135,14 +135,14 @@ impl Profiler {
     }
 }
 
-/// A restriction, and for each task whether it matches.
+/// A restriction, and whether each task matches it.
 #[derive(Debug)]
 struct RowFilter {
     restriction: Restriction,
     tasks: Vec<bool>,
 }
 
-/// Selects the rows of a restriction, for lists.
+/// Selects the rows of a restriction, for a listing of rows.
 #[derive(Debug)]
 pub struct Selection(RowFilter);
 
@@ -426,8 +426,9 @@ impl FlushCounts {
     }
 }
 
-/// Minimum number of requests of a task for recording its gaps, and maximum number of such tasks.
+/// Minimum number of requests of a task for recording its gaps.
 const MIN_GAP_REQUESTS: u64 = 16;
+/// Maximum number of tasks whose gaps are recorded.
 const MAX_TASKS_WITH_GAPS: usize = 256;
 /// A task with a higher share of overlapping requests is not serial.
 const MAX_SERIAL_OVERLAP: f64 = 0.05;

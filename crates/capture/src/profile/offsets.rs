@@ -82,7 +82,7 @@ impl SequenceCounter {
             self.sequential_bytes += row.bytes();
             run.requests += before.requests;
             run.bytes += before.bytes;
-            // The second request that begins at one end begins a further stream.
+            // Only the first request that begins at an end continues the stream. The second one begins a further stream.
             let continues = before.requests >= MIN_STREAM_REQUESTS && !before.continued;
             self.active_streams += u64::from(run.requests >= MIN_STREAM_REQUESTS && !continues);
             before.continued = true;
@@ -149,8 +149,8 @@ const MIN_RANGE_BLOCKS: u64 = 16;
 /// Maximum number of blocks that wait to be added together.
 const MAX_WAITING_BLOCKS: usize = 1 << 15;
 
-/// A set of blocks. It adds many blocks at once, in order, because single blocks would each touch another
-/// part of memory.
+/// A set of blocks. It collects blocks and adds many at once, in order, because adding single blocks would each touch another part of
+/// memory.
 #[derive(Debug, Default)]
 struct Blocks {
     set: RoaringTreemap,
@@ -181,7 +181,7 @@ impl Blocks {
     fn settle(&mut self) {
         self.waiting.sort_unstable();
         self.waiting.dedup();
-        // The blocks are ordered, so none is refused.
+        // The blocks are in order, so the map refuses none.
         if let Ok(new) = RoaringTreemap::from_sorted_iter(self.waiting.drain(..)) {
             self.set |= new;
         }

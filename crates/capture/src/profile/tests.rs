@@ -1,10 +1,11 @@
-//! A known load and its profile.
+//! A known load and the profile of it.
 
 use super::*;
 use model::captured::Partition;
 use trace::row::{Flags, Task};
 
-/// One request in three is a write of 16 KiB, the others are reads of 4 KiB; each takes 50 us, one every 100 us.
+/// The profile of a load with a request every 100 us. One request in three is a write of 16 KiB, the others are reads of 4 KiB. Each
+/// request takes 50 us.
 fn profile_of_load(restriction: &Restriction) -> Profile {
     let mut names = Names::default();
     let [read, write] = ["RS", "WFS"].map(|rwbs| names.flags(&Flags::parse(rwbs)));

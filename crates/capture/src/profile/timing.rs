@@ -1,12 +1,10 @@
 //! When requests came: gaps and burstiness, requests in flight, and time series.
 //!
 //! 1. Burstiness is the index of dispersion of counts in 10 ms and 100 ms.
-//! 2. The depth is the time average of the requests that were issued and not yet completed. Waiting in the
-//!    scheduler does not count.
-//! 3. A time series has requests, bytes and latencies of equal intervals, and where on the device they began.
-//!    Neither the duration nor the largest offset is known beforehand, so intervals and rows of the grid
-//!    begin short, and pairs are merged whenever a request is beyond the last one. Memory grows neither with
-//!    requests nor with time.
+//! 2. The depth is the time average of the requests that were issued and not yet completed. Waiting in the scheduler does not count.
+//! 3. A time series has the requests, bytes and latencies of equal intervals, and where on the device the requests began. Neither the
+//!    duration nor the largest offset is known beforehand. Therefore the intervals, and the rows of the grid of offsets, begin short, and
+//!    pairs of them are merged whenever a request is beyond the last one. Memory grows neither with requests nor with time.
 
 use crate::profile::latency;
 use model::captured::{Arrivals, Course, CourseOf, Depth, DepthShare, Op, Place, Places};
@@ -212,12 +210,12 @@ fn bounds(class: u64) -> (u64, u64) {
 const MAX_STEPS: usize = 256;
 /// Initial length of an interval in ns.
 const INITIAL_STEP_NS: u64 = 1_000_000;
-/// Maximum number of offset rows while counting. It is far larger than the number of reported rows, because a
-/// load may use a small part of a large device.
+/// Maximum number of offset rows while counting. It is far larger than the number of reported rows, because a load may use only a small
+/// part of a large device.
 const MAX_ROWS: usize = 4096;
 
 const INITIAL_ROW_BYTES: u64 = 4096;
-/// Maximum number of reported offset rows. They cover the part between the first and the last touched row.
+/// Maximum number of reported offset rows. These rows cover the part between the first and the last touched row.
 const MAX_REPORTED_ROWS: usize = 96;
 
 /// The requests of one operation by interval.
@@ -234,8 +232,9 @@ struct OpSteps {
 struct Step {
     requests: u64,
     bytes: u64,
-    /// Number of requests with a known latency, and the sum of their latencies.
+    /// Number of requests with a known latency.
     timed: u64,
+    /// Sum of the known latencies.
     latency_ns: u64,
 }
 
@@ -290,8 +289,7 @@ impl TimeSeries {
         Some(Course { step_ns: self.step_ns, steps, of: series, places })
     }
 
-    /// Returns where reads and writes began, in offset rows of equal size between the first and the last
-    /// touched one.
+    /// Returns where reads and writes began, in offset rows of equal size between the first and the last touched row.
     fn places(&self, steps: usize) -> Option<Places> {
         let touched = |row: &usize| {
             self.kinds
@@ -394,7 +392,7 @@ fn even_requests_have_no_dispersion_and_bursts_have_much() {
     assert_eq!((reported.len(), reported[0].of.as_str(), reported[1].of.as_str()), (2, "all", "read"));
     assert_eq!((reported[0].gap_ns.mean, reported[0].idc_10ms), (100_000.0, Some(0.0)));
     let mut burst = ArrivalCounts::new(0);
-    // Every tenth interval has a thousand.
+    // Every tenth interval has a thousand requests.
     (0..10_000_u64).for_each(|at| burst.add(Op::Write, at / 1000 * 100_000_000 + at % 1000));
     let reported = burst.finish(1_000_000_000);
     assert!(reported[0].idc_10ms.is_some_and(|idc| (idc - 900.0).abs() < 1.0), "{reported:?}");
@@ -453,7 +451,7 @@ mod tests {
             all,
             [(Op::Read, 7500, 7500 * 4096), (Op::Write, 2500, 2500 * 4096), (Op::Flush, 1, 4096)]
         );
-        // Each interval has 64 requests, whose latencies are their times.
+        // Each interval has 64 requests. The latency of each is its time of issue.
         let mean = course.of[0].latency_mean_ns[10].unwrap_or_default();
         assert!((mean - 671_500.0).abs() < 1500.0, "{mean}");
         let places = course.places.unwrap_or_else(|| panic!("no places"));

@@ -1,4 +1,4 @@
-//! Loads of a few requests: their steps, and what each waits for.
+//! Loads of a few requests: the steps of their replay, and what each step waits for.
 
 use crate::replay::*;
 use model::captured::{Origin, Unit};
@@ -6,7 +6,7 @@ use model::job::{Changes, Kind, ReplayPace};
 use std::ops::Range;
 use trace::row::{Flags, Names, Row, RowKind, Task};
 
-/// Rows of tasks, written down.
+/// Rows that a test adds one by one.
 #[derive(Default)]
 struct Rows {
     names: Names,
@@ -57,7 +57,7 @@ fn waits(steps: &[Step]) -> Vec<(u32, u64)> {
 #[test]
 fn an_operation_waits_for_the_last_completed_one_of_its_task() {
     let mut rows = Rows::default();
-    // 16 before, so that each task has a lane of its own.
+    // 16 requests at first, so that each task has its own lane.
     for task in ["a", "b"] {
         (0..16).for_each(|at| rows.add(task, "R", 1000 + at..1001 + at, at * 8, 8));
     }
@@ -74,11 +74,11 @@ fn an_operation_waits_for_the_last_completed_one_of_its_task() {
         [
             (1, 2000 - 1016),
             (1, 2100 - 1016),
-            // While the previous one is in flight, it follows the one before that.
+            // The previous operation of the task is in flight, so this one waits for the operation before that.
             (2, 2300 - 1016),
-            // Its predecessor completed at 2400; the one at 2000 is still in flight.
+            // The previous operation completed at 2400. The one that was issued at 2000 is still in flight.
             (1, 50),
-            // The last to complete was its predecessor.
+            // The previous operation was the last to complete.
             (1, 100),
             (1, 700),
         ]
@@ -104,7 +104,7 @@ fn requested_flushes_are_replayed() {
     let mut rows = Rows::default();
     rows.ask("db", "FWS", 0..90, 0, 0);
     rows.add("kworker/0:1", "FF", 10..80, 0, 0);
-    // A write that needs a flush, which began when it was queued.
+    // A write that needs a flush. The flush began when the write was queued.
     rows.ask("jbd2", "FWFSM", 100..400, 64, 8);
     rows.add("kworker/0:1", "FF", 110..290, 0, 0);
     rows.add("jbd2", "FWFSM", 300..390, 64, 8);
@@ -116,7 +116,7 @@ fn requested_flushes_are_replayed() {
     let original = rows.load(&origin).original();
     assert_eq!((original.count(Kind::Sync), original.count(Kind::Write), original.elapsed_ns), (2, 1, 390));
     assert_eq!(original.depth_mean, Some((90.0 + 200.0 + 90.0) / 390.0));
-    // Bios are their owners', and a flush of theirs is all that is known of it.
+    // Bios have no separate rows for requested flushes.
     let origin = Origin { unit: Unit::Bios, ..Origin::default() };
     let mut bios = Rows::default();
     bios.add("db", "FWS", 0..90, 0, 0);
@@ -140,7 +140,7 @@ fn dense_replays_keep_sizes_and_leave_out_discards_outside() {
     let places: Vec<_> = into.iter().map(|step| (step.kind, step.offset, step.length)).collect();
     assert_eq!(places, [(Kind::Write, 0, 8192), (Kind::Read, 8192, 4096), (Kind::Trim, 0, 12_288)]);
     assert_eq!((steps.outside, waits(&into)), (1, vec![(0, 2), (1, 1), (1, 1)]));
-    // In place, a discard is as many as its length needs.
+    // Without `dense`, a discard becomes as many steps as its length needs.
     let mut large = Rows::default();
     large.add("a", "D", 6..7, 0, (1 << 22) - 1);
     let straight = large.steps(&Origin::default(), DEPENDENT);
@@ -176,7 +176,7 @@ fn offsets_are_divided_and_rounded_and_kinds_are_left_out() {
         steps.iter().map(|step| (step.kind, step.offset / 512, step.length / 512)).collect::<Vec<_>>()
     };
     let halves = Changes { divide: 2, align_bytes: 4096, skip: vec![Kind::Trim] };
-    // Requests become whole blocks; what programs did keeps its size, as in fio.
+    // Requests become whole blocks. Operations of programs keep their size, as in fio.
     assert_eq!(changed(Unit::Requests, &halves), [(Kind::Read, 48, 8), (Kind::Write, 8, 8)]);
     assert_eq!(changed(Unit::Operations, &halves), [(Kind::Read, 48, 3), (Kind::Write, 8, 8)]);
     let reads_out = Changes { skip: vec![Kind::Read, Kind::Write], ..Changes::default() };

@@ -55,14 +55,15 @@ pub struct CommandLine {
     pub(super) source: Source,
 }
 
-/// The options that were read so far, which hold for all targets.
+/// The options read so far, which hold for all targets.
 #[derive(Default)]
 struct Options {
     span: TimeSpan,
     target: Target,
     caching: Caching,
-    /// Whether the first and the last byte were given.
+    /// Whether the first byte of the region was given.
     base: bool,
+    /// Whether the last byte of the region was given.
     end: bool,
 }
 
@@ -129,7 +130,9 @@ impl CommandLine {
             } else if XML_LETTERS.contains(letter) || word.starts_with(DESTROY) {
                 continue;
             } else {
-                format!("{word} cannot be combined with -X; write it into the profile, or leave it out")
+                format!(
+                    "{word} cannot be combined with -X; write its setting into the profile, or remove {word}"
+                )
             };
             marks.push(Mark::new(place.clone(), why));
         }
@@ -197,7 +200,7 @@ impl CommandLine {
         self.profile.spans.push(span);
     }
 
-    /// The block size. It is read first because earlier sizes may be in blocks.
+    /// The block size. It is read before the other options, because their sizes may be in blocks.
     fn block(&self, marks: &mut Vec<Mark>) -> u32 {
         let mut block = BLOCK;
         for (word, place) in &self.source.words {
@@ -228,7 +231,7 @@ impl CommandLine {
         let Options { span, target, caching, .. } = all;
         let block = target.block;
         match letter {
-            // Already read.
+            // These two options were read before.
             'b' | 'X' => {}
             'C' => span.cooldown_s = number(value, 0)?,
             'd' => span.duration_s = number(value, 0)?,
@@ -238,7 +241,7 @@ impl CommandLine {
             'v' => match value {
                 "" => self.profile.verbose = true,
                 "s" => return Err(STATISTICS.into()),
-                _ => return Err("it takes no value; type -v".into()),
+                _ => return Err("-v takes no value; type -v".into()),
             },
             'P' => self.profile.progress = if value.is_empty() { PROGRESS } else { number(value, 1)? },
             'l' => {
@@ -331,7 +334,9 @@ impl Options {
                 }
                 (target.end, *end) = (size(value, target.block)?, true);
             }
-            _ if value.is_empty() => return Err("it needs a value; type a size, or the letters r, s".into()),
+            _ if value.is_empty() => {
+                return Err("a value is missing; type a size, or the letters r, s".into());
+            }
             _ => {
                 for hint in value.chars() {
                     match hint {
@@ -356,7 +361,7 @@ fn leading(text: &str) -> Option<(u64, &str)> {
 /// A whole number of at least `least`.
 pub(super) fn number(text: &str, least: u32) -> Result<u32, String> {
     let number = text.parse::<u32>().ok().filter(|n| *n >= least);
-    // DISKSPD takes no sign.
+    // DISKSPD does not accept a sign.
     let number = number.filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
     number.ok_or_else(|| {
         format!("{} is not a valid number; type a whole number of at least {least}", quoted(text))
@@ -403,7 +408,8 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
         .strip_prefix(':')
         .ok_or_else(|| format!("{} follows the base; type a colon between base and length", quoted(rest)))?;
     let end = base.checked_add(size(length, block)?);
-    end.map(|end| (base, Some(end))).ok_or_else(|| "base and length are too large; type smaller ones".into())
+    end.map(|end| (base, Some(end)))
+        .ok_or_else(|| "base and length are too large; type smaller numbers".into())
 }
 
 /// CPUs, each after its group unless that is 0: `1,4,g1,2`.
@@ -446,7 +452,7 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
         })?;
         let (length, after) = if percent { part(after)? } else { size_before(after, block)? };
         if length == 0 {
-            return Err("a part of the target is empty; type a larger one, or leave it out".into());
+            return Err("a part of the target is empty; type a larger part, or remove the option".into());
         }
         ranges.push(Range { io, length });
         match after.strip_prefix(':') {
@@ -499,7 +505,7 @@ impl Caching {
         Ok(())
     }
 
-    /// `-S` without a letter is `-Su`.
+    /// Adds the mode of `-S` without a letter, which is the same as `-Su`.
     pub(super) fn bare(&mut self, value: &str) -> Result<(), String> {
         if value.is_empty() { self.add('u') } else { Ok(()) }
     }
@@ -510,7 +516,7 @@ pub(super) fn alone(value: &str) -> Result<(), String> {
 }
 
 pub(super) fn at_least_one(bytes: u64) -> Result<u64, String> {
-    if bytes > 0 { Ok(bytes) } else { Err("it is 0; type a size of at least 1".into()) }
+    if bytes > 0 { Ok(bytes) } else { Err("the size is 0; type a size of at least 1".into()) }
 }
 
 pub(super) fn percent(value: &str, least: u32) -> Result<u32, String> {
@@ -583,7 +589,7 @@ pub(super) fn order_random(value: &str, target: &mut Target) -> Result<(), Strin
 pub(super) fn order_sequential(value: &str, target: &mut Target) -> Result<(), String> {
     let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |stride| (true, stride));
     if target.random_percent > 0 {
-        return Err("sequential IO (-s) conflicts with random IO (-r, -rs); leave it out, or use -r to specify IO alignment".into());
+        return Err("sequential IO (-s) conflicts with random IO (-r, -rs); remove -s, or use -r to specify IO alignment".into());
     }
     if target.alignment.is_some() {
         return Err("sequential IO is specified multiple times; type -s once".into());

@@ -1,9 +1,9 @@
-//! DISKSPD: its command lines and XML profiles as jobs. An option that Linux does not support is refused by
-//! its name, with the reason and what to type instead.
+//! DISKSPD: its command lines and XML profiles as jobs. An option that Linux does not support is refused by its name, with the reason and
+//! what to type instead.
 //!
-//! `command` or `xml` reads a profile. `validate` checks it against DISKSPD's rules, and for settings that
-//! are not supported here. This module turns it into phases and streams. [`options`] is the table of all
-//! options. The reference is DISKSPD's source and published tests, since it does not run on Linux.
+//! `command` or `xml` reads a profile. `validate` checks the profile by DISKSPD's rules, and for settings that fathom or Linux does not
+//! support. This module turns the profile into phases and streams. [`options`] is the table of all options. The reference is DISKSPD's
+//! source and published tests, since it does not run on Linux.
 
 mod command;
 pub mod options;
@@ -30,15 +30,15 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let (profile, source) = xml::read(name, text, &[])?;
     let line = CommandLine { profile, source, ..CommandLine::default() };
     let mut job = job(&line, &[], also)?.unwrap_or_default();
-    // In repeated measurements the workers are reported together.
+    // `fathom run` may repeat the job, and reports all workers together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| {
         stream.resolved.each_worker_ns = None;
     });
     Ok(job)
 }
 
-/// The job of a command line. Threads are bound to these CPUs in turn unless the command line says otherwise.
-/// `None` if the profile is only printed; then unsupported settings are allowed.
+/// The job of a command line. By default, threads are bound to the CPUs of `cpus` in turn. `None` if the profile is only printed, for
+/// which unsupported settings are allowed.
 ///
 /// # Errors
 /// All errors, each with its place and what to type instead.
@@ -88,7 +88,7 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
     for pool in span.pools() {
         let targets =
             || pool.targets.iter().filter_map(|(at, weight)| Some((span.targets.get(*at)?, *weight)));
-        // Targets of one thread differ only in path and weight; others were refused.
+        // The targets of one thread differ only in path and weight, so the first one describes all. Other differences were refused.
         let Some((first, _)) = targets().next() else { continue };
         let mut one = stream(span, first, &pool);
         one.target = targets().map(|(target, _)| target.path.clone()).collect();
@@ -104,7 +104,7 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
     }
 }
 
-/// The CPUs of these threads, in their order: each thread of the time span takes the next.
+/// The CPUs of these threads, in their order. Each thread of the time span takes the next CPU.
 fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     if span.disable_affinity {
         return Vec::new();
@@ -184,7 +184,7 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
         stream.line.mix_by_run = mixed && target.random_percent < 100;
         return;
     }
-    // A stride of 0 repeats one block, so the region is reduced to it.
+    // A stride of 0 repeats one block, so reduce the region to this block.
     if target.step() != u64::from(target.block) {
         stream.steps.stride_bytes = target.step();
     }
@@ -200,7 +200,7 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     }
 }
 
-/// Mean operations of a sequential run, if the accesses are partly sequential.
+/// Mean number of operations in a sequential run, if the accesses are partly sequential.
 fn mean_run_operations(target: &Target) -> Option<f64> {
     (target.random_percent < 100).then(|| 100.0 / f64::from(target.random_percent))
 }
@@ -232,7 +232,7 @@ fn region(target: &Target, stream: &mut StreamSpec) {
     }
 }
 
-/// Limits the throughput. The limit is that of all threads on all targets; each gets its share.
+/// Limits the throughput. DISKSPD's limit applies to each thread on each target, the limit of the stream to all of them together.
 fn limit_rate(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     match target.throughput {
         Some(Throughput::Iops(iops)) => {
@@ -265,7 +265,7 @@ fn cache(target: &Target) -> Cache {
     }
 }
 
-/// The read-ahead advice; direct I/O has none.
+/// The advice about read-ahead; `None` for direct I/O, which does not read ahead.
 fn advice(target: &Target) -> Option<Advice> {
     match (target.random_hint, target.sequential_hint) {
         _ if target.cache == Caching::Off => None,
@@ -301,7 +301,7 @@ fn set_write_data(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
 
 /// Name of the command line in messages.
 const COMMAND_LINE: &str = "command line";
-/// Stands for the target itself in place of an option.
+/// Used in place of an option to mark the target itself.
 const TARGET: &str = "#";
 
 /// A text with the places of its options and targets.
@@ -328,8 +328,7 @@ impl Source {
         source
     }
 
-    /// The place of an option by its prefix, of a target of a command line ([`TARGET`]), or of a target in
-    /// XML.
+    /// The place of an option by its prefix. [`TARGET`] is the place of a target, on the command line or in XML.
     fn place(&self, span: usize, target: usize, option: &str) -> Range<usize> {
         let of_xml = self.targets.get(span).and_then(|targets| targets.get(target));
         let mut targets = self.words.iter().filter(|(word, _)| !word.starts_with('-'));

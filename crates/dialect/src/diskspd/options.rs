@@ -3,18 +3,16 @@
 
 use crate::options::{ToolOption, honoured, no_effect, refused};
 
-pub(super) const ETW: &str =
-    "Linux has no ETW; leave it out, and record the requests by `fathom capture DEVICE` at the same time";
-pub(super) const EVENTS: &str =
-    "Linux has no named events; leave it out, and start both programs from a script (`diskspd ... & wait`)";
-pub(super) const ROUTINES: &str = "Linux has no completion routines; leave it out";
-pub(super) const REMOTE: &str = "Linux cannot bypass its own cache and use that of a file server; type -Su to bypass both, or -Sb to use both";
+pub(super) const ETW: &str = "Linux has no ETW; remove the option, and record the requests by `fathom capture DEVICE` at the same time";
+pub(super) const EVENTS: &str = "Linux has no named events; remove the option, and start both programs from a script (`diskspd ... & wait`)";
+pub(super) const ROUTINES: &str = "Linux has no completion routines; remove the option";
+pub(super) const REMOTE: &str = "Linux cannot bypass its own cache and use the cache of a file server; type -Su to bypass both, or -Sb to use both";
 pub(super) const TEMPORARY: &str =
     "Linux has no attribute for temporary files; leave the t out, or put the file on tmpfs";
 pub(super) const NON_VOLATILE: &str =
     "Linux only flushes a mapping by msync; type -Nv, which waits for each write";
 pub(super) const STATISTICS: &str = "fathom has no such statistics; leave the s out";
-pub(super) const EXPERIMENT: &str = "fathom has no experimental flags; leave it out";
+pub(super) const EXPERIMENT: &str = "fathom has no experimental flags; remove the option";
 
 /// Every option of DISKSPD 2.2 in the order of its help, without the dash, and `--destroy`, which only fathom has. A letter with several
 /// meanings has several entries.
@@ -23,7 +21,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("?", "", "this page"),
     refused(":", EXPERIMENT).takes("FLAGS"),
     honoured("ag", "", "binds threads to the usable CPUs in turn (`sched_setaffinity`); the default without -n"),
-    honoured("a", "cpus pin", "the same for these CPUs in this order; Linux has one processor group, g0").takes("[gN,]CPU,..."),
+    honoured("a", "cpus pin", "binds threads to these CPUs in turn, in this order; Linux has one processor group, g0").takes("[gN,]CPU,..."),
     honoured("b", "bs", "bytes of each operation, and the unit `b` of a size [default: 64K]").takes("SIZE"),
     honoured("B", "offset", "first byte of the region, and its length").takes("BASE[:LENGTH]"),
     honoured("c", "create", "creates missing files of this size, fills them with incompressible data, and keeps them; a file from an earlier call is used again, and enlarged if it is too small").takes("SIZE"),
@@ -41,7 +39,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("j", "think", "pause between bursts, from the last completion of a burst").takes("MS"),
     honoured("I", "io-priority", "I/O priority (`ioprio_set`): 1 is idle, 2 is be:7, 3 is the normal one [default: 3]").takes("1|2|3"),
     no_effect("l", "buffers are on huge pages if available"),
-    honoured("L", "", "latencies in the output; they are always measured"),
+    honoured("L", "", "latencies in the output; fathom always measures them"),
     honoured("n", "", "threads may run on any CPU"),
     honoured("Nv", "fsync", "`msync(MS_SYNC)` after each write to a mapping"),
     refused("Nn", NON_VOLATILE),
@@ -52,11 +50,11 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("P", "", "progress as lines on standard error instead of dots").takes("N"),
     honoured("r", "random align", "random offsets, in multiples of this from -B [default: the block size]").takes("[ALIGN]"),
     honoured("rdpct", "", "percentage of random operations for each part of the target (`--random zones:`); the remaining operations go to the rest of the target, and a part with 0/ gets none; with -rs, runs start there").takes("IO%/TARGET%:..."),
-    honoured("rdabs", "", "the same with sizes; parts beyond the end are left out, and their operations go to the other parts").takes("IO%/SIZE:..."),
+    honoured("rdabs", "", "like -rdpct, with sizes; parts beyond the end are left out, and their operations go to the other parts").takes("IO%/SIZE:..."),
     honoured("rs", "run-length mix-by-run", "percentage of random operations; the others continue after the last one (`--random mixed:`). In a mix of reads and writes each run has one direction").takes("PERCENT"),
     honoured("R", "", "format of the results; -Rptext and -Rpxml print the profile and measure nothing [default: text]").takes("text|xml"),
     honoured("s", "stride", "sequential, with this distance between the starts of operations [default: the block size]").takes("[STRIDE]"),
-    honoured("si", "", "the same, with one position for all threads (`--start interlocked`)").takes("[STRIDE]"),
+    honoured("si", "", "like -s, with one position for all threads (`--start interlocked`)").takes("[STRIDE]"),
     honoured("S", "cache", "the same as -Su"),
     honoured("Sb", "", "through the page cache [default]"),
     honoured("Sh", "", "the same as -Suw"),

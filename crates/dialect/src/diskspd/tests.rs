@@ -1,5 +1,5 @@
-//! Tests of DISKSPD's command lines against the tables in its own tests (`UnitTests/CmdLineParser`,
-//! `UnitTests/XmlProfileParser`, MIT licence; the data in this program's words), and of the jobs they become.
+//! Tests of DISKSPD's command lines and of the jobs that they become. Expected states are from the tables of DISKSPD's own tests
+//! (`UnitTests/CmdLineParser`, `UnitTests/XmlProfileParser`, MIT licence), expressed in the types of this crate.
 
 mod xml;
 
@@ -10,7 +10,7 @@ use model::job::{Advice, IoPriority, Mix, Order, Start};
 use model::spec::conditions::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
-/// The seed from the clock.
+/// The seed that stands for the clock.
 const CLOCK: u32 = 4711;
 
 fn here(read: &dyn Fn(&str) -> Result<String, String>) -> Here<'_> {
@@ -44,7 +44,7 @@ fn is_accepted(options: &str) -> bool {
     parse_job(&format!("{options} testfile.dat")).is_ok()
 }
 
-/// The error text; empty without one.
+/// The error text; empty if the job is accepted.
 fn refusal_text(parse_job: Result<JobSpec, Trouble>) -> String {
     parse_job.err().map(|e| e.to_string()).unwrap_or_default()
 }
@@ -56,10 +56,10 @@ fn wrong(options: &str) -> String {
     parse_job(&line).err().unwrap_or_else(|| panic!("{line} is accepted")).to_string()
 }
 
-/// Options, and the state they result in.
+/// Options, and a check of the resulting state.
 type Row = (&'static str, fn(&TimeSpan, &Target) -> bool);
 
-/// From DISKSPD's tables: `UnitTests/CmdLineParser`.
+/// States from DISKSPD's tables in `UnitTests/CmdLineParser`.
 const STATES: &[Row] = &[
     ("-a", |s, _| s.affinity.is_empty() && !s.disable_affinity),
     ("-ag", |s, _| s.affinity.is_empty() && !s.disable_affinity),
@@ -323,7 +323,7 @@ fn options_that_linux_lacks_are_refused_by_name() {
         assert!(why.contains(word), "{options}: {why}");
     }
     for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "Windows path")] {
-        // The mark is at the target.
+        // The error is at the target.
         let why = refusal_text(parse_job(&format!("-w0 -r first {path}")));
         assert!(why.contains(word) && why.contains("1:14"), "{why}");
     }

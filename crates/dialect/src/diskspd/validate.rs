@@ -129,7 +129,7 @@ fn order_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
         (
             !random && !target.interlocked && stride && !several,
             "T",
-            "-T has no effect unless multiple threads per target are used; type -t2 or more, or leave it out",
+            "-T has no effect unless multiple threads per target are used; type -t2 or more, or remove -T",
         ),
     ];
     wrong.extend(broken(rules));
@@ -140,13 +140,13 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
     let block = u64::from(target.block);
     let (mut io, mut covered) = (0, 0_u64);
     for (at, range) in all.ranges.iter().enumerate() {
-        // The last part may have no length: it takes the rest of the target.
+        // The last part may have length 0: it then takes the rest of the target.
         let is_rest = range.length == 0 && at + 1 == all.ranges.len();
         if !all.percent && range.length < block && !is_rest {
             return Some((
                 "rd",
                 format!(
-                    "invalid random distribution target range {} - must be a minimum of the specified block size ({block} bytes); type a larger one",
+                    "invalid random distribution target range {} - must be a minimum of the specified block size ({block} bytes); type a larger range",
                     range.length
                 ),
             ));
@@ -155,7 +155,7 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
             return Some((
                 "rd",
                 format!(
-                    "invalid random distribution IO% {}: can be at most {} - total must be <= 100%; type a smaller one",
+                    "invalid random distribution IO% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
                     range.io,
                     100 - io
                 ),
@@ -166,7 +166,7 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
                 return Some((
                     "rd",
                     format!(
-                        "invalid random distribution Target% {}: can be at most {} - total must be <= 100%; type a smaller one",
+                        "invalid random distribution Target% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
                         range.length,
                         100 - covered
                     ),
@@ -222,7 +222,7 @@ fn memory_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     wrong.extend(broken(rules));
 }
 
-/// The warning about a valid setting that is usually a mistake.
+/// The warning about a setting that is valid but usually a mistake.
 fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     let several = span.threads > 1 || target.threads > 1;
     if target.random_percent > 0 {
@@ -236,7 +236,7 @@ fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     }
 }
 
-/// Maximum number of intervals of all threads on all targets, since a session keeps each.
+/// Largest number of intervals of all threads on all targets. A session stores each of them.
 const MAX_BUCKETS: u64 = 200_000;
 /// Longest time in seconds: a day.
 const MAX_TIME_S: u32 = 86_400;
@@ -255,7 +255,7 @@ pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
                 .chain(path_refusal(target))
                 .chain(target_refusals(span, target))
                 .chain(other.any(|size| size != target.create).then(|| {
-                    ("c", "fathom creates a file once, for its first time span; write the same size into all of them".to_owned())
+                    ("c", "fathom creates a file once, for the first time span with the file; write the same size into all time spans".to_owned())
                 }));
             marks.extend(all.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
         }
@@ -291,7 +291,7 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
         (
             seeds.iter().any(|seed| seed != &span.seed),
             "z",
-            "fathom uses one seed for all time spans; write the same RandSeed into each".into(),
+            "fathom uses one seed for all time spans; write the same RandSeed into each time span".into(),
         ),
         (
             span.requests > 0 && span.threads == 0,
@@ -340,7 +340,7 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
             format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"),
         ));
     }
-    // Workers of several streams share neither a position nor the count of their starting places.
+    // Threads of different streams do not share a position, and each stream counts its starting places from 0.
     let mut once = BTreeSet::new();
     let several: BTreeSet<usize> = pools
         .iter()
@@ -439,7 +439,7 @@ fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
         (
             target.random_percent > 0 && target.step() > MAX_BLOCK_BYTES,
             "r",
-            format!("an alignment has at most {MAX_BLOCK_BYTES} bytes; type a smaller one"),
+            format!("an alignment has at most {MAX_BLOCK_BYTES} bytes; type a smaller alignment"),
         ),
         (depth > MAX_DEPTH, "o", format!("too many operations are in flight; type {MAX_DEPTH} at most")),
         (

@@ -47,7 +47,7 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
 /// Places of the targets of each time span.
 type Places = Vec<Vec<std::ops::Range<usize>>>;
 
-/// The trimmed text in an element; empty without any.
+/// The trimmed text in an element; empty if the element has no text.
 fn element_text<'a>(node: Node<'a, '_>) -> &'a str {
     node.text().unwrap_or_default().trim()
 }
@@ -88,7 +88,7 @@ impl Reader<'_> {
     fn percent(&mut self, node: Node, least: u32) -> u32 {
         let percent = self.number(node, least);
         if percent > 100 {
-            self.wrong(node, "it is above 100 %; write a percentage from 0 to 100");
+            self.wrong(node, "the percentage is above 100 %; write a percentage from 0 to 100");
         }
         percent.min(100)
     }
@@ -105,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses a known element unless it is off.
+    /// Refuses a known element unless its value switches it off.
     fn must_be_off(&mut self, node: Node, why: &str) {
         if !matches!(element_text(node), "false" | "0") {
             self.wrong(node, why);
@@ -207,7 +207,7 @@ impl Reader<'_> {
         for child in elements(node) {
             let name = child.tag_name().name();
             if name == "AffinityAssignment" {
-                // The form of older versions.
+                // The form that older versions write.
                 span.affinity.push((0, self.number(child, 0)));
                 continue;
             }
@@ -215,7 +215,7 @@ impl Reader<'_> {
             match (name, attribute("Group"), attribute("Processor")) {
                 ("AffinityGroupAssignment", Some(group), Some(cpu)) => span.affinity.push((group, cpu)),
                 ("AffinityGroupAssignment", ..) => {
-                    self.wrong(child, "it names no CPU; write Group=\"0\" Processor=\"1\"");
+                    self.wrong(child, "there is no CPU; write Group=\"0\" Processor=\"1\"");
                 }
                 _ => self.unknown(child),
             }
@@ -337,11 +337,14 @@ impl Reader<'_> {
                 ("Range", Some(io)) => {
                     let length: u64 = self.number(range, u64::from(percent));
                     if percent && length > 100 {
-                        self.wrong(range, "it is above 100 % of the target; write a percentage up to 100");
+                        self.wrong(
+                            range,
+                            "the value is above 100 % of the target; write a percentage up to 100",
+                        );
                     }
                     ranges.push(Range { io, length });
                 }
-                ("Range", None) => self.wrong(range, "it has no percentage of operations; write IO=\"10\""),
+                ("Range", None) => self.wrong(range, "there is no percentage of operations; write IO=\"10\""),
                 _ => self.unknown(range),
             }
         }

@@ -15,17 +15,18 @@ pub(super) const BLOCK_BYTES: u32 = 4096;
 /// The parsed option `rw`.
 pub(super) struct ParsedRw {
     pub(super) kind: Rw,
-    /// Bytes that are skipped after each operation, backwards if negative; for random accesses, operations at
-    /// each offset.
+    /// For sequential accesses: bytes that are skipped after each operation, backwards if negative. For random accesses: number of
+    /// operations at each offset.
     pub(super) step: i64,
 }
 
-/// Reads in order, and reads and writes.
+/// Sequential reads.
 pub(super) const READS: ParsedRw = ParsedRw { kind: Rw::Read, step: 0 };
+/// Sequential reads and writes.
 pub(super) const BOTH: ParsedRw = ParsedRw { kind: Rw::Rw, step: 0 };
 
 impl ParsedRw {
-    /// Indices of its directions: reads, writes, trims.
+    /// Indices of the directions that the pattern has: 0 reads, 1 writes, 2 trims.
     pub(super) fn directions(&self) -> &'static [usize] {
         match self.kind {
             Rw::Read | Rw::Randread => &[0],
@@ -36,12 +37,12 @@ impl ParsedRw {
         }
     }
 
-    /// Whether it writes.
+    /// Whether the pattern writes.
     pub(super) fn writes(&self) -> bool {
         self.directions().contains(&1)
     }
 
-    /// Whether it only writes, so that existing contents do not matter.
+    /// Whether the pattern only writes, so that existing contents do not matter.
     pub(super) fn only_writes(&self) -> bool {
         self.directions() == [1]
     }
@@ -92,7 +93,7 @@ pub(super) fn only_reading(jobs: &[Job]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a replay that includes writes, which are not known in advance.
+/// Refuses a replay that may write, because the operations in the log are not known in advance.
 fn only_reading_log(job: &Job) -> Result<(), Fault> {
     let skip = job.text("replay_skip").and_then(|text| kinds(text).ok()).unwrap_or_default();
     if [Kind::Write, Kind::Trim].iter().all(|kind| skip.contains(kind)) {
@@ -150,7 +151,7 @@ fn covers_blocks(sizes: &Sizes) -> bool {
     }
 }
 
-/// Sizes of the directions that `rw` has.
+/// The sizes of the directions that `rw` has.
 fn used_sizes<'s>(sizes: &'s PerKind<Sizes>, rw: &ParsedRw) -> impl Iterator<Item = &'s Sizes> + use<'s> {
     let all = [&sizes.read, &sizes.write, &sizes.trim];
     rw.directions().iter().filter_map(move |at| all.get(*at).copied())
@@ -164,7 +165,7 @@ fn mix(job: &Job) -> Result<Mix, Fault> {
     Ok(Mix::of_percents(if option == "rwmixread" { typed } else { 100 - typed }, 0))
 }
 
-/// Sizes of each direction; a direction that the job does not have gets those of the first one.
+/// The block sizes of each direction. A direction that the job does not have gets the sizes of the job's first direction.
 fn sizes(job: &Job, rw: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
     let sizes_of = |direction: usize| -> Result<Sizes, Fault> {
         let get = |option: &'static str| -> Result<Option<&str>, Fault> {
@@ -181,7 +182,7 @@ fn sizes(job: &Job, rw: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
         Ok(Sizes::Fixed(size.unwrap_or(BLOCK_BYTES)))
     };
     match rw.directions() {
-        // In sequential orders each half of a pair has its own size in fio, so the halves would diverge.
+        // In fio, each half of a pair has its own size in sequential orders, so trims and writes would diverge.
         [write, trim] if rw.kind.writes_after_trims() => match sizes_of(*trim)? {
             sizes if rw.kind.is_random() || sizes_of(*write)? == sizes => Ok(PerKind::all(sizes)),
             _ => Err(job.fault("bs", "each write has the size of its trim; type one size for both")),
@@ -209,16 +210,16 @@ fn block(job: &Job, text: &str) -> Result<u32, String> {
 fn range(job: &Job, text: &str) -> Result<Sizes, String> {
     let (least, most) = text
         .split_once(['-', ':'])
-        .ok_or("it is not a range; type the smallest and the largest size, such as 4k-64k")?;
+        .ok_or("the value is not a range; type the smallest and the largest size, such as 4k-64k")?;
     match (block(job, least)?, block(job, most)?) {
         (least, most) if least == most => Ok(Sizes::Fixed(least)),
         (least, most) if least < most => multiples(job, least, most),
-        _ => Err("the first size is larger than the second; type the smaller one first".into()),
+        _ => Err("the first size is larger than the second; type the smaller size first".into()),
     }
 }
 
-/// Every multiple of the smallest size, and the largest size if it is none. As in fio the last one's weight
-/// is the distance to the one before it.
+/// Every multiple of the smallest size, and the largest size even if it is not a multiple. As in fio, the weight of the largest size is
+/// its distance to the size before it.
 fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
     if job.on("bs_unaligned", false).is_ok_and(|on| on) {
         return Err(
@@ -237,19 +238,19 @@ fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
     Ok(Sizes::Split(whole.chain([(most, rest)]).collect()))
 }
 
-/// `4k/60:64k/40`; sizes without a share divide the rest. As in fio each size is rounded down to a multiple
-/// of the smallest.
+/// Parses sizes with shares such as `4k/60:64k/40`. Sizes without a share divide the rest. As in fio, each size is rounded down to a
+/// multiple of the smallest one.
 fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let mut sizes: Vec<(u32, Option<u32>)> = Vec::new();
     for piece in text.split(':') {
         let (size, share) = piece.split_once('/').unwrap_or((piece, ""));
-        // As in fio a share is its leading whole number, and 0 without one.
+        // As in fio, a share is the whole number at its beginning, and 0 if there is none.
         let digits = share.trim().split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
         if digits.is_empty() && !share.trim().is_empty() {
             return Err("a percentage is not a number; type 4k/60:64k/40".into());
         }
         let share = digits.parse().ok().map(|share: u32| share.min(100)).filter(|share| *share > 0);
-        // As in fio only the first size of a range counts.
+        // As in fio, only the first size of a range counts.
         let size = size.split_once('-').map_or(size, |(first, _)| first);
         sizes.push((block(job, size)?, share));
         if sizes.len() > MAX_SPLIT {
@@ -264,7 +265,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let each = 100_u32.saturating_sub(given) / open.max(1);
     let mut sizes: Vec<(u32, u32)> =
         sizes.into_iter().map(|(size, share)| (size, share.unwrap_or(each))).collect();
-    // As in fio the largest share is what the others leave of 100.
+    // As in fio, the largest share is what the other shares leave of 100.
     let mut shares: Vec<&mut u32> = sizes.iter_mut().map(|(_, share)| share).collect();
     shares.sort_by_key(|share| **share);
     let mut left = 100;
@@ -281,7 +282,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     }
     let mut split: Vec<(u32, u32)> = Vec::new();
     for (size, share) in sizes {
-        // Shares of equal sizes are added, and sizes without a share are left out.
+        // Add the shares of equal sizes, and leave out sizes whose share is 0.
         match split.iter_mut().find(|s| s.0 == size) {
             Some(known) => known.1 += share,
             None if share > 0 => split.push((size, share)),
@@ -298,14 +299,14 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
 /// How random offsets are drawn.
 fn random_order(job: &Job, rw: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, Fault> {
     let typed = job.text("random_distribution").unwrap_or("random");
-    // As in fio a shift register of that many states reaches each block of one size once.
+    // As in fio, a shift register with as many states as blocks reaches each block once, if all blocks have one size.
     let register = job.text("random_generator") == Some("lfsr") && fixed;
     let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
     let shares = random_shares(job)?;
     let used: Vec<u32> = rw.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
     let is_partly_random = used.iter().any(|share| *share < 100);
     if typed != "random" {
-        let why = "it works only with uniform offsets; leave random_distribution out";
+        let why = "this works only with uniform offsets; remove random_distribution";
         job.refuse_if(is_partly_random, "percentage_random", why)?;
         return distribution(typed).map_err(|why| job.fault("random_distribution", why));
     }
@@ -328,7 +329,7 @@ fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
     Ok(job.by_direction("percentage_random", share)?.map(|share| share.unwrap_or(100).into()))
 }
 
-/// The remark on partly sequential jobs that should access each block once.
+/// The remark about partly random jobs that should access each block once.
 pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
     let differs = |job: &Job| {
         let is_random = parse_rw(job).is_ok_and(|rw| rw.kind.is_random());
@@ -368,7 +369,7 @@ fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
     let translated = zones.iter().map(|(access, size)| match *size {
         "" if absolute => Err("a zone has no size; type zoned_abs:60/10g:40/90g".to_owned()),
         "" => Ok(format!("{access}/{left}")),
-        // A bare number would be a percentage here.
+        // fathom would read a bare number as a percentage.
         size if absolute && size.bytes().all(|b| b.is_ascii_digit()) => Ok(format!("{access}/{size}b")),
         size => Ok(format!("{access}/{size}")),
     });
@@ -381,7 +382,7 @@ fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut Strea
         0 => {}
         hole if hole > 0 => stream.steps.hole_bytes = hole.unsigned_abs(),
         back => {
-            // fio counts from the end of an operation, fathom from its start.
+            // fio counts the step from the end of an operation, fathom from its start.
             let mut all = used_sizes(sizes, rw);
             let size = all.next().filter(|s| matches!(s, Sizes::Fixed(_)) && all.all(|other| other == *s));
             let size = size.map(|s| u64::from(s.least()));
@@ -400,7 +401,7 @@ fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut Strea
     Ok(())
 }
 
-/// Zones of a job; `None` if the whole region is one.
+/// The zones of a job; `None` if the region is not divided.
 pub(super) fn strided_zones(
     job: &Job,
     rw: &ParsedRw,
@@ -412,12 +413,16 @@ pub(super) fn strided_zones(
         (None | Some("none"), None) => {
             let alone = ["zonerange", "zoneskip"].into_iter().find(|option| job.text(option).is_some());
             return alone.map_or(Ok(None), |option| {
-                Err(job
-                    .fault(option, "it needs zones; type zonemode=strided and zonesize too, or leave it out"))
+                Err(job.fault(
+                    option,
+                    "this needs zones; type zonemode=strided and zonesize too, or remove the option",
+                ))
             });
         }
         (Some("none"), Some(_)) => {
-            return Err(job.fault("zonesize", "it needs zonemode=strided; type that too, or leave it out"));
+            return Err(
+                job.fault("zonesize", "this needs zonemode=strided; type that too, or remove zonesize")
+            );
         }
         (Some("strided"), None) => {
             return Err(job.fault("zonemode", "strided needs the size of a zone; type zonesize=256m too"));
@@ -428,12 +433,12 @@ pub(super) fn strided_zones(
     let bytes = bytes.unwrap_or(0);
     let range_bytes = job.bytes("zonerange")?.filter(|range| *range > 0).unwrap_or(bytes);
     let skip_bytes = job.bytes("zoneskip")?.unwrap_or(0);
-    let why = "fathom only supports zones of a single file; leave it out, or type one file";
+    let why = "fathom only supports zones of a single file; remove the option, or type one file";
     job.refuse_if(files > 1, "zonesize", why)?;
     let why = "fathom does not combine zones with a number in rw; leave the number out";
     job.refuse_if(rw.step != 0, "rw", why)?;
     let has_law = job.text("random_distribution").is_some_and(|law| law != "random");
-    let why = "offsets within a zone are always uniform; leave it out, or leave the zones out";
+    let why = "offsets within a zone are always uniform; remove the option, or the zones";
     job.refuse_if(has_law, "random_distribution", why)?;
     let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::fixed);
     let cut = stream
@@ -452,8 +457,8 @@ pub(super) fn strided_zones(
     Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
 }
 
-/// The bytes that a job with zones moves: the size of its region. If the end of the region cuts off a zone,
-/// fio ends after one round over the zones.
+/// The number of bytes that a job with zones moves: the size of its region. If the end of the region cuts off a zone, fio ends after one
+/// round over the zones.
 pub(super) fn zoned_bytes(zones: Strided, region_bytes: u64, stream: &StreamSpec, pairs: bool) -> u64 {
     let times = if pairs { 2 } else { 1 };
     let size = stream.bs.as_ref().and_then(|bs| bs.write.fixed()).map_or(1, u64::from);
@@ -464,7 +469,7 @@ pub(super) fn zoned_bytes(zones: Strided, region_bytes: u64, stream: &StreamSpec
     let in_order = stream.random.is_none();
     let last = if in_order { zones.last_bytes(region_bytes, size, times) } else { 0 };
     if last == zones.moved(size * times) {
-        // The part that is cut off would not have been reached.
+        // The part that is cut off would not be reached anyway.
         return all;
     }
     let round = zones.whole(region_bytes).saturating_mul(zones.moved(size * times)).saturating_add(last);

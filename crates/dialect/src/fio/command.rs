@@ -69,7 +69,7 @@ impl CommandLine {
         Self { pieces: vec![Piece::File { name: name.into(), text: text.into() }], ..Self::default() }
     }
 
-    /// Reads the words after `fio`; `job_file` returns the text of a job file by path.
+    /// Parses the words after `fio`. `job_file` returns the text of a job file by its path.
     ///
     /// # Errors
     /// The error in a word, with what to type instead, or why a job file cannot be read.
@@ -105,7 +105,7 @@ impl CommandLine {
             let own = OWN.iter().find(|option| option.name == name);
             let needs_value = match own {
                 Some(own) => !own.value.is_empty() && !own.is_switch,
-                // An unknown option is reported later and takes no value.
+                // An unknown option is reported later. Assume that no value follows it.
                 None => options::find(name).is_some_and(|option| !option.is_switch),
             };
             let value = if needs_value { value_or_next()? } else { value.unwrap_or_default().to_owned() };
@@ -145,7 +145,7 @@ impl CommandLine {
                 "append-terse" => formats.terse = true,
                 "output-format" => formats.parse_list(value)?,
                 "terse-version" => formats.version = terse(value)?,
-                // As in fio other words are accepted.
+                // As in fio, other words are accepted and have no effect.
                 "eta" => self.quiet = value == "never",
                 "bandwidth-log" => self.bandwidth_log = true,
                 "status-interval" => self.status_interval_ns = Some(interval(value)?),
@@ -189,8 +189,9 @@ impl Formats {
 /// Time between two outputs, in ns.
 fn interval(value: &str) -> Result<u64, String> {
     let ns = time(value, Bare::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
-    let often =
-        || format!("--status-interval={value}: it must be at least a second; type --status-interval=1");
+    let often = || {
+        format!("--status-interval={value}: the interval must be at least a second; type --status-interval=1")
+    };
     Some(ns).filter(|ns| *ns >= 1_000_000_000).ok_or_else(often)
 }
 
@@ -215,7 +216,7 @@ fn terse(value: &str) -> Result<&'static str, String> {
     }
 }
 
-/// Completes an unambiguous prefix of an option like getopt; otherwise returns the word itself.
+/// Completes an unambiguous prefix of an option, like getopt. Returns the word itself if it is not such a prefix.
 fn complete(word: &str) -> &str {
     if word == "h" {
         return "help";
@@ -243,7 +244,7 @@ pub(super) fn page() -> String {
     out + "\nJob options: --cmdhelp lists them, --cmdhelp=OPTION explains one, `fathom help reference/fio` prints them all.\n"
 }
 
-/// How a job option is handled; all options if `name` is empty or `all`.
+/// Describes how a job option is handled, or all job options if `name` is empty or `all`.
 pub(super) fn option_help(name: &str) -> Result<String, String> {
     if name.is_empty() || name == "all" {
         return Ok(option_lines(OPTIONS.iter()));
@@ -257,7 +258,7 @@ pub(super) fn option_help(name: &str) -> Result<String, String> {
     Ok(format!("{:>20}: {}\n{alias}", option.name, option.explained()))
 }
 
-/// The engines if `name` is empty, otherwise the options of that engine.
+/// Lists the engines if `name` is empty, otherwise the options of that engine.
 pub(super) fn engine_help(name: &str) -> Result<String, String> {
     if name.is_empty() {
         let names = ENGINES.iter().map(|(engine, here)| format!("\t{engine:12}{here}\n"));
@@ -332,7 +333,7 @@ fn formats_are_in_the_order_of_fio() {
         ("--output-format=xml", "type normal, terse, json or json+"),
         ("--terse-version=1", "type 2, 3, 4 or 5"),
         ("--idle-prof=calibrate", "type none, system or percpu"),
-        ("--client=host", "leave it out"),
+        ("--client=host", "remove the option"),
         ("--output", "type --output=VALUE"),
         ("--rw", "type --rw=VALUE"),
         ("no.fio", "not there"),
@@ -370,5 +371,5 @@ fn every_option_and_every_engine_has_help() {
         option_help("iodepht"),
         Err("--cmdhelp=iodepht: there is no such option; type --cmdhelp=iodepth".into())
     );
-    assert!(engine_help("rbd").is_err_and(|why| why.contains("no client for it")));
+    assert!(engine_help("rbd").is_err_and(|why| why.contains("no client for this engine")));
 }

@@ -35,12 +35,12 @@ pub(super) fn region(
     stream.offset = Some(offset).filter(|o| *o > 0);
     let typed_size =
         match job.text("size").filter(|text| !text.starts_with('(')).and_then(|text| text.rsplit_once('-')) {
-            // fio takes the last number of a range.
+            // fio uses the last number of a range.
             Some((_, last)) => Some(job.units("size").size(last).map_err(|why| job.fault("size", why))?),
             None => job.size("size")?,
         };
     let (size, part) = match (typed_size, each) {
-        // The whole file, as without `size`.
+        // Use the whole file, as without `size`.
         (None | Some(Size::Percent(0.0 | 100.0)), _) => (None, None),
         (Some(Size::Bytes(bytes)), _) => {
             (Some(shares.limit_to_device(bytes, offset)).filter(|s| *s > 0), None)
@@ -52,18 +52,18 @@ pub(super) fn region(
         }
         (Some(Size::Percent(percent)), None) => (None, Some(shares.bytes_of_each("size", percent, offset)?)),
     };
-    // A file of that size includes the bytes before the offset.
+    // The size of a file includes the bytes before the offset.
     let rest = each.map(|each| each.saturating_sub(stream.offset.unwrap_or(0)));
-    job.refuse_if(rest == Some(0), "offset", "it is not below filesize; type a smaller one")?;
+    job.refuse_if(rest == Some(0), "offset", "the offset is not below filesize; type a smaller offset")?;
     let file = part.or(rest).or(size.map(|size| size / u64::from(files)));
-    job.refuse_if(file == Some(0), "size", "each file would have 0 bytes; type a larger one")?;
+    job.refuse_if(file == Some(0), "size", "each file would have 0 bytes; type a larger size")?;
     let why = "ioengine=null has no file, so a size is needed; type size=1g";
     job.refuse_if(is_null && file.is_none(), "size", why)?;
     stream.size = file;
-    // A file to verify must already have been written, so a missing one is not created.
+    // A file to verify must have been written before, so a missing file is not created.
     let checks = stream.resolved.verify.as_ref().is_some_and(|verify| verify.checks);
     let makes = job.on("allow_file_create", true)? && !checks;
-    // Percentages are of existing files.
+    // Percentages refer to existing files.
     if let (false, Some(file), true) = (is_null, file, makes && (part.is_none() || shares.are_missing())) {
         let is_empty = job.on("create_on_open", false)? && !rw.writes() && shares.are_missing();
         let why = "fio makes an empty file, so nothing can be read; leave create_on_open out";
@@ -76,7 +76,7 @@ pub(super) fn region(
     shares.increment(stream)
 }
 
-/// Repeats the first block, as fio does if a step back is as large as a block.
+/// Reduces the region to the first block if a step back is as large as a block, because fio then repeats this block.
 fn repeat_first_block(shares: &Shares, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     if rw.step >= 0 || rw.kind.is_random() || stream.steps.backwards {
         return Ok(());
@@ -137,7 +137,7 @@ impl Shares<'_> {
         let length = self.length(option)?;
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
         let operations = bytes / u64::from(self.least);
-        self.job.refuse_if(operations == 0, option, "it is less than one block; type a larger one")?;
+        self.job.refuse_if(operations == 0, option, "the size is less than one block; type a larger size")?;
         Ok(operations * u64::from(self.least))
     }
 
@@ -151,11 +151,11 @@ impl Shares<'_> {
         let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(self.least.into());
         let next = offset.checked_next_multiple_of(align);
         next.ok_or_else(|| {
-            self.job.fault("offset_align", "the aligned offset is beyond 2^64; type a smaller one")
+            self.job.fault("offset_align", "the aligned offset is beyond 2^64; type a smaller offset")
         })
     }
 
-    /// Limits the size of a device to the part after the offset.
+    /// Limits the size on a device to the part after the offset.
     fn limit_to_device(&self, size: u64, offset: u64) -> u64 {
         if !on_devices(self.job, self.files, self.environment) {
             return size;
@@ -163,7 +163,7 @@ impl Shares<'_> {
         let Ok(length) = self.length("size") else { return size };
         let (files, least) = (u64::from(self.files), u64::from(self.least));
         let room = length.saturating_sub(offset);
-        // An offset beyond the end is refused elsewhere.
+        // Another check refuses an offset beyond the end.
         if size / files <= room || room < least { size } else { (room - room % least) * files }
     }
 
@@ -176,9 +176,8 @@ impl Shares<'_> {
         Ok(each.saturating_mul(self.files.into()))
     }
 
-    /// Whether operations with holes restart at the beginning of a file until its size is moved, as in fio:
-    /// only if the region is a whole file and the last operation neither ends exactly at its end nor would
-    /// exceed it.
+    /// Whether operations with holes restart at the beginning of a file until they have moved its size. In fio this happens only if the
+    /// region is a whole file, and the last operation neither ends exactly at the end of the file nor would exceed it.
     fn wraps(&self, stream: &StreamSpec) -> bool {
         let hole = stream.steps.hole_bytes;
         if hole == 0 || stream.offset.is_some() {
@@ -200,8 +199,8 @@ impl Shares<'_> {
         paths.all(|path| self.environment.length(&path).is_err())
     }
 
-    /// The increment of offsets. A percentage is of the file as the clone finds it: files that the first
-    /// clone creates exist for the others.
+    /// The increment of offsets. A percentage refers to the size of the file when the clone starts: files that the first clone creates
+    /// exist for the other clones.
     fn increment(&self, stream: &StreamSpec) -> Result<Increment, Fault> {
         let percent = match self.job.size("offset_increment")? {
             None => return Ok(Increment { bytes: 0, align: 1 }),
@@ -253,12 +252,12 @@ fn filling(job: &Job, rw: &ParsedRw) -> Result<Filling, Fault> {
     })
 }
 
-/// Whether `io_size` limits the bytes of a job: neither 0 nor 100 % does.
+/// Whether `io_size` limits the bytes of a job. Neither 0 nor 100 % is a limit.
 pub(super) fn has_io_size(job: &Job) -> Result<bool, Fault> {
     Ok(!matches!(job.size("io_size")?, None | Some(Size::Bytes(0) | Size::Percent(0.0 | 100.0))))
 }
 
-/// The bytes of `io_size`. A percentage is of the bytes of one pass over all files; 100 % is no limit.
+/// The bytes of `io_size`. A percentage refers to the bytes of one pass over all files; 100 % is no limit.
 fn io_size(shares: &Shares, size: Option<u64>, stream: &StreamSpec) -> Result<Option<u64>, Fault> {
     let job = shares.job;
     let percent = match job.size("io_size")? {
@@ -270,7 +269,7 @@ fn io_size(shares: &Shares, size: Option<u64>, stream: &StreamSpec) -> Result<Op
     Ok(Some(size.map_or(share, |size| size.min(share))))
 }
 
-/// Sets what ends the job: passes, bytes or operations; only the time if it is `time_based`.
+/// Sets what ends the job: a number of passes, bytes or operations. Only the time ends it if it is `time_based`.
 fn set_end(
     shares: &Shares,
     rw: &ParsedRw,
@@ -286,7 +285,7 @@ fn set_end(
     let operations = job.number("number_ios")?.filter(|n| *n > 0);
     stream.limit.operations = operations.map(|n| all(n.saturating_mul(loops.into())));
     if job.on("create_only", false)? {
-        // Only its files are created.
+        // `create_only` creates the files and runs no operation.
         stream.limit.operations = Some(0);
     }
     if is_time_based(job)? {
@@ -322,13 +321,13 @@ fn set_end(
                 Some(access::zoned_bytes(zones, region, stream, rw.kind.writes_after_trims()));
         }
         (Some(bytes), _) => {
-            // As in fio the last operation may exceed io_size, but not the size.
+            // As in fio, the last operation may exceed io_size, but not the size.
             let least = u64::from(smallest_block(stream));
             let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
-            job.refuse_if(whole == 0, "io_size", "it is less than one block; type a larger one")?;
+            job.refuse_if(whole == 0, "io_size", "the size is less than one block; type a larger size")?;
             let ends_by_pass = matches!(stream.random, None | Some(Order::Once)) && rw.step == 0;
             let passes = match shares.region("io_size", stream) {
-                // Each pass ends with the files. fio begins `loops` passes, and more until it has moved io_size.
+                // Each pass ends with the files. fio begins `loops` passes, and further ones until it has moved io_size.
                 Ok(region) if ends_by_pass && io_size.is_some() && stream.strided.is_none() => {
                     let region = (region / files / least).max(1) * least * files;
                     region.saturating_mul(bytes.div_ceil(region).max(loops.into()))
@@ -344,19 +343,19 @@ fn set_end(
                 && stream.resolved.verify.is_none()
                 && size.is_some_and(|size| size % (u64::from(shares.least) * files) > 0) =>
         {
-            // As in fio all files together move the size, although it is not a multiple of their blocks.
+            // As in fio, all files together move the size, even if it is not a multiple of their blocks.
             let least = u64::from(shares.least);
             let whole = size.unwrap_or(0).div_ceil(least) * least;
             stream.limit.bytes = Some(all(whole).saturating_mul(loops.into()));
         }
         (None, None) if shares.wraps(stream) => {
-            // If the size is not a multiple of the number of files, the files have less in total, but fio moves
-            // the full size.
+            // If the size is not a multiple of the number of files, the files together are smaller than the size, but fio moves the full
+            // size.
             let region = size.map_or_else(|| shares.region("size", stream), Ok)?;
             let least = u64::from(shares.least);
             // fio starts an operation while any of these bytes are left.
             let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
-            // The last operation may have the largest size, and must not exceed the bytes.
+            // The last operation may have the largest block size, and must not exceed the bytes.
             let rest = u64::from(largest_block(stream).saturating_sub(shares.least));
             stream.limit.bytes = Some(all(whole).saturating_sub(rest));
         }
@@ -422,7 +421,7 @@ pub(super) fn files(job: &Job) -> Result<u32, Fault> {
     let why = format!("a job has at most {MAX_TARGETS} files; type a smaller number");
     job.refuse_if(files as usize > MAX_TARGETS, "nrfiles", why)?;
     let format = job.text("filename_format").unwrap_or(FORMAT);
-    let why = "all files would have the same name; type $filenum in it";
+    let why = "all files would have the same name; type $filenum in the format";
     job.refuse_if(files > 1 && !format.contains("$filenum"), "filename_format", why)?;
     Ok(files)
 }

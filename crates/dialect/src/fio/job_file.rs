@@ -1,6 +1,5 @@
-//! fio's job files: sections `[name]` of lines `option=value`, with comments, `include`, variables and
-//! keywords. Options of a command line become sections too. Sections become jobs with the options that hold
-//! for them.
+//! fio's job files: sections `[name]` of lines `option=value`, with comments, `include`, variables and keywords. The options of a command
+//! line become sections too. Each section becomes a job that also has the options of the `[global]` sections before it.
 
 use crate::fio::options;
 use crate::fio::options::LOGS;
@@ -20,10 +19,10 @@ const MAX_INCLUDED_FILES: usize = 256;
 const MAX_OPTIONS: usize = 100_000;
 /// Maximum number of sections; fio itself starts fewer jobs.
 const MAX_SECTIONS: usize = 4096;
-/// Keywords for numbers of the machine.
+/// Keywords that stand for numbers of the machine.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
-/// A text and its name in messages.
+/// A text, and its name in messages.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub(super) name: String,
@@ -42,7 +41,7 @@ pub(super) struct Location {
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
     pub(super) option: &'static ToolOption,
-    /// Empty if no value was typed.
+    /// The value; empty if none was typed.
     pub(super) value: String,
     pub(super) location: Location,
 }
@@ -53,9 +52,9 @@ pub(super) struct Section {
     pub(super) name: String,
     pub(super) location: Location,
     pub(super) assignments: Vec<Assignment>,
-    /// Whether it waits for all sections before it. The first section of a second job file does.
+    /// Whether the section waits for all sections before it. The first section of a second job file does.
     pub(super) walled: bool,
-    /// Whether it is from the command line, where `kb_base` applies only to the options after it.
+    /// Whether the section is from the command line. There `kb_base` applies only to the options after it.
     pub(super) in_order: bool,
 }
 
@@ -73,7 +72,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Section {
-    /// Whether its options are defaults for the sections after it.
+    /// Whether the options of the section are defaults for the sections after it.
     pub(super) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
@@ -198,7 +197,7 @@ impl<'a> Reader<'a> {
     }
 
     fn include(&mut self, file: &str, location: Location, open: &mut bool) {
-        // Beyond the maximum no file is opened, which is reported once.
+        // Beyond the maximum, no file is opened. The error is reported once.
         self.included += 1;
         if self.included > MAX_INCLUDED_FILES {
             if self.included == MAX_INCLUDED_FILES + 1 {
@@ -285,8 +284,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The message about an unknown option, or one of an unsupported engine. Similar names are searched only if
-/// the message is shown, since a file of unknown options would take long.
+/// The message about an unknown option, or about an option of an unsupported engine. Similar names are searched only if the message is
+/// shown, because the search would take long in a file full of unknown options.
 fn unknown(name: &str, is_shown: bool) -> String {
     if let Some(engine) = options::engine_of(name) {
         return format!(
@@ -303,7 +302,7 @@ fn unknown(name: &str, is_shown: bool) -> String {
 
 fn refusal(option: &ToolOption, value: &str, why: &str) -> String {
     let typed = if value.is_empty() { String::new() } else { format!("={}", visible(value)) };
-    // A reason without advice is a suggestion itself.
+    // A reason without `; ` is itself the advice what to type.
     let link = if why.contains("; ") { ":" } else { " is not supported;" };
     format!("{}{typed}{link} {why}", option.name)
 }
@@ -323,24 +322,24 @@ pub(super) struct Fault {
 /// A job with all options that hold for it.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
-    /// The name of its section, which names its files.
+    /// The name of the job's section, which names the job's files.
     pub(super) section: String,
     pub(super) location: Location,
-    /// Whether it waits for all jobs before it.
+    /// Whether the job waits for all earlier jobs.
     pub(super) walled: bool,
     /// Options by their names in the table.
     options: BTreeMap<&'static str, JobOption>,
-    /// Options of its own section.
+    /// Options in the job's own section, without those of `[global]`.
     pub(super) own: Vec<Assignment>,
 }
 
 /// An option that holds for a job.
 #[derive(Clone, Debug)]
 struct JobOption {
-    /// Its position in the order of options.
+    /// Position in the order of options.
     at: usize,
     assignment: Assignment,
-    /// Units of its suffixes.
+    /// Units of the suffixes in the value.
     units: Units,
 }
 
@@ -354,7 +353,7 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Vec<Job> {
         let mut options = defaults.clone();
         let mut units = default_units;
         if !section.in_order {
-            // fio sorts the options of a job file first: the last kb_base holds for the whole section.
+            // fio sorts the options of a job file first, so the last kb_base applies to the whole section.
             for one in section.assignments.iter().filter(|one| one.option.name == BASE) {
                 units = units_of_base(one);
             }
@@ -365,11 +364,11 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Vec<Job> {
                 units = units_of_base(one);
             }
             let mut one = one.clone();
-            // Each line adds files to those before, including those of [global].
+            // Each line adds files to those of earlier lines, including lines in [global].
             if let Some(before) = options.get(one.option.name).filter(|_| one.option.name == "filename") {
                 one.value = format!("{}:{}", before.assignment.value, one.value);
             }
-            // A log without a name keeps the earlier name.
+            // A log option without a name keeps the earlier name.
             let keeps = one.value.trim().is_empty() && LOGS.contains(&one.option.name);
             if !(keeps && options.contains_key(one.option.name)) {
                 options.insert(one.option.name, JobOption { at: order, assignment: one, units });
@@ -438,7 +437,7 @@ impl Job {
         self.options.get(option).map(|typed| typed.assignment.value.trim())
     }
 
-    /// Whether it replays a log.
+    /// Whether the job replays a log.
     pub(super) fn is_replay(&self) -> bool {
         self.text("read_iolog").is_some_and(|file| !file.is_empty())
     }
@@ -485,7 +484,7 @@ impl Job {
         self.parse(option, |text| self.units(option).whole(text))
     }
 
-    /// A whole percentage.
+    /// Parses a whole percentage.
     pub(super) fn percent(&self, option: &str) -> Result<Option<u8>, Fault> {
         self.number(option)?.map(percent).transpose().map_err(|why| self.fault(option, why))
     }
@@ -494,22 +493,25 @@ impl Job {
     pub(super) fn count(&self, option: &str, least: u32) -> Result<Option<u32>, Fault> {
         let count = |n: u64| {
             u32::try_from(n).ok().filter(|n| *n >= least).ok_or_else(|| {
-                self.fault(option, format!("it is out of range; type a number from {least} to {}", u32::MAX))
+                self.fault(
+                    option,
+                    format!("the number is out of range; type a number from {least} to {}", u32::MAX),
+                )
             })
         };
         self.number(option)?.map(count).transpose()
     }
 
-    /// Bytes, or a percentage of what exists.
+    /// A number of bytes, or a percentage of what exists.
     pub(super) fn size(&self, option: &str) -> Result<Option<Size>, Fault> {
         self.parse(option, |text| self.units(option).size(text))
     }
 
-    /// Bytes; percentages are refused.
+    /// A number of bytes; percentages are refused.
     pub(super) fn bytes(&self, option: &str) -> Result<Option<u64>, Fault> {
         match self.size(option)? {
             Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
-            // 100 % is the default.
+            // 100 % is the default and sets no limit.
             Some(Size::Percent(100.0)) if option == "io_size" => Ok(None),
             Some(Size::Percent(_)) => Err(self.fault(option, "fathom takes no percentage here; type a size")),
             None => Ok(None),
@@ -529,7 +531,7 @@ impl Job {
         Ok(self.parse(option, switch)?.unwrap_or(default))
     }
 
-    /// The values for reads, writes and trims; `None` for those that were not typed.
+    /// The values for reads, writes and trims; `None` for directions without a typed value.
     pub(super) fn by_direction<T>(
         &self,
         option: &str,
@@ -542,13 +544,13 @@ impl Job {
         Ok(self.parse(option, read_all)?.unwrap_or([None, None, None]))
     }
 
-    /// Whole numbers for reads, writes and trims; 0 for those that were not typed.
+    /// Whole numbers for reads, writes and trims; 0 for directions without a typed number.
     pub(super) fn numbers(&self, option: &str) -> Result<[u64; 3], Fault> {
         let all = self.by_direction(option, |text| self.units(option).whole(text))?;
         Ok(all.map(|number| number.unwrap_or(0)))
     }
 
-    /// The values of the directions of a job, which must be equal.
+    /// The value for the directions that a job has. These must have the same value.
     pub(super) fn same_for<T: PartialEq>(
         &self,
         option: &str,
@@ -568,23 +570,23 @@ const MAX_INCLUDED_BYTES: u64 = crate::MAX_FILE_BYTES as u64;
 
 /// What parsing needs to know about the machine.
 pub(super) trait Environment {
-    /// The value that the process was started with; `None` if it is unset or not UTF-8.
+    /// The value of an environment variable; `None` if it is unset or not UTF-8.
     fn variable(&self, name: &str) -> Option<String>;
     /// The value of `$ncpus`, `$pagesize` or `$mb_memory`.
     fn number(&self, keyword: &str) -> Result<u64, String>;
     /// The first bytes of a file.
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String>;
-    /// Bytes of a file or block device.
+    /// Length of a file or block device in bytes.
     fn length(&self, name: &str) -> Result<u64, String>;
-    /// Whether it is a block device.
+    /// Whether the path is a block device.
     fn is_device(&self, name: &str) -> bool;
-    /// Whether it is a directory.
+    /// Whether the path is a directory.
     fn is_directory(&self, name: &str) -> bool;
     /// The text of a file that the file `by` includes.
     fn include(&self, by: &str, name: &str) -> Result<String, String>;
     /// The NUMA nodes that have memory, such as `0-1`.
     fn nodes(&self) -> Result<String, String>;
-    /// The CPUs of a NUMA node, such as `0-3,8`; empty if it has none.
+    /// The CPUs of a NUMA node, such as `0-3,8`; empty if the node has none.
     fn cpus_of_node(&self, node: u32) -> Result<String, String>;
 }
 
@@ -617,7 +619,7 @@ impl Environment for Machine {
             return Ok(facts.len());
         }
         if !facts.file_type().is_block_device() {
-            return Err("it is neither a file nor a block device".into());
+            return Err("this is neither a file nor a block device".into());
         }
         let device = std::fs::File::open(name).and_then(|mut device| device.seek(SeekFrom::End(0)));
         device.map_err(|e| e.to_string())
@@ -637,7 +639,7 @@ impl Environment for Machine {
         let file = open_file::open(&path).map_err(|e| e.to_string())?;
         file.take(MAX_INCLUDED_BYTES + 1).read_to_string(&mut text).map_err(|e| e.to_string())?;
         if text.len() as u64 > MAX_INCLUDED_BYTES {
-            return Err(format!("it has more than {MAX_INCLUDED_BYTES} bytes"));
+            return Err(format!("the file has more than {MAX_INCLUDED_BYTES} bytes"));
         }
         Ok(text)
     }
@@ -681,7 +683,7 @@ fn memory_mib(text: &str) -> Result<u64, String> {
     kib.map(|kib| kib / 1024).ok_or_else(|| "/proc/meminfo has no MemTotal".into())
 }
 
-/// Longest time of a job in ns: a year. Soak tests run for weeks; more is a typing error.
+/// Longest time of a job in ns: a year. Soak tests run for weeks, so a longer time is a typing error.
 const MAX_JOB_TIME_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// Times of a job in ns.
@@ -689,7 +691,7 @@ const MAX_JOB_TIME_NS: u64 = 365 * 86_400 * 1_000_000_000;
 pub(super) struct Times {
     pub(super) ramp: u64,
     pub(super) delay: u64,
-    /// `None` if it ends by the bytes it moved.
+    /// Run time; `None` if the job ends after a number of bytes.
     pub(super) runtime: Option<u64>,
 }
 
@@ -706,7 +708,7 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
     for (option, time) in
         [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
     {
-        job.refuse_if(time > MAX_JOB_TIME_NS, option, "it is more than a year; type a shorter time")?;
+        job.refuse_if(time > MAX_JOB_TIME_NS, option, "the time is more than a year; type a shorter time")?;
     }
     Ok(times)
 }

@@ -33,16 +33,16 @@ const COMMAND_LINE: &str = "command line";
 pub enum Piece {
     /// A job file.
     File {
-        /// Its name in messages; included files are searched in its directory.
+        /// Name of the file in messages; included files are searched in its directory.
         name: String,
-        /// Its whole content, unparsed; parsing refuses more than [`crate::MAX_FILE_BYTES`].
+        /// Whole content of the file, unparsed. Parsing refuses more than [`crate::MAX_FILE_BYTES`].
         text: String,
     },
     /// An option of a job: `--name=value`.
     Option {
-        /// Its name, without dashes.
+        /// Name of the option, without dashes.
         name: String,
-        /// Its value; empty if none was typed.
+        /// Value of the option; empty if none was typed.
         value: String,
     },
 }
@@ -80,7 +80,7 @@ pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
     Ok(words.join(" "))
 }
 
-/// A value quoted for a shell; nothing if none was typed.
+/// A value quoted for a shell; empty if no value was typed.
 fn argument(value: &str) -> String {
     if value.is_empty() { String::new() } else { name::quoted(value) }
 }
@@ -93,7 +93,7 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
         access::only_reading(&jobs).map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
     }
     if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(job_file::Section::is_global) {
-        // No jobs, no errors.
+        // Without jobs there are no errors.
         return Ok(JobSpec::default());
     }
     if jobs.is_empty() {
@@ -105,7 +105,7 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     let typed = phases::typed(&reader.sections, &jobs, &from);
     let typed = typed.map_err(|fault| faults(vec![fault]))?;
     if line.readonly {
-        // As in fio, which then creates no file either.
+        // Create no file, like fio in this case.
         spec.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.create = None);
     }
     spec.typed = Some(Typed { idle: line.idle, ..typed });
@@ -143,7 +143,7 @@ fn read_sections<'a>(pieces: &[Piece], environment: &'a dyn Environment) -> Resu
     if marks.is_empty() { Ok(reader) } else { Err(trouble(&reader.texts, marks)) }
 }
 
-/// Reads all parts into sections.
+/// Converts all parts to sections.
 fn add_pieces(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
     let line = shown_options(pieces);
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! Phases: which jobs run at once and which wait for others (`stonewall`, `wait_for`), their times, and the
-//! options as typed for fio's output formats.
+//! Phases: which jobs run at the same time and which wait for others (`stonewall`, `wait_for`), and their times. Also collects the typed
+//! options for fio's output formats.
 
 use super::replay::replays;
 use super::streams::{Streams, streams};
@@ -9,13 +9,13 @@ use crate::fio::value::percentiles;
 use model::spec::number::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{FioLayout, JobSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
 
-/// The seed of jobs that repeat their offsets, as fio's jobs do by default.
+/// The seed of jobs that repeat their offsets in each call, which is fio's default.
 const SEED: u64 = 0x6669_6f20_7365_6564;
 
-/// The job, and the index of the fio job of each stream of each phase.
+/// The job, and for each stream of each phase the index of the fio job that it comes from.
 pub(super) type Placed = (JobSpec, Vec<Vec<usize>>);
 
-/// All jobs of fio as one job.
+/// Combines all jobs of fio into one job.
 pub(super) fn specification(jobs: &[Job], environment: &dyn Environment) -> Result<Placed, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut read: Vec<(usize, Streams)> = Vec::new();
@@ -73,7 +73,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
                 .map_or(Ok(()), |job| job.refuse_if(phase.streams.len() > MAX_STREAMS, "numjobs", why))?;
         }
         if is_over {
-            // No further phase starts; their files are created like those of all others.
+            // Further phases do not start, but create their files like all others.
             phase.streams.iter_mut().for_each(|stream| stream.limit.operations = Some(0));
             read_backs.streams.clear();
         }
@@ -96,7 +96,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
     Ok((spec, from))
 }
 
-/// Sets which streams end the others of their phase, by `exit_what`; returns whether no further phase starts.
+/// Sets which streams end the other streams of their phase, as `exit_what` defines. Returns whether no further phase starts.
 fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<bool, Fault> {
     let mut is_over = false;
     let mut group = 0;
@@ -130,7 +130,7 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
     Ok(is_over)
 }
 
-/// Removes flow shares of jobs that have no other job to share with. In fio these do not wait either.
+/// Removes the flow share of a job without other jobs to share with. In fio such a job does not wait either.
 fn drop_lone_flows(streams: &mut [StreamSpec]) {
     let workers = |group: u32| -> u32 {
         let same = streams.iter().filter(|s| s.resolved.flow.is_some_and(|flow| flow.group == group));
@@ -143,7 +143,7 @@ fn drop_lone_flows(streams: &mut [StreamSpec]) {
     }
 }
 
-/// Whether a job waits for `running`, the jobs that would run at the same time: for all of them or none.
+/// Whether a job waits for all of `running`, the jobs that would run at the same time. Refuses to wait for only some of them.
 fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     let Some(name) = job.text("wait_for").filter(|name| *name != "none") else { return Ok(false) };
     let is_known = before.iter().any(|b| b.name() == name);
@@ -155,19 +155,19 @@ fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     Ok(named > 0)
 }
 
-/// The common times of jobs that run at once, since a phase has only one time.
+/// The common times of jobs that run at the same time, because a phase has one time.
 fn phase_times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
     let Some((_, Streams { times: first, .. })) = group.first() else { return Ok(phase) };
     for (at, streams) in group {
         let Some(job) = jobs.get(*at) else { continue };
-        let why = "jobs that run at the same time need the same ramp_time; type one for all, or stonewall";
+        let why = "jobs that run at the same time need the same ramp_time; type one ramp_time for all, or stonewall";
         job.refuse_if(streams.times.ramp != first.ramp, "ramp_time", why)?;
-        let why = "jobs with ramp_time that run at the same time need the same startdelay; type one for all, or leave ramp_time out";
+        let why = "jobs with ramp_time that run at the same time need the same startdelay; type one startdelay for all, or remove ramp_time";
         job.refuse_if(first.ramp > 0 && streams.times.delay != first.delay, "startdelay", why)?;
     }
     let ends = group.iter().map(|(_, s)| end_of_window(s.times));
-    // The longest job ends the phase; jobs limited by bytes have no time.
+    // The longest job ends the phase. A phase with a job limited by bytes has no time.
     phase.time = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
     if phase.time.is_some() || first.ramp > 0 {
         phase.warmup = Some(if first.ramp > 0 { first.ramp.saturating_add(first.delay) } else { 0 });
@@ -175,8 +175,7 @@ fn phase_times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fa
     Ok(phase)
 }
 
-/// The end of a job, counted from the start of the measured window: a ramp follows the delay, and the window
-/// follows the ramp.
+/// The end of a job, counted from the start of the measured window. A ramp follows the delay, and the window follows the ramp.
 fn end_of_window(times: Times) -> Option<u64> {
     let delay = if times.ramp > 0 { 0 } else { times.delay };
     times.runtime.map(|runtime| runtime.saturating_add(delay))
@@ -216,7 +215,7 @@ fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
     Ok(seeds.first().copied().flatten())
 }
 
-/// Whether files are evicted from the page cache before the run.
+/// Whether to evict files from the page cache before the run; `None` for the default.
 fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     let mut cold = None;
     for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {
@@ -228,7 +227,7 @@ fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     Ok(cold)
 }
 
-/// The remark on `time_based` without a time, which fio prints too.
+/// The remark about `time_based` without a time. fio prints the same remark.
 pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
     let has_no_time = |job: &Job| {
         let is_based = job.on("time_based", false).is_ok_and(|on| on);
@@ -286,7 +285,7 @@ fn layout(job: &Job) -> Result<FioLayout, Fault> {
     Ok(layout)
 }
 
-/// The group of each job. A job that waits for all others, or requests it, starts a new one.
+/// The group number of each job. A job starts a new group if it waits for all earlier jobs, or has `new_group`.
 fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
     let mut group = 0;
     let mut all = Vec::new();
@@ -298,7 +297,7 @@ fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
     Ok(all)
 }
 
-/// Each option with the last typed value; `filename` with the names of all lines.
+/// Each option with the value that was typed last. `filename` has the names of all its lines.
 pub(super) fn options<'a>(assignments: impl IntoIterator<Item = &'a Assignment>) -> Options {
     let mut out = Options::new();
     for Assignment { option, value, .. } in assignments.into_iter().filter(|typed| !typed.value.is_empty()) {

@@ -42,11 +42,10 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
         stream.burst = job.count("thinktime_blocks", 1)?;
         stream.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
         stream.resolved.think_spin_ns = job.time("thinktime_spin", Bare::Microseconds)?.unwrap_or(0);
-        let why = "it is longer than thinktime; type a shorter time";
+        let why = "the time is longer than thinktime; type a shorter time";
         job.refuse_if(stream.resolved.think_spin_ns > think.unwrap_or(0), "thinktime_spin", why)?;
         let waits = pairs || stream.resolved.serialize_overlap || stream.resolved.flow.is_some();
-        let why =
-            "fathom does not combine it with trimwrite, serialize_overlap or flow; type thinktime_blocks";
+        let why = "fathom does not combine the option with trimwrite, serialize_overlap or flow; type thinktime_blocks";
         job.refuse_if(stream.burst_time.is_some() && waits, "thinktime_iotime", why)?;
         if pairs {
             let Some(blocks) = stream.burst.filter(|n| n.is_multiple_of(2)) else {
@@ -71,8 +70,7 @@ fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(),
         [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
     let waiting =
         [("flow", stream.resolved.flow.is_some()), ("serialize_overlap", stream.resolved.serialize_overlap)];
-    let why =
-        "fathom does not combine it with rates of a mix; type a job for each direction, or leave it out";
+    let why = "fathom does not combine the option with rates of a mix; type a job for each direction, or remove the option";
     waiting.iter().try_for_each(|(option, is_typed)| job.refuse_if(*is_typed && each, option, why))
 }
 
@@ -81,7 +79,7 @@ struct Rates<'j> {
     job: &'j Job,
     rw: &'j ParsedRw,
     option: &'static str,
-    /// Rates of reads, writes and trims; 0 for no limit or if the job has no such operations.
+    /// Rates of reads, writes and trims. 0 means no limit, or that the job has no such operations.
     per_second: [u64; 3],
 }
 
@@ -111,14 +109,14 @@ impl<'j> Rates<'j> {
     fn set_limits(self, stream: &mut StreamSpec) -> Result<(), Fault> {
         let sizes = stream.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let sizes = [sizes.read, sizes.write, sizes.trim];
-        // As in fio, operations of several sizes are limited by the bytes of as many of the smallest size.
+        // As in fio, the rate limits bytes if operations have several sizes: the bytes of that many operations of the smallest size.
         let is_bytes = |at: usize| self.option == "rate" || sizes[at].fixed().is_none();
         let factor = |at: usize| if self.option == "rate" { 1.0 } else { f64::from(sizes[at].least()) };
         let bytes = |at: usize| if is_bytes(at) { self.per_second[at] as f64 * factor(at) } else { 0.0 };
         let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.per_second[at] as f64 };
         let limit = |all: [f64; 3]| match (all, self.rw.directions()) {
             ([0.0, 0.0, 0.0], _) => None,
-            // A mix of only reads or only writes has one direction.
+            // A mix of only reads or only writes has a single direction.
             ([read, write, _], [0, 1])
                 if stream.mix == Some(Mix::of_percents(100, 0))
                     || stream.mix == Some(Mix::of_percents(0, 0)) =>
@@ -134,7 +132,7 @@ impl<'j> Rates<'j> {
             (stream.limit_iops, stream.limit_bandwidth) = (operations, bytes);
             return Ok(());
         }
-        // A pair of trim and write is limited by its write, as in fio, which has no rate for the trims.
+        // As in fio, the rate of writes limits each pair of trim and write. fio ignores the rate of trims.
         let [_, write, trim] = self.per_second;
         let why = "fio ignores the rate of trims in trimwrite; type the same rate for writes and trims";
         self.job.refuse_if(trim > 0 && (write == 0 || trim < write), self.option, why)?;
@@ -182,7 +180,10 @@ fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
     match job.number("flow")?.unwrap_or(0) {
         0 => Ok(None),
         weight @ 1..=MAX_WEIGHT => Ok(Some(Flow { weight: weight as u32, group, pause_ns })),
-        _ => Err(job.fault("flow", format!("it is out of range; type a weight from 0 to {MAX_WEIGHT}"))),
+        _ => {
+            Err(job
+                .fault("flow", format!("the weight is out of range; type a weight from 0 to {MAX_WEIGHT}")))
+        }
     }
 }
 
@@ -210,15 +211,15 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let typed = job.text("steadystate");
     if window_ns == 0 {
         return match typed {
-            // fio would check nothing, which is surely not intended.
-            Some(_) => Err(job.fault("steadystate", "it needs a window; type ss_dur=60s too")),
+            // fio would check nothing, which cannot be intended.
+            Some(_) => Err(job.fault("steadystate", "there is no window; type ss_dur=60s too")),
             None => Ok(None),
         };
     }
     let (name, limit) = typed.unwrap_or(STEADY).split_once(':').unwrap_or((typed.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
     let (what, slope) = conditions::named(name).map_err(|why| fault(&why))?;
-    // As in fio, everything after the sign is ignored: Python's configuration parsers double it.
+    // As in fio, ignore everything after the percent sign: Python's configuration parsers double the sign.
     let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {
         (true, _) | (false, Quantity::Iops) => digits.trim().parse::<f64>().ok(),
@@ -228,12 +229,12 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
         }
     };
     let limit = limit.filter(|limit| limit.is_finite() && *limit > 0.0);
-    let limit = limit.ok_or_else(|| fault("it needs a limit above 0; type one such as iops:10%"))?;
+    let limit = limit.ok_or_else(|| fault("there is no limit above 0; type a limit such as iops:10%"))?;
     for (option, time) in [("steadystate_duration", window_ns), ("steadystate_ramp_time", after_ns)] {
-        job.refuse_if(time > MAX_TIME_NS, option, "it is more than a day; type a shorter time")?;
+        job.refuse_if(time > MAX_TIME_NS, option, "the time is more than a day; type a shorter time")?;
     }
     let is_short = every_ns < Steady::EVERY_NS || window_ns / every_ns < 2;
-    let why = "it must cover two values of a second (or ss_interval) each; type a longer time";
+    let why = "the window must cover two values of a second (or ss_interval) each; type a longer time";
     job.refuse_if(is_short, "steadystate_duration", why)?;
     Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
 }
@@ -250,7 +251,11 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     {
         let (least, most) = (rates(option)?, rates(most)?);
         let is_higher = least.iter().zip(most).any(|(least, most)| most > 0 && *least > most);
-        job.refuse_if(is_higher, option, "it is higher than the limit of the rate; type a lower one")?;
+        job.refuse_if(
+            is_higher,
+            option,
+            "the minimum rate is higher than the limit of the rate; type a lower rate",
+        )?;
         let [read, write, trim] = least;
         let least = PerKind { read, write, trim };
         if least == PerKind::all(0) {
@@ -259,7 +264,11 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
         let why = "a job has one minimum, of bytes or of operations; type rate_min or rate_iops_min";
         job.refuse_if(found.is_some(), option, why)?;
         let is_possible = (MS_NS..=MAX_TIME_NS).contains(&every_ns);
-        job.refuse_if(!is_possible, "rate_cycle", "it is out of range; type milliseconds such as 1000")?;
+        job.refuse_if(
+            !is_possible,
+            "rate_cycle",
+            "the number is out of range; type milliseconds such as 1000",
+        )?;
         found = Some(MinRate { quantity, least, every_ns });
     }
     Ok(found)
@@ -272,13 +281,16 @@ fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fau
     let percent = job.text("latency_percentile").map_or(Some(100.0), |text| text.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
     let percent = percent.ok_or_else(|| {
-        job.fault("latency_percentile", "it is not a percentage; type one above 0 and up to 100")
+        job.fault(
+            "latency_percentile",
+            "the value is not a percentage; type a percentage above 0 and up to 100",
+        )
     })?;
     if ns == 0 {
         return Ok(None);
     }
     let has_window = (MIN_TIME_NS..=MAX_TIME_NS).contains(&window_ns);
-    let why = "it needs a window to count operations in; type latency_window=5s";
+    let why = "there is no window to count operations in; type latency_window=5s";
     job.refuse_if(!has_window, "latency_target", why)?;
     let why = "an open loop has no depth to search; leave rate_process and io_submit_mode out";
     job.refuse_if(is_open, "latency_target", why)?;

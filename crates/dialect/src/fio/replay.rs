@@ -43,7 +43,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
         job.refuse_if(is_typed(job, name), name, why)?;
     }
     let redirect = job.text("replay_redirect").filter(|path| !path.is_empty());
-    let why = "the log names the files; type replay_redirect=PATH, or leave it out";
+    let why = "the log names the files; type replay_redirect=PATH, or remove the option";
     job.refuse_if(redirect.is_none() && job.text("directory").is_some(), "directory", why)?;
     let files = files::split(job.text("read_iolog").unwrap_or_default());
     let mut stream = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
@@ -61,7 +61,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     rules(job, &BOTH, &mut stream)?;
     let times = times(job)?;
     streams::ends_and_logs(job, times, &mut stream)?;
-    // The engine null accesses nothing.
+    // The engine null accesses no file.
     stream.target = redirect.filter(|_| stream.cache.is_some()).map(str::to_owned).into_iter().collect();
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     let why = format!("fathom replays at most {MAX_STREAMS} logs at once; type a smaller number");
@@ -71,7 +71,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
         let is_trace = begins_as_trace(job, &file, environment)?;
         let why = "the device numbers in a trace may belong to other devices now; type replay_redirect=/dev/NAME too";
         job.refuse_if(is_trace && redirect.is_none() && stream.cache.is_some(), "read_iolog", why)?;
-        // As in fio a trace has its own depth by default.
+        // As in fio, a trace is replayed with its own depth unless iodepth is typed.
         let depth = stream.depth.filter(|_| !(is_trace && deep && job.text("iodepth").is_none()));
         let batch = stream.batch.filter(|_| depth.is_some());
         Ok(StreamSpec { replay: Some(replay_spec(job, &file)?), depth, batch, ..stream.clone() })
@@ -92,7 +92,7 @@ fn replay_spec(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
     };
     let stalls = !job.on("replay_no_stall", false)?;
     replay.pace = Some(if stalls { ReplayPace::Timed } else { ReplayPace::Fast });
-    // As in fio it has no effect if the times of the log are ignored.
+    // As in fio, the factor has no effect if the times of the log are ignored.
     let percent = job.count("replay_time_scale", 1)?.filter(|_| stalls);
     replay.speed = percent.map(|percent| f64::from(percent) / 100.0);
     let changes = &mut replay.changes;
@@ -109,12 +109,12 @@ fn replay_spec(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
     Ok(replay)
 }
 
-/// Whether a file is a blktrace file. A file that is not an iolog either is refused.
+/// Whether a file is a blktrace file. Refuses a file that is neither a blktrace file nor an iolog.
 fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Result<bool, Fault> {
     let fault = |why: &str| job.fault("read_iolog", why);
     if file == "-" {
         return Err(fault(
-            "fathom reads a log twice, which standard input does not allow; write it to a file",
+            "fathom reads a log twice, which standard input does not allow; write the log to a file",
         ));
     }
     let begins = environment
@@ -124,6 +124,8 @@ fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Resu
         b"fio version 2 iolog" | b"fio version 3 iolog" => Ok(false),
         [_, c, b, a, ..] if [*a, *b, *c] == MAGIC => Ok(true),
         [a, b, c, _, ..] if [*a, *b, *c] == MAGIC => Ok(true),
-        _ => Err(fault("it is neither an iolog of version 2 or 3 nor a blktrace file; type the name of one")),
+        _ => {
+            Err(fault("the file is neither an iolog of version 2 or 3 nor a blktrace file; name such a file"))
+        }
     }
 }

@@ -42,11 +42,11 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
 
 /// Engines with several operations in flight.
 const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
-/// The streams of a job, and when it ends.
+/// The streams of a job, and when the job ends.
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
     pub(super) times: Times,
-    /// Whether the written blocks are read back afterwards.
+    /// Whether another phase reads the written blocks back.
     pub(super) reads_back: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     Ok(Streams { all: clones(job, &stream, files, increment)?, times, reads_back: back })
 }
 
-/// Sets when the job begins, whether it ends the others, and its log.
+/// Sets the start of the job, its log, and whether its end ends other jobs.
 pub(super) fn ends_and_logs(job: &Job, times: Times, stream: &mut StreamSpec) -> Result<(), Fault> {
     stream.resolved.delay_ns = times.delay;
     stream.resolved.ends_others = job.on("exitall", false)?;
@@ -92,7 +92,7 @@ pub(super) fn name(job: &Job) -> Result<String, Fault> {
     values::name(job.name()).map_err(|why| job.fault("name", why))
 }
 
-/// Sets the engine, its options and the open mode; returns whether it takes several operations at a time.
+/// Sets the engine, its options and the open mode. Returns whether the engine takes several operations at a time.
 pub(super) fn engine(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<bool, Fault> {
     let engine = job.text("ioengine").unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(fio_name, _)| *fio_name == engine) else {
@@ -117,7 +117,7 @@ pub(super) fn engine(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Resul
     let name = if trims_in_call { &"sync" } else { name };
     stream.engine = Some(EngineSpec { name: (*name).into(), options });
     stream.cache = match *name {
-        // Nothing is opened.
+        // The engine null opens no file.
         "null" => None,
         "mmap" => Some(Cache::Mmap),
         _ => Some(cache(job)?),
@@ -146,7 +146,7 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
             continue;
         }
         let why = format!(
-            "it works only with ioengine={}; type that engine, or leave it out",
+            "the option works only with ioengine={}; type that engine, or remove the option",
             engines.join(" or ")
         );
         job.refuse_if(!engines.contains(&engine), name, why)?;
@@ -154,14 +154,14 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
             "hipri" => put(if uring { "iopoll" } else { "hipri" }, None),
             "uncached" => put("dontcache", None),
             "nowait" | "atomic" => put(name, None),
-            // The others were set above, since io_uring has them.
+            // The other options were set above, because io_uring has them too.
             _ => None,
         };
     }
     Ok(options)
 }
 
-/// The cache mode: `direct` and `buffered` are one switch, which `sync` is combined with.
+/// The cache mode. `direct` and `buffered` are the two values of one switch; `sync` is combined with it.
 fn cache(job: &Job) -> Result<Cache, Fault> {
     let direct = match job.last("direct", "buffered") {
         Some("direct") => job.on("direct", false)?,
@@ -178,7 +178,7 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
     })
 }
 
-/// The advice to the kernel about the order of accesses: the actual order by default.
+/// The advice to the kernel about the order of accesses. By default this is the actual order.
 pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Advice> {
     let own = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
@@ -191,8 +191,8 @@ pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Ad
     hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct()))
 }
 
-/// Gives the same advice for a mapping. As in fio it depends only on whether the job is random. Without it
-/// a page fault also maps and reads the neighbouring pages.
+/// Gives the same advice for a mapping. As in fio, the advice depends only on whether the job is random. Without advice, a page fault
+/// also maps and reads the neighbouring pages.
 pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
     if let (Some(Cache::Mmap), Some(_), Some(engine)) =
         (stream.cache, stream.resolved.advice, &mut stream.engine)
@@ -202,8 +202,8 @@ pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
     }
 }
 
-/// Whether fio evicts a file before each further pass: when a sequential job reaches the end, when a random
-/// map is full, and when the file is opened for another loop.
+/// Whether fio evicts a file before each further pass. This happens when a sequential job reaches the end, when a random map is full, and
+/// when the file is opened for another loop.
 fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
     let in_memory = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = stream.random == Some(Order::Once);
@@ -224,7 +224,7 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     let typed = job.count("iodepth", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth");
     job.refuse_if(typed > MAX_DEPTH, "iodepth", why)?;
-    // As in fio. The text output has its note.
+    // fio does the same, and adds a note to its text output.
     let depth = if deep { typed } else { 1 };
     let submit = match job.count("iodepth_batch", 0)?.unwrap_or(1) {
         0 => depth,
@@ -249,17 +249,17 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
     let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
     let dedup = job.percent("dedupe_percentage")?.filter(|percent| *percent > 0);
     let zeros = job.on("zero_buffers", false)?;
-    // Every run ends with a flush of its writes anyway.
+    // fathom flushes the writes at the end of every run anyway.
     for option in ["end_fsync", "fsync_on_close", "end_syncfs"] {
         job.on(option, false)?;
     }
     if !rw.writes() {
-        // As in fio these apply only to writes.
+        // As in fio, the following options apply only to writes.
         return Ok(());
     }
     (stream.fsync, stream.fdatasync) = (fsync.map(Every::writes), fdatasync.map(Every::writes));
     if stream.resolved.verify.is_some() {
-        // Verified blocks have their own data.
+        // The verification defines the data of verified blocks.
         return Ok(());
     }
     if zeros {
@@ -268,7 +268,7 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
         (stream.compress, stream.dedup) = (compress, dedup);
         stream.dedup_set = dedup.map_or(Ok(None), |dedup| dedup_set_bytes(job, dedup))?;
         if job.on("dedupe_global", false)? {
-            let why = "it needs a working set; type dedupe_percentage=30 and dedupe_mode=working_set too, or leave it out";
+            let why = "the option needs a working set; type dedupe_percentage=30 and dedupe_mode=working_set too, or remove the option";
             stream.dedup_set.ok_or_else(|| job.fault("dedupe_global", why))?;
             stream.dedup_shared = true;
         }
@@ -276,7 +276,7 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
     Ok(())
 }
 
-/// Bytes of the set of blocks that are copied: as in fio, a percentage of the job's size.
+/// Bytes of the set of blocks that duplicates copy. As in fio, this is a percentage of the job's size.
 fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     if job.text("dedupe_mode") != Some("working_set") {
         return Ok(None);
@@ -284,9 +284,11 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     let option = "dedupe_working_set_percentage";
     let percent = job.number(option)?.unwrap_or(COPIES_PERCENT);
     let is_over = percent + u64::from(dedup) > 100;
-    job.refuse_if(is_over, option, "with dedupe_percentage it exceeds 100; type a smaller one")?;
+    job.refuse_if(is_over, option, "the sum with dedupe_percentage exceeds 100; type a smaller percentage")?;
     let Some(Size::Bytes(size)) = job.size("size")? else {
-        return Err(job.fault(option, "it is a percentage of size; type size in bytes too, such as size=1g"));
+        return Err(
+            job.fault(option, "the value is a percentage of size; type size in bytes too, such as size=1g")
+        );
     };
     let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
     job.refuse_if(bytes == 0, option, "the working set is smaller than 4 KiB; type a larger percentage")?;
@@ -313,8 +315,8 @@ pub(super) fn place(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Binds threads to the CPUs of NUMA nodes, whatever CPUs are named, and sets where their memory is
-/// allocated.
+/// Binds threads to the CPUs of NUMA nodes, even if `cpus_allowed` names other CPUs. Also sets the nodes where the memory of the threads
+/// is allocated.
 pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> Result<(), Fault> {
     let all = |list: &str| if list == "all" { environment.nodes() } else { Ok(list.into()) };
     if let Some(text) = job.text("numa_cpu_nodes") {
@@ -347,7 +349,7 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
     Ok(())
 }
 
-/// Class and level; a level alone means the best-effort class.
+/// The class and level of a priority. A level alone means the best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     let level = job.number("prio")?.map(|level| priority_level(job, "prio", level)).transpose()?;
     let priority = match (job.number("prioclass")?, level) {
@@ -355,7 +357,9 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
         (Some(1), level) => IoPriority::Realtime(level.unwrap_or(0)),
         (None | Some(0 | 2), level) => IoPriority::BestEffort(level.unwrap_or(0)),
         (Some(3), None | Some(0)) => IoPriority::Idle,
-        (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; leave it out")),
+        (Some(3), Some(_)) => {
+            return Err(job.fault("prio", "the idle class has no levels; remove the option"));
+        }
         (Some(_), _) => return Err(job.fault("prioclass", "there is no such class; type 1, 2 or 3")),
     };
     Ok(Some(priority))
@@ -364,7 +368,7 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
 /// The level of a priority; the kernel has eight.
 fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
     let known = u8::try_from(level).ok().filter(|level| *level < 8);
-    known.ok_or_else(|| job.fault(option, "it is out of range; type a level from 0 (highest) to 7"))
+    known.ok_or_else(|| job.fault(option, "the level is out of range; type a level from 0 (highest) to 7"))
 }
 
 /// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
@@ -377,9 +381,8 @@ fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> 
     let fault = |why: &str| job.fault("file_service_type", why);
     let operations = match count.map(|text| job.units("file_service_type").whole(text)) {
         None => 1,
-        Some(Ok(count)) => {
-            u32::try_from(count.max(1)).map_err(|_| fault("the number is too large; type a smaller one"))?
-        }
+        Some(Ok(count)) => u32::try_from(count.max(1))
+            .map_err(|_| fault("the number is too large; type a smaller number"))?,
         Some(Err(why)) => return Err(fault(&why)),
     };
     let open = job.count("openfiles", 1)?.map_or(files, |open| open.min(files));
@@ -402,12 +405,12 @@ fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> 
     Ok(())
 }
 
-/// The numbers of clones in the order in which fio makes and reports them: the first, then from the last to the second.
+/// The numbers of clones in the order in which fio makes and reports them: first 0, then from the last down to 1.
 pub(super) fn in_order(count: u32) -> impl Iterator<Item = u32> {
     std::iter::once(0).chain((1..count).rev())
 }
 
-/// One stream for all clones if they are reported together, otherwise one for each.
+/// One stream for all clones if they are reported together, otherwise one for each clone.
 fn clones(
     job: &Job,
     template: &StreamSpec,
@@ -420,7 +423,7 @@ fn clones(
     let grouped = job.on("group_reporting", false)?;
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
-    // Clones at their own offsets have their own blocks; in fio's formats a group is one result anyway.
+    // Clones with different offsets have different blocks. fio's formats combine a group into one result anyway.
     if count == 1 || !grouped || increment.bytes > 0 {
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
@@ -434,7 +437,7 @@ fn clones(
                 ..template.clone()
             };
             if has_length {
-                // The length of the file is unchanged, so the clone has the part after its offset.
+                // The length of the file is the same for all clones. A clone uses the part after its own offset.
                 stream.size = template.size.map(|size| size.saturating_sub(offset - first));
                 let why = "a clone begins at or beyond filesize; type a smaller increment, or fewer clones";
                 job.refuse_if(stream.size == Some(0), "offset_increment", why)?;
@@ -476,8 +479,8 @@ const CHECKSUMS: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha
 /// Default seed of blocks, the same in every run.
 const SEED: u64 = 0x6669_6f20_7665_7266;
 
-/// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. A
-/// stream that only verifies is changed to reads.
+/// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. If the stream only verifies, its
+/// writes become reads.
 pub(super) fn verification(
     job: &Job,
     rw: &ParsedRw,
@@ -492,9 +495,11 @@ pub(super) fn verification(
     let content = match job.text("verify").unwrap_or("none") {
         "0" | "none" => return Ok((read("buffer_pattern")?.map(unverified), false)),
         "pattern" => verified
-            .ok_or_else(|| job.fault("verify", "it needs a pattern; type verify_pattern=0xdeadbeef too"))?,
+            .ok_or_else(|| job.fault("verify", "there is no pattern; type verify_pattern=0xdeadbeef too"))?,
         "null" => {
-            return Err(job.fault("verify", "nothing would be compared; type verify=crc32c, or leave it out"));
+            return Err(
+                job.fault("verify", "nothing would be compared; type verify=crc32c, or remove the option")
+            );
         }
         known if CHECKSUMS.split(' ').any(|one| one == known) => {
             let seed = job.number("randseed")?.unwrap_or(SEED);
@@ -508,7 +513,7 @@ pub(super) fn verification(
         }
     };
     let (does, only) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
-    // Reads of a mix may find blocks that were not written yet.
+    // A read in a mix may find a block that was not written yet.
     let checks = only || rw.directions() == [0];
     let fatal = job.on("verify_fatal", false)?;
     let back = does && rw.writes() && !only;
@@ -521,7 +526,7 @@ const MAX_PATTERN_BYTES: usize = 64 << 10;
 /// Bytes of an offset in a pattern.
 const OFFSET_BYTES: usize = 8;
 
-/// Bytes, and the positions in them of the operation's offset.
+/// The bytes of the pattern, and the positions in these bytes where the operation's offset is written.
 pub(super) type Pattern = (Vec<u8>, Vec<usize>);
 
 /// Reads a pattern.
@@ -547,7 +552,7 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
             '%' => {
                 let rest = rest
                     .strip_prefix("%o")
-                    .ok_or("only %o, the offset, is supported; type it or a number")?;
+                    .ok_or("only %o, the offset, is supported; type %o or a number")?;
                 offsets.push(bytes.len());
                 bytes.extend([0; OFFSET_BYTES]);
                 rest
@@ -555,11 +560,11 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
             _ => pattern_number(rest, &mut bytes)?,
         };
         if bytes.len() > MAX_PATTERN_BYTES {
-            return Err(format!("it has more than {MAX_PATTERN_BYTES} bytes; type fewer"));
+            return Err(format!("the pattern has more than {MAX_PATTERN_BYTES} bytes; type fewer bytes"));
         }
     }
     if bytes.is_empty() {
-        Err("it is empty; type 0xdeadbeef or \"abc\"".into())
+        Err("the pattern is empty; type 0xdeadbeef or \"abc\"".into())
     } else {
         Ok((bytes, offsets))
     }
@@ -571,17 +576,19 @@ fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
     inside.split_once(quote).ok_or_else(|| format!("a closing {quote} is missing; type it at the end"))
 }
 
-/// A number, and the rest: hexadecimal digits in their order, a decimal number with its lowest byte first.
+/// Parses a number at the beginning of a text, and returns the rest. Hexadecimal digits give bytes in their order, a decimal number gives
+/// its lowest byte first.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
-    let not = || "it is not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
+    let not =
+        || "the value is not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
-        // The zero of the next number: 0xff0x14.
+        // Leave the `0` that begins the next number, as in `0xff0x14`.
         if count > 0 && digits[..count].ends_with('0') && digits[count..].starts_with(['x', 'X']) {
             count -= 1;
         }
         let (digits, rest) = digits.split_at(count);
-        // With an odd number of digits the first one is a byte.
+        // If the number of digits is odd, the first digit is a byte.
         let (odd, pairs) = digits.split_at(count % 2);
         let read = |pair: &str| u8::from_str_radix(pair, 16).map_err(|_| not());
         if !odd.is_empty() {
@@ -594,7 +601,7 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
     }
     let sign = usize::from(text.starts_with('-'));
     let mut end = sign + text[sign..].bytes().take_while(u8::is_ascii_digit).count();
-    // The zero of a following hexadecimal number: -100xab.
+    // Leave the `0` that begins a following hexadecimal number, as in `-100xab`.
     if end > sign + 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
         end -= 1;
     }
@@ -608,7 +615,7 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
 
 /// Engines that support priorities of single operations.
 const PRIORITY_ENGINES: [&str; 2] = ["io_uring", "libaio"];
-/// The options, the percentage first.
+/// The options for priorities of single operations. The percentage is first.
 const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
 /// Real-time, the default class.
 const REAL_TIME: u64 = 1;
@@ -619,7 +626,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         return Ok(());
     };
     let is_able = job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine));
-    let why = "it works only with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
+    let why = "this works only with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
     job.refuse_if(!is_able, typed, why)?;
     let mut all = Vec::new();
     let mix = stream.mix;
@@ -629,7 +636,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         let percent = job.numbers("cmdprio_percentage")?[kind as usize];
         let [read, write, trim] = job.by_direction("cmdprio_bssplit", |text| Ok(text.to_owned()))?;
         let split = [read, write, trim].into_iter().nth(kind as usize).flatten();
-        let why = "it cannot be combined with cmdprio_percentage; type only one of them";
+        let why = "the option cannot be combined with cmdprio_percentage; type only one of them";
         job.refuse_if(percent > 0 && split.is_some(), "cmdprio_bssplit", why)?;
         let fault = |option| move |why: String| job.fault(option, why);
         if percent > 0 {
@@ -661,12 +668,13 @@ fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
         1 => Ok(IoPriority::Realtime(level)),
         2 => Ok(IoPriority::BestEffort(level)),
         3 if level == 0 => Ok(IoPriority::Idle),
-        3 => fault("cmdprio", "the idle class has no levels; leave it out"),
+        3 => fault("cmdprio", "the idle class has no levels; remove the option"),
         _ => fault("cmdprio_class", "there is no such class; type 1, 2 or 3"),
     }
 }
 
-/// `4k/20` with the priority of the options, `4k/20/1/0` with its own; `None` for a share of 0.
+/// Parses a size with its share: `4k/20` has the priority of the other options, `4k/20/1/0` has its own priority. `None` for a share of
+/// 0.
 fn size_priority(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fault> {
     let fault = |why: &str| job.fault("cmdprio_bssplit", why);
     let wrong =
@@ -725,9 +733,9 @@ fn tolerated(job: &Job, checks: bool, text: &str) -> Result<Vec<Kind>, Fault> {
     match text {
         "all" | "io" | "1" | "" => Ok(Kind::ALL.to_vec()),
         "read" => Ok(vec![Kind::Read]),
-        // A flush belongs to writes.
+        // Flushes belong to writes.
         "write" => Ok(vec![Kind::Write, Kind::Sync]),
-        // A verification error is an error like any other here.
+        // In fathom a verification error is an error like any other.
         "verify" if checks => Ok(Kind::ALL.to_vec()),
         _ => Err(job.fault(
             "continue_on_error",
@@ -743,13 +751,13 @@ const LOGS: [(&str, &[LogKind]); 4] = [
     ("write_bw_log", &[LogKind::Bw]),
     ("write_iops_log", &[LogKind::Iops]),
 ];
-/// Kinds that can be disabled.
+/// Kinds of logs that can be disabled.
 const DISABLED: [(&str, LogKind); 3] =
     [("disable_lat", LogKind::Lat), ("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat)];
 /// Maximum coarseness of a histogram, as a power of two.
 const MAX_COARSENESS: u64 = 6;
 
-/// The requested logs, if any.
+/// The requested logs; `None` if no log is requested.
 pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     let mut logs = Logs::default();
     for (option, kinds) in LOGS {
@@ -772,7 +780,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     logs.histogram_ms = job.number("log_hist_msec")?.unwrap_or(0);
     logs.coarseness = match job.number("log_hist_coarseness")?.unwrap_or(0) {
         coarse @ 0..=MAX_COARSENESS => coarse as u32,
-        _ => return Err(job.fault("log_hist_coarseness", "it is out of range; type 0 to 6")),
+        _ => return Err(job.fault("log_hist_coarseness", "the number is out of range; type 0 to 6")),
     };
     logs.value = log_value(job)?;
     logs.offset = job.on("log_offset", false)?;
@@ -780,19 +788,19 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     logs.issue_time = job.on("log_issue_time", false)?;
     logs.unix_epoch = job.on("log_unix_epoch", false)? || job.on("log_alternate_epoch", false)?;
     logs.together = !job.on("per_job_logs", true)?;
-    // fio then writes an empty file.
+    // Without an interval fio writes an empty file.
     let is_empty = logs.files.iter().any(|(kind, _)| *kind == LogKind::ClatHist) && logs.histogram_ms == 0;
     let why = "a histogram log needs an interval; type log_hist_msec=1000 too";
     job.refuse_if(is_empty, "write_hist_log", why)?;
     let has_latencies = logs.files.iter().any(|(kind, _)| *kind == LogKind::Lat || *kind == LogKind::Clat);
     let lacks = logs.issue_time && !(logs.offset && has_latencies);
-    job.refuse_if(lacks, "log_issue_time", "it needs write_lat_log and log_offset=1; type both too")?;
+    job.refuse_if(lacks, "log_issue_time", "the option needs write_lat_log and log_offset=1; type both too")?;
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 
 /// The latency value of a line that stands for several operations.
 fn log_value(job: &Job) -> Result<LogValue, Fault> {
-    // The newer name of the two.
+    // Two names of one option, the newer one first.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");
     match (option, job.text(option)) {
         ("log_window_value", Some("max")) => Ok(LogValue::Largest),

@@ -637,7 +637,7 @@ fn honoured_options_are_read_and_others_are_not() {
     for option in OPTIONS {
         let is_read = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
         match option.how {
-            // Words that mean the same need no other treatment than the check.
+            // Values with the same meaning are only checked.
             How::Honoured => {
                 assert!(is_read || !option.words.is_empty(), "{} is honoured but never read", option.name);
             }
@@ -656,7 +656,7 @@ fn typed_options_are_kept_by_their_main_names() {
     assert_eq!(shown(&typed.defaults), "size=1m bs=8k");
     let own: Vec<String> = typed.phases[0].iter().map(|stream| shown(&stream.options)).collect();
     assert_eq!(own, ["rw=write", ""]);
-    // On a command line the name is an option too, and every clone has the options of its job.
+    // On a command line the name is an option too. Each clone has the options of its job.
     let line = parse_words("--size=1m --name=x --bs 8k --numjobs=2 --thread --bs=16k --name=y");
     let typed = read_line(&line).unwrap_or_else(|e| panic!("{e}")).typed.unwrap_or_default();
     assert_eq!(shown(&typed.defaults), "size=1m");
@@ -693,7 +693,7 @@ fn a_file_of_only_unknown_options_is_refused_quickly() {
     let since = std::time::Instant::now();
     let trouble =
         parsed(&format!("[j]\n{}", slips.join("\n"))).map_or_else(|t| t.to_string(), |_| String::new());
-    // Searching similar names for each of them took a minute without optimization.
+    // Without optimization, searching similar names for each unknown option took a minute.
     assert!(since.elapsed().as_secs() < 20, "{:?}", since.elapsed());
     assert!(trouble.contains("and 39980 more"), "{}", &trouble[..500]);
 }

@@ -1,8 +1,8 @@
-//! Values in fio's syntax: numbers with units, times, percentages, lists by direction, and arithmetic in
-//! parentheses. A value that fio would read only in part (`4kx` as 4k) is an error.
+//! Values in fio's syntax: numbers with units, times, percentages, lists by direction, and arithmetic in parentheses. fathom refuses a
+//! value of which fio would read only a part (`4kx` as 4k).
 //!
-//! `kib`, `mib` and `gib` are powers of ten in fio unless `kb_base=1000`, which makes them powers of two
-//! and `k`, `m` powers of ten. [`Units::is_misleading`] detects values whose unit is misleading.
+//! By default `kib`, `mib` and `gib` are powers of ten in fio, and `k`, `m` and `g` are powers of two. `kb_base=1000` exchanges these
+//! meanings. [`Units::is_misleading`] detects values with a misleading unit.
 
 /// Deepest nesting of parentheses.
 const MAX_DEPTH: u32 = 40;
@@ -12,18 +12,18 @@ const MAX_EXPRESSION_BYTES: usize = 400;
 /// Units of suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Units {
-    /// `kb_base`: 1024 by default.
+    /// The value of `kb_base`, which is 1024 by default.
     pub(super) base: u64,
 }
 
-/// Bytes, or a percentage of what exists.
+/// A number of bytes, or a percentage of what exists.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Size {
     Bytes(u64),
     Percent(f64),
 }
 
-/// The unit of a time without one.
+/// The unit of a time that is typed without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bare {
     Seconds,
@@ -39,11 +39,11 @@ impl Units {
         self.base == 1024 && ["kib", "mib", "gib", "tib", "pib"].iter().any(|unit| text.contains(unit))
     }
 
-    /// Bytes, or percent.
+    /// Parses a number of bytes, or a percentage.
     pub(super) fn size(self, text: &str) -> Result<Size, String> {
         let text = text.trim();
         if text.ends_with('%') {
-            // Python's configuration parsers double the sign; fio reads nothing after the first one.
+            // Ignore a second percent sign, as fio does: Python's configuration parsers double the sign.
             let share = text.trim_end_matches('%').parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
             return share
                 .map(Size::Percent)
@@ -52,11 +52,11 @@ impl Units {
         self.whole(text).map(Size::Bytes)
     }
 
-    /// A whole number, which may have a suffix in fio.
+    /// Parses a whole number, which may have a suffix as in fio.
     pub(super) fn whole(self, text: &str) -> Result<u64, String> {
         let advice = "a number; type one such as 4096, 4k or 1g";
         let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| not(text, advice))?;
-        // A float is exact up to here.
+        // Up to here a float represents whole numbers exactly.
         if (0.0..=9.0e15).contains(&value) { Ok(value.floor() as u64) } else { Err(not(text, advice)) }
     }
 
@@ -100,7 +100,7 @@ pub(super) fn time(text: &str, bare: Bare) -> Result<u64, String> {
         ("d", _) => Some(86_400e9),
         _ => None,
     };
-    // fio reads numbers in parentheses as microseconds, whatever the option.
+    // fio reads numbers in parentheses as microseconds, even for options in seconds.
     let alone = (!text.trim().starts_with('(')).then(|| Units::number(text, factor)).flatten();
     let value = alone.ok_or_else(|| not(text, advice))?;
     if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(not(text, advice)) }
@@ -158,7 +158,7 @@ impl Expression<'_> {
     fn power(&mut self, depth: u32) -> Option<f64> {
         let value = self.term(depth)?;
         if self.take(&['^']).is_some() {
-            // Right-associative.
+            // Powers are right-associative.
             return Some(value.powf(if depth < MAX_DEPTH { self.power(depth + 1)? } else { return None }));
         }
         Some(value)
@@ -202,10 +202,10 @@ impl Expression<'_> {
 /// A whole percentage.
 pub(super) fn percent(number: u64) -> Result<u8, String> {
     let fits = u8::try_from(number).ok().filter(|percent| *percent <= 100);
-    fits.ok_or_else(|| "it is not a percentage; type 0 to 100".to_owned())
+    fits.ok_or_else(|| "the value is not a percentage; type 0 to 100".to_owned())
 }
 
-/// A switch: on if it has no value.
+/// Parses a switch. A switch without a value is on.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.trim() {
         "" | "1" | "true" => Ok(true),
@@ -214,8 +214,8 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Values for reads, writes and trims: a single value is for all, the second of two for writes and trims. An
-/// empty one keeps the default.
+/// Splits values for reads, writes and trims. A single value is for all directions, the second of two for writes and trims. An empty
+/// value keeps the default.
 pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let some = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
@@ -231,8 +231,8 @@ pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
 /// Maximum number of ranks of `percentile_list`.
 const MAX_RANKS: usize = 20;
 
-/// Ranks of percentiles, ascending, and the maximum number of decimals. As in fio the list ends before a rank
-/// of 0.
+/// Parses ranks of percentiles. Returns them in ascending order, with the largest number of decimals. As in fio, a rank of 0 ends the
+/// list.
 pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
     let mut ranks = Vec::new();
     let mut decimals = 0;
@@ -245,7 +245,7 @@ pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
         decimals = decimals.max(digits);
     }
     if ranks.len() > MAX_RANKS {
-        return Err(format!("it has more than {MAX_RANKS} percentiles; type fewer"));
+        return Err(format!("there are more than {MAX_RANKS} percentiles; type fewer"));
     }
     let mut ranks: Vec<f64> = ranks.into_iter().take_while(|rank| *rank > 0.0).collect();
     ranks.sort_by(f64::total_cmp);

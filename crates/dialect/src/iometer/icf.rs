@@ -1,8 +1,6 @@
-//! Iometer's configuration files. Lines that begin with an apostrophe are headings, others are values of the
-//! heading before them.
+//! Iometer's configuration files. Lines that begin with an apostrophe are headings. Other lines are values of the heading before them.
 //!
-//! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer
-//! fields and are read too.
+//! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer fields and are read too.
 
 use crate::trouble::{Mark, Trouble, quoted};
 use model::job::{Mix, Sizes};
@@ -15,7 +13,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rises {
     pub(super) start: u32,
-    /// The last number; `None` for the number of existing ones.
+    /// The last number. `None` means the number of existing targets or workers.
     pub(super) end: Option<u32>,
     pub(super) by: u32,
     pub(super) law: Step,
@@ -36,9 +34,9 @@ pub(super) struct Spec {
 pub(super) struct Worker {
     pub(super) name: String,
     pub(super) outstanding: u32,
-    /// Seed, if fixed.
+    /// Seed, if the file fixes one.
     pub(super) seed: Option<u64>,
-    /// Largest size of a target in sectors; 0 for all of it.
+    /// Largest size of a target in sectors; 0 means the whole target.
     pub(super) sectors: u64,
     pub(super) first_sector: u64,
     /// Data of writes: 0 repeating bytes, 1 one buffer for all writes, 2 random.
@@ -54,7 +52,7 @@ pub(super) struct Worker {
 #[derive(Clone, Debug)]
 pub(super) struct Manager {
     pub(super) name: String,
-    /// Network address; empty for that of Iometer itself.
+    /// Network address of the computer; empty for the computer of Iometer itself.
     pub(super) address: String,
     pub(super) workers: Vec<Worker>,
     pub(super) place: Range<usize>,
@@ -78,7 +76,7 @@ pub(super) struct Icf {
 
 /// Values of the recorded results.
 const RECORDED: [&str; 5] = ["ALL", "NO_TARGETS", "NO_WORKERS", "NO_MANAGERS", "NONE"];
-/// Values of the default assignment.
+/// Values of an access specification's default assignment.
 const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
 impl Default for Icf {
@@ -101,8 +99,8 @@ impl Default for Icf {
 }
 
 impl Icf {
-    /// Adds a line to the last specification, or to a new one if the shares of its lines sum to 100. Every
-    /// worker has it, as in Iometer.
+    /// Adds a line to the last specification, or to a new one if the shares of the lines so far sum to 100. As in Iometer, every worker
+    /// runs this specification.
     fn add_unnamed(&mut self, line: LineSpec, place: Range<usize>) {
         let sum = |spec: &Spec| spec.lines.iter().map(|line| line.share).sum::<u32>();
         let number = self.specs.len();
@@ -118,8 +116,7 @@ impl Icf {
         self.specs.push(Spec { name, default: "ALL".into(), lines: vec![line], place });
     }
 
-    /// The access specifications of a worker in their order; if none is assigned, those of all disks. Idle is
-    /// `None`.
+    /// The access specifications of a worker in their order. If the worker has none, returns the specifications for all disks. `None` stands for Idle.
     pub(super) fn assigned(&self, worker: &Worker) -> Vec<Option<&Spec>> {
         if worker.specs.is_empty() {
             return self
@@ -167,8 +164,7 @@ impl Reader {
     fn line(&mut self, line: &str, place: Range<usize>) {
         let lower = line.to_ascii_lowercase();
         let heading = lower.strip_prefix('\'').map(str::trim);
-        // The version is before the first section and after the last; below a heading it is an ordinary
-        // value.
+        // The version line is before the first section and after the last one. Below a heading, such a line is an ordinary value.
         if lower.trim_start_matches('\'').starts_with("version ")
             && (heading.is_some() || self.heading.is_empty())
         {
@@ -180,7 +176,7 @@ impl Reader {
                 self.skips = false;
             }
             Some(begins) if begins.starts_with("results display") => self.skips = true,
-            // A second heading names the columns of the values.
+            // A second heading line names the columns of the values.
             Some(columns)
                 if columns.starts_with("hours")
                     || columns.starts_with("start ")
@@ -208,7 +204,7 @@ impl Reader {
                     .saturating_add(seconds);
             }
             h if h.starts_with("ramp up time") => icf.ramp_seconds = number(value)?,
-            // The list of managers decides who measures.
+            // Ignore this heading: the list of managers decides which workers exist.
             h if h.starts_with("default ") && h.contains("workers to spawn") => {}
             h if h.starts_with("manager network address") => {
                 let manager = icf.managers.last_mut();
@@ -231,7 +227,7 @@ impl Reader {
                 let default = one_of(default, &DEFAULTS)?;
                 icf.specs.push(Spec { name: name.trim().to_owned(), default, lines: Vec::new(), place });
             }
-            // Before 1998.05.21 lines had six numbers, and specifications no names.
+            // Before 1998.05.21 lines had six numbers, and specifications had no names.
             h if (h.starts_with("size") || h.starts_with("access specifications")) && count(value) == 6 => {
                 let line = old_line(value)?;
                 icf.add_unnamed(line, place);
@@ -324,7 +320,7 @@ impl Reader {
             let sum: u32 = spec.lines.iter().map(|line| line.share).sum();
             if sum != 100 {
                 let why =
-                    format!("the percentages of its lines add up to {sum}; write lines that add up to 100");
+                    format!("the percentages of the lines add up to {sum}; write lines that add up to 100");
                 self.marks.push(Mark::new(spec.place.clone(), why));
             }
         }
@@ -332,7 +328,7 @@ impl Reader {
         for (name, place) in workers.flat_map(|w| &w.specs) {
             if !names.contains(&name.to_lowercase()) && !name.eq_ignore_ascii_case("idle") {
                 let why = format!(
-                    "there is no access specification {}; define it, or assign another",
+                    "there is no access specification {}; define it, or assign another specification",
                     quoted(name)
                 );
                 self.marks.push(Mark::new(place.clone(), why));
@@ -358,7 +354,7 @@ fn line(value: &str) -> Result<LineSpec, String> {
         bs: Sizes::Fixed(size as u32),
         mix: Mix::of_percents(percent(reads, "% reads")?, 0),
         random: percent(random, "% random")?.into(),
-        delay: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter one in ms")?,
+        delay: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter delay in ms")?,
         burst: u32::try_from(burst).map_err(|_| "the burst is too long; write fewer operations")?.max(1),
         align,
         reply: reply as u32,
@@ -375,7 +371,7 @@ fn count(value: &str) -> usize {
     value.split([' ', '\t', ',']).filter(|field| !field.is_empty()).count()
 }
 
-/// The entry that an old file gives by its number.
+/// The entry of a list that an old file selects by its number.
 fn entry_at<'t, T>(text: &str, all: &'t [T]) -> Option<&'t T> {
     all.get(text.trim().parse::<usize>().ok()?)
 }

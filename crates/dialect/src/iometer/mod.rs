@@ -1,6 +1,5 @@
-//! Iometer: its configuration files as jobs, and their access specifications. A file becomes one phase for
-//! each of its tests. The reference is Iometer's guide and files. Its result file is written by the crate
-//! `report`.
+//! Iometer: its configuration files as jobs, and their access specifications. Each test of a file becomes a phase. The reference is
+//! Iometer's guide and files. Crate `report` writes the result file.
 
 mod icf;
 pub mod options;
@@ -20,7 +19,7 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension:
 /// Reads a file whose targets are paths.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let mut job = read(name, text, &Here::default(), also)?;
-    // In repeated measurements the workers are reported together.
+    // `fathom run` may repeat the job, and reports all workers together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| {
         stream.resolved.each_worker_ns = None;
     });
@@ -30,7 +29,7 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 /// Settings of the command line that a file does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Here {
-    /// Replacements for the targets in the order of first mention; empty if the targets are paths.
+    /// Replacements for the targets, in the order in which the file first names them; empty if the targets are paths.
     pub places: Vec<String>,
     /// The run time in seconds, if given.
     pub seconds: Option<u64>,
@@ -53,7 +52,7 @@ pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<Job
     if marks.is_empty() { Ok(job) } else { Err(Trouble::new(name, text, marks)) }
 }
 
-/// The tests of a file as text. Its targets need not be paths.
+/// Describes the tests of a file as text. The targets need not be paths.
 ///
 /// # Errors
 /// Everything that is wrong with it, each at its place with what to write instead.
@@ -89,7 +88,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Longest run time and ramp-up: a day.
 const MAX_TIME_S: u64 = 86_400;
 
-/// The whole job. Its targets are those of the file, or `places` in the order of first mention.
+/// The whole job. The targets are those of the file, or `places` in the order in which the file first names its targets.
 ///
 /// # Errors
 /// The errors for settings that fathom does not support, with their places.
@@ -196,11 +195,11 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
         }
         if name(icf, manager, worker).chars().count() > MAX_NAME {
             wrong(format!(
-                "its name (with its manager's, if there are several) is too long; write {MAX_NAME} characters at most"
+                "the name (with the manager's name, if there are several managers) is too long; write {MAX_NAME} characters at most"
             ));
         }
         if worker.seed.is_some_and(|seed| seeds.iter().any(|other| *other != seed)) {
-            wrong("fathom uses one seed for all workers; write the same into each".into());
+            wrong("fathom uses one seed for all workers; write the same seed for each worker".into());
         }
     }
     for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| places.is_empty() && is_run) {
@@ -221,13 +220,14 @@ fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
     icf.managers.iter().flat_map(|manager| manager.workers.iter().map(move |worker| (manager, worker)))
 }
 
-/// The name of a worker, with its manager if several managers have workers, since each counts from 1.
+/// The name of a worker. If several managers have workers, the name begins with the manager, because each manager numbers its workers
+/// from 1.
 fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
     let several = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
     if several { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
 }
 
-/// Distinct names of targets in the order of first mention.
+/// Distinct names of targets, in the order in which the file first names them.
 fn names(icf: &Icf) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in workers(icf).flat_map(|(_, w)| &w.targets) {
@@ -238,7 +238,7 @@ fn names(icf: &Icf) -> Vec<String> {
     names
 }
 
-/// A target without the file system that Iometer appends: `/data [ext4]`.
+/// Removes the file system that Iometer appends to a target, as in `/data [ext4]`.
 fn path(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(path, _)| path).trim()
 }
@@ -296,13 +296,13 @@ struct Load<'i> {
     number: usize,
     worker: &'i Worker,
     spec: &'i Spec,
-    /// Its first targets.
+    /// How many of the worker's targets are used, from the first one on.
     targets: usize,
     /// Operations in flight on each target.
     outstanding: u32,
 }
 
-/// The tests in which each worker uses its access specification of this number.
+/// The tests with the access specification that each worker has at this position.
 fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
     let all = active(icf, at);
     if all.is_empty() {
@@ -336,7 +336,7 @@ fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
     }
 }
 
-/// Workers with an access specification of this number, on all of their targets.
+/// Workers that have an access specification at this position, each with all of its targets.
 fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
     let loads = |(number, manager)| {
         let load = move |worker| {
@@ -367,7 +367,7 @@ fn first_workers<'i>(all: &[Load<'i>], count: usize) -> Vec<Load<'i>> {
     all.iter().enumerate().filter(|(at, _)| before(*at) < count).map(|(_, load)| *load).collect()
 }
 
-/// Each worker on its first targets.
+/// The workers, each with at most this many of its first targets.
 fn at_most<'i>(all: &[Load<'i>], targets: usize) -> Vec<Load<'i>> {
     all.iter().map(|load| Load { targets: load.targets.min(targets), ..*load }).collect()
 }
@@ -376,7 +376,7 @@ fn with_depth<'i>(all: &[Load<'i>], outstanding: u32) -> Vec<Load<'i>> {
     all.iter().map(|load| Load { outstanding, ..*load }).collect()
 }
 
-/// Assigns this many targets, filling one worker after the other: for each manager, or for all together.
+/// Assigns this many targets, filling one worker after the other. With `by_manager`, assigns this many for each manager.
 fn filled<'i>(all: &[Load<'i>], targets: usize, by_manager: bool) -> Vec<Load<'i>> {
     let (mut left, mut number) = (targets, None);
     let mut out = Vec::new();
@@ -393,7 +393,7 @@ fn filled<'i>(all: &[Load<'i>], targets: usize, by_manager: bool) -> Vec<Load<'i
     out
 }
 
-/// The tests as text. `places` replace the targets in the order of first mention.
+/// Describes the tests as text. `places` replace the targets in the order in which the file first names them.
 fn explain_tests(icf: &Icf, places: &[String]) -> String {
     let specs = workers(icf).map(|(_, worker)| icf.assigned(worker).len()).max().unwrap_or(0);
     let all: Vec<Vec<Load>> = (0..specs).flat_map(|at| cycle_tests(icf, at)).collect();

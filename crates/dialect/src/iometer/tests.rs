@@ -4,7 +4,7 @@ use super::{Here, LANGUAGE, explain, read, specs};
 use model::job::Order;
 use model::spec::JobSpec;
 
-/// Three workers, four access specifications, and this cycle.
+/// A file with three workers, four access specifications, and this test type.
 pub(super) fn file(cycle: &str) -> String {
     let worker = |number: u32, outstanding: u32, targets: &[&str], assigned: &[&str]| {
         let target = |t: &&str| format!("'Target\n\t{t}\n'Target type\n\tDISK\n'End target\n");
@@ -28,7 +28,7 @@ fn parse_job(text: &str, places: &[&str]) -> Result<JobSpec, String> {
     read("x.icf", text, &Here { places, seconds: None }, &|_| Vec::new()).map_err(|e| e.to_string())
 }
 
-/// The error text; empty without one.
+/// The error text; empty if the file is accepted.
 fn refusal_text(parse_job: Result<JobSpec, String>) -> String {
     parse_job.err().unwrap_or_default()
 }
@@ -40,8 +40,7 @@ fn test_cells(cycle: &str) -> Vec<Vec<(usize, u32)>> {
     job.phases.iter().map(|p| p.streams.iter().map(stream).collect()).collect()
 }
 
-/// Two managers with these network addresses: three workers of the first, two of the second, each on its own
-/// disk of two.
+/// Two managers with these network addresses. The first has three workers, the second two. Each worker uses one of two disks.
 fn two_managers(cycle: &str, addresses: [&str; 2]) -> String {
     let text = file(cycle);
     let (before, rest) = text.split_once("'Manager ID").unwrap_or_default();
@@ -61,8 +60,8 @@ fn two_managers(cycle: &str, addresses: [&str; 2]) -> String {
 
 #[test]
 fn each_test_type_has_its_tests_for_each_access_specification() {
-    // For each test: workers with targets and depths. The third worker idles first, and only the first has
-    // four.
+    // For each test: the workers with their targets and depths. The third worker is idle in the first specification, and only the first
+    // worker has four.
     assert_eq!(
         test_cells("NORMAL"),
         [vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1), (2, 2)], vec![(2, 4)], vec![(2, 4)]]
@@ -79,14 +78,14 @@ fn each_test_type_has_its_tests_for_each_access_specification() {
     );
     assert_eq!(targets.len(), 8);
     let workers = test_cells("CYCLE_WORKERS");
-    // Idle workers do not count: the first specification has two steps, the second three, the others one.
+    // Idle workers do not count: the first specification has two steps, the second three, and the others one.
     assert_eq!(workers[..3], [vec![(2, 4)], vec![(2, 4), (1, 1)], vec![(2, 4)]]);
     assert_eq!(workers.len(), 2 + 3 + 1 + 1);
     let depths: Vec<_> = test_cells("CYCLE_OUTSTANDING_IOS").iter().map(|c| c[0].1).collect();
     assert_eq!(depths, [1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8]);
     assert_eq!(test_cells("CYCLE_WORKERS_AND_TARGETS").len(), (2 + 3 + 1 + 1) * 2);
     assert_eq!(test_cells("CYCLE_OUTSTANDING_IOS_AND_TARGETS").len(), 4 * 4 * 2);
-    // One more target for one worker at a time: 1, 2 of the first, then those of the second and the third.
+    // Each step adds one target: first the two of the first worker, then those of the second and of the third.
     let rising = test_cells("INCREMENT_TARGETS_PARALLEL");
     assert_eq!(rising[..3], [vec![(1, 4)], vec![(2, 4)], vec![(2, 4), (1, 1)]]);
     assert_eq!(rising.len(), 3 + 5 + 2 + 2);
@@ -118,7 +117,7 @@ fn a_worker_follows_its_specification_on_its_targets() {
         typed.defaults
     );
     assert!(typed.defaults.contains(&("line".into(), "65536,78,100,30,2,4,4096,0".into())));
-    // Older files: fewer fields, another mark, paths of the Linux version.
+    // An older file: fewer fields, another mark, paths as in the Linux version.
     let old = file("NORMAL")
         .replace("Version 1.1.0 ", "'Version 2004.07.30")
         .replace(",use fixed seed,fixed seed value", "")

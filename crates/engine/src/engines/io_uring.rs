@@ -156,7 +156,7 @@ impl Queue for Uring {
 }
 
 impl Uring {
-    /// Reads once from each file: only an operation shows whether the kernel supports its flags.
+    /// Reads once from each file, because only an operation shows whether the kernel supports its flags.
     fn try_reads(&mut self, bytes: u32, why: &str) -> io::Result<()> {
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);
@@ -164,7 +164,7 @@ impl Uring {
                 let why = format!("{why} (a test read did not complete within {} s)", TRIAL_LIMIT.as_secs());
                 return Err(refusal(io::ErrorKind::TimedOut, why, LEAVE_OUT));
             };
-            // The measured operations report any other error themselves.
+            // Ignore other errors here: the measured operations report them.
             if result == -rustix::io::Errno::OPNOTSUPP.raw_os_error() {
                 return Err(refusal(io::ErrorKind::Unsupported, why, LEAVE_OUT));
             }
@@ -172,7 +172,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Tests with an empty discard whether kernel and device support discards. If they do, trims of this device are sent as discards.
+    /// Tests with an empty discard whether kernel and device support discards. If so, trims of this device are sent as discards.
     fn try_discard(&mut self, file: u32) -> io::Result<()> {
         self.ring.discard(0, file, 0, 0);
         match self.trial_result()? {
@@ -248,7 +248,7 @@ fn ring_options(spec: &WorkerSpec) -> io::Result<RingOptions> {
 /// Explains why the kernel refuses a ring.
 fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
     let (why, instead) = match (error.kind(), options.thread, options.task_work) {
-        // The error already has a message.
+        // This error already has a message.
         _ if error.raw_os_error().is_none() => return io::Error::new(error.kind(), error.to_string()),
         (io::ErrorKind::PermissionDenied, ..) => (
             "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled",

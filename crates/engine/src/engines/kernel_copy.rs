@@ -1,17 +1,18 @@
 //! The engines `splice`, `sendfile` and `copy_file_range`: the kernel moves the bytes of an operation from one descriptor to another.
 //!
 //! `splice` moves bytes through a pipe:
-//! 1. A read splices from the file into the pipe and copies the bytes out with `read`. With the option `discard` it splices the pipe to /dev/null
-//!    instead, so that no byte is copied.
+//! 1. A read splices from the file into the pipe and copies the bytes out with `read`. With the option `discard` it splices the pipe to
+//!    /dev/null instead, so that no byte is copied.
 //! 2. A write lends its memory to the pipe (`vmsplice`) and splices the pipe to the file.
 //! 3. An operation that is larger than the pipe is executed in parts.
 //!
-//! `sendfile` copies between the target and a file in memory whose pages are the slots, so the kernel copies every byte once. It seeks the
-//! written file first if an operation does not begin at its position. The cost of sockets is not included.
+//! `sendfile` copies between the target and a file in memory whose pages are the slots, so the kernel copies every byte once. Before an
+//! operation, it seeks in the written file if the file position is elsewhere. The cost of sockets is not included.
 //!
-//! `copy_file_range` copies between the target and an unnamed file next to it, as large as the slots. A read copies into that file and reads the
-//! bytes with `pread`; a write writes them with `pwrite` and copies from it. With the option `bare` these calls are omitted, and no byte reaches
-//! memory. File systems that share blocks between files may move nothing. Block devices and direct I/O are not supported.
+//! `copy_file_range` copies between the target and an unnamed file next to it, which has a range for each slot. A read copies into the
+//! unnamed file and reads the bytes from there with `pread`. A write writes its bytes there with `pwrite` and copies from there. With the
+//! option `bare` the calls of `pread` and `pwrite` are omitted, and no byte reaches memory. File systems that share blocks between files
+//! may move nothing. Block devices and direct I/O are not supported.
 
 use crate::engines::targets::{Positions, Targets};
 use crate::interface::{Call, Granted, SYNC, refusal};
@@ -44,7 +45,7 @@ pub(super) struct Splice {
     arena: Arena,
     targets: Targets,
     pipe: Pipe,
-    /// `/dev/null` if the option `discard` sends read data there.
+    /// An open `/dev/null`, if the option `discard` sends read data there.
     null: Option<File>,
 }
 
@@ -194,7 +195,7 @@ pub(super) struct Sendfile {
     memory: MemoryFile,
     targets: Targets,
     positions: Positions,
-    /// The file position of the memory file.
+    /// The current position of the memory file.
     memory_position: Positions,
 }
 
@@ -267,7 +268,7 @@ impl Call for CopyFileRange {
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let stride = u64::from(spec.slot_bytes).next_multiple_of(4096);
         let other_file = unnamed_copy_file(spec)?;
-        // Written in advance, so that a bare write does not copy holes.
+        // Write zeros first, because a bare write would otherwise copy holes.
         let zeros = vec![0; stride as usize];
         (0..spec.slots() as u64).try_for_each(|slot| other_file.write_all_at(&zeros, slot * stride))?;
         let used = bare.then(|| "bare: no byte enters or leaves this process".into());
@@ -308,7 +309,7 @@ impl Call for CopyFileRange {
 /// Creates an unnamed file in the directory of the target.
 fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     let refuse = |why: &str, instead: &str| Err(refusal(io::ErrorKind::Unsupported, why, instead));
-    let Some(first) = spec.files.first() else { return refuse("it has no target", "name one") };
+    let Some(first) = spec.files.first() else { return refuse("the engine has no target", "name one") };
     let device = first.file.metadata()?;
     if !device.is_file() {
         return refuse(
@@ -322,7 +323,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
         Ok(path) => path,
         Err(e) => {
             return refuse(
-                &format!("the directory of its target is unknown ({link}: {e})"),
+                &format!("the directory of the target is unknown ({link}: {e})"),
                 "mount proc on /proc, or type --engine sync",
             );
         }
@@ -336,7 +337,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
             let dir = model::name::shown(dir);
             return refuse(
                 &format!(
-                    "it needs a second file next to the target, and {dir} allows no unnamed files ({e})"
+                    "the engine needs a second file next to the target, and {dir} allows no unnamed files ({e})"
                 ),
                 "type --engine sync",
             );
@@ -344,7 +345,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     };
     for target in &spec.files {
         if target.file.metadata()?.dev() != created.metadata()?.dev() {
-            return refuse("its targets are on several file systems", "name targets on one");
+            return refuse("the targets are on several file systems", "name targets on one file system");
         }
     }
     Ok(created)

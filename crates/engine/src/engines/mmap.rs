@@ -44,7 +44,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption { name: "hugepage", about: "advise huge pages (MADV_HUGEPAGE)", number: Number::No },
     EngineOption {
         name: "dontneed",
-        about: "unmap the pages of each operation after it, as part of it (MADV_DONTNEED)",
+        about: "unmap the pages of each operation at the end of the operation (MADV_DONTNEED)",
         number: Number::No,
     },
     EngineOption {
@@ -69,7 +69,7 @@ pub(super) struct Mmap {
     populate: bool,
     private: bool,
     advices: Vec<Advice>,
-    /// Whether the pages of each operation are unmapped after it.
+    /// Whether the pages of each operation are unmapped after the operation.
     unmaps: bool,
     sync: Sync,
 }

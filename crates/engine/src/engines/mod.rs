@@ -1,7 +1,7 @@
-//! Engines: the table [`ENGINES`] from which help, plans and workers are built, and what they share.
+//! Engines: the table [`ENGINES`], from which help, plans and workers are built, and what engines share.
 //!
-//! The loop is compiled once per engine. `Boxed` is any engine as a pointer: the loop that records single operations is compiled once with
-//! it for all engines, and each call goes through the pointer. [`probe`] sets up an engine without running operations.
+//! The loop is compiled once per engine. The loop that records single operations is compiled only once, for `Boxed`, which is any engine
+//! as a pointer: each of its calls goes through the pointer. [`probe`] sets up an engine without running operations.
 
 mod aio;
 mod io_uring;
@@ -35,12 +35,12 @@ use sys::open_file::OpenFile;
 /// Cache modes that an engine with file descriptors supports.
 const BY_DESCRIPTOR: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
-/// Cache modes without direct I/O: buffers of a library, or moved pages, do not have the required alignment.
+/// Cache modes without direct I/O. The buffers of a library, and pages that the kernel moves, do not have the required alignment.
 const THROUGH_PAGES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
 /// Cache modes of an engine that behaves the same with each of them. The first is its default.
 const IN_ANY_WAY: &[Cache] =
     &[Cache::Buffered, Cache::Direct, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
-/// Operations of the asynchronous interfaces before io_uring.
+/// Kinds of operations of the asynchronous interfaces before io_uring.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
 /// A table entry: the facts of an engine and the functions compiled for it.

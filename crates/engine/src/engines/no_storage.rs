@@ -1,8 +1,8 @@
 //! The engines `null` and `sim`, which use no storage.
 //!
-//! `null` completes every operation when it is submitted: it measures fathom itself. `sim` is a device with known behaviour on its own clock, to
-//! test loop, recorder and analysis: every operation takes [`LATENCY_NS`], any number at once unless the option `servers` limits it. Time passes
-//! only while the loop waits.
+//! `null` completes every operation when it is submitted: it measures fathom itself. `sim` is a device with known behaviour and its own
+//! clock, to test loop, recorder and analysis. Each of its operations takes [`LATENCY_NS`]. Unless the option `servers` limits them, any
+//! number of operations runs at once. The clock advances only while the loop waits.
 
 use crate::interface::{Done, Engine, Granted, Queue, Time, refusal};
 use crate::source::Op;
@@ -71,7 +71,7 @@ pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption {
 
 pub(super) struct Sim {
     time: VirtualClock,
-    /// Operations in flight with their completion times. All have the same latency, so they are in order.
+    /// Operations in flight with their completion times, in order of completion, because all have the same latency.
     flying: VecDeque<(u64, Done)>,
     data: Vec<u8>,
     /// Maximum number of operations served at once; `None` if unlimited.

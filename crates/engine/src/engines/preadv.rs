@@ -1,5 +1,5 @@
-//! The engine `preadv`: preadv and pwritev of several adjacent operations. Adjacent operations of one submission with the same file and
-//! direction form a row. One call executes a row and completes all its operations.
+//! The engine `preadv`: preadv and pwritev of several adjacent operations. Adjacent operations of one submission form a row if they have
+//! the same file and direction. One call executes a row and completes all its operations.
 
 use crate::engines::targets::Targets;
 use crate::interface::{Done, Engine, Granted, Queue};
@@ -54,7 +54,7 @@ impl Queue for Preadv {
         self.queued.push((slot, *op));
     }
 
-    /// Executes all queued operations. Nothing remains to wait for.
+    /// Executes all queued operations before it returns, so there is nothing to wait for.
     #[inline]
     fn submit(&mut self, _wait: u32) -> io::Result<()> {
         let mut from = 0;
@@ -87,7 +87,7 @@ impl Preadv {
             Kind::Sync => self.targets.sync(&first),
         };
         match answer {
-            // Bytes moved by the call are credited to the row's operations in order.
+            // The bytes that the call moved belong to the operations of the row in their order.
             Ok(mut moved) => {
                 for (slot, op) in &self.queued[row] {
                     let own = moved.min(op.length as usize);

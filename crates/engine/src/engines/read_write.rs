@@ -1,9 +1,10 @@
 //! The engines `sync`, `vsync` and `rw`: one read or write call per operation.
 //!
-//! `sync` is pread and pwrite, with options for readahead and for writing to a new file. Its calls are the kernel's own (rustix): those of the
-//! C library are cancellation points, which cost about 20 ns per call in a process with several threads. `vsync` is preadv2 and pwritev2, with
-//! flags per operation that an open file cannot have. `rw` is read and write from the position of the file: it seeks only if an operation does
-//! not begin where the last one ended. With the option `vectors` an operation uses several buffers (`readv`, `writev`).
+//! `sync` is pread and pwrite, with options for readahead and for writing to a new file. It calls the kernel directly (rustix), because
+//! the C library's functions are cancellation points, which cost about 20 ns per call in a process with several threads. `vsync` is
+//! preadv2 and pwritev2, with flags for a single operation that an open file cannot have. `rw` is read and write from the position of the
+//! file. It seeks only if an operation does not begin where the last one ended. With the option `vectors` an operation uses several
+//! buffers (`readv`, `writev`).
 
 use crate::engines::targets::{self, Positions, Targets};
 use crate::interface::{Call, Granted, LEAVE_OUT, refusal};
@@ -49,8 +50,9 @@ pub(super) struct Sync {
 
 /// Calls that a program makes before its reads and writes, such as `readahead` and `fallocate`.
 struct Around {
-    /// Readahead window in bytes, and for each file the range that was already requested.
+    /// Readahead window in bytes.
     ahead: Option<u64>,
+    /// For each file the range whose readahead was already requested.
     requested: Vec<Range<u64>>,
     /// Bytes of each file to allocate before its first write; `None` after that write, or without the option `fallocate`.
     to_allocate: Vec<Option<u64>>,
@@ -155,8 +157,8 @@ fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     file.set_len(0)?;
-    // ext4 (auto_da_alloc), xfs and btrfs write back a truncated file at its next close, unlike a new file. Closing it once while
-    // nothing is dirty ends that.
+    // ext4 (auto_da_alloc), xfs and btrfs write back a truncated file at its next close, unlike a new file. So close the file once now,
+    // while nothing is dirty.
     drop(File::open(format!("/proc/thread-self/fd/{}", file.as_raw_fd())));
     if renewal != Renewal::Nothing {
         file.set_len(about.len())?;
@@ -214,7 +216,7 @@ impl Call for Vsync {
         granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
         let retry = has("retry");
         if retry && !has("nowait") {
-            let why = "option retry: it has no effect without nowait";
+            let why = "option retry has no effect without nowait";
             return Err(refusal(io::ErrorKind::InvalidInput, why, "type nowait,retry"));
         }
         if has("dontcache") && spec.cache.is_direct() {
@@ -286,8 +288,8 @@ impl Call for Vsync {
 }
 
 impl Vsync {
-    /// Reads once from each file: only an operation shows whether the kernel supports its flag. The measured operations report all other
-    /// errors themselves.
+    /// Reads once from each file, because only an operation shows whether the kernel supports a flag. The measured operations report all
+    /// other errors themselves.
     fn try_reads(&mut self, option: &str, flag: ReadWriteFlags) -> io::Result<()> {
         let data = self.arena.slot_mut(0);
         for target in self.targets.all() {

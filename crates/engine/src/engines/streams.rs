@@ -247,7 +247,7 @@ fn read_from(from: &mut (impl Read + Seek), known: bool, offset: u64, data: &mut
         from.seek(SeekFrom::Start(offset))?;
     }
     let mut moved = 0;
-    // A read returns the rest of the buffer first, so several reads may be needed.
+    // A read first returns what is left in the buffer, so several reads may be needed.
     while moved < data.len() {
         match from.read(&mut data[moved..])? {
             0 => break,

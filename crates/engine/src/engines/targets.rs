@@ -69,8 +69,8 @@ impl Targets {
         &target.file
     }
 
-    /// Trims bytes: punches a hole in a file, discards on a device. On a device, `fallocate` would request zeroes, which some devices do
-    /// not support although they support discards. File systems send discards too.
+    /// Trims bytes: punches a hole in a file, discards on a device. `fallocate` of a device would request zeroes instead, which some
+    /// devices with discards do not support. File systems send discards too.
     pub(super) fn trim(&self, op: &Op) -> io::Result<usize> {
         let (file, bytes) = (self.write(op), u64::from(op.length));
         if self.devices[op.file as usize] {
@@ -137,7 +137,7 @@ impl Positions {
         Ok(())
     }
 
-    /// Advances a file's position by the bytes that an operation moved. After an error the position is unknown.
+    /// Advances a file's position by the bytes that an operation moved. Forgets the position after an error, because it is unknown then.
     #[inline]
     pub(super) fn moved(&mut self, op: &Op, answer: io::Result<usize>) -> io::Result<usize> {
         let bytes = answer.as_ref().ok().map(|moved| *moved as u64);
@@ -186,8 +186,8 @@ pub(super) fn check_atomic_writes(spec: &WorkerSpec) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Checks that the devices below the files of a spec poll for completions. If a device is unknown, notes a fallback. Messages name
-/// `option`.
+/// Checks that the devices below the files of a spec poll for completions. Notes a fallback if a device is unknown. `option` is the name
+/// of the engine option in messages.
 ///
 /// # Errors
 ///

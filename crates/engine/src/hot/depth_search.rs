@@ -20,8 +20,9 @@ pub(super) struct Search {
     /// Maximum depth.
     most: u32,
     depth: u32,
-    /// The largest depth that met the target, and the smallest that missed it: above `most` if none missed.
+    /// The largest depth that met the target.
     met: u32,
+    /// The smallest depth that missed the target; above `most` if none missed it.
     missed: u32,
     stable: u32,
     /// Whether the next window with an unchanged depth is the final one.
@@ -62,7 +63,7 @@ impl Search {
         FoundDepth { depth: self.depth, is_last: self.last }
     }
 
-    /// Evaluates a window; `None` if nothing completed in it.
+    /// Evaluates a window; `None` if no operation completed in the window.
     fn evaluate_window(&mut self, block: &Block) -> Option<Next> {
         let all = || block.lanes.iter().flat_map(|lane| &lane.kinds).map(|tally| &tally.latency);
         let count: u64 = all().map(Histogram::count).sum();
@@ -115,7 +116,7 @@ impl Search {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Ends an interval like `close_interval`. With a search it also decides the next window. Returns whether the run is over.
+    /// Ends an interval like `close_interval`, and with a search also decides the next window. Returns whether the run is over.
     #[cold]
     pub(super) fn end_of_interval(&mut self) -> bool {
         match self.search.take() {
@@ -153,7 +154,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
                 self.close_interval()
             }
             Some(Next::Window) => {
-                // With an empty budget the loop only takes completions. It returns here after the last one.
+                // With an empty budget the loop only takes completions. This function is called again after the last one.
                 search.saved_budget = Some(std::mem::take(&mut self.budget));
                 self.skip_edge();
                 if self.in_flight == 0 {

@@ -1,15 +1,15 @@
 //! An access compiled for the targets of a lane: lines, targets, directions and sizes drawn for every operation.
 //!
 //! 1. As in Iometer's access specifications, the line is drawn first, then the direction, the size and the place.
-//! 2. A line with a pause keeps its turn for a whole burst. A reply follows each operation in the opposite direction; a trim may be
-//!    followed by a write of the same bytes. Neither counts as an operation of the burst.
-//! 3. All lines of a lane share one position per target, so that sequential means after the previous operation. Interlocked lines share a
-//!    position among workers instead, and directions may have their own.
+//! 2. A line with a pause keeps its turn for a whole burst. A reply follows each operation in the opposite direction. A trim may be
+//!    followed by a write of the same bytes. Replies and these writes do not count as operations of the burst.
+//! 3. All lines of a lane share one position per target, so that sequential means after the previous operation. Workers share the
+//!    positions of interlocked lines, and directions may have separate positions.
 //! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost less per operation.
-//! 5. [`Turns`] alternates between several accesses. A turn begins with an operation that waits for the previous turn, and with its own
-//!    burst if it has pauses or periods; each access continues where it was in its last turn.
-//! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over the span, and each visits all zones. The
-//!    incomplete zone at the end of the span is used only by sequential blocks of one size, which do not reach beyond it.
+//! 5. [`Turns`] alternates between several accesses. A turn begins with an operation that waits for the previous turn. If the access has
+//!    pauses or periods, the turn also begins a burst. Each access continues where it was in its last turn.
+//! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over the span, and each visits all zones.
+//!    Only sequential blocks of one size use the incomplete zone at the end of the span, because they do not reach beyond it.
 
 use crate::source::conditions::{Evenly, Syncs};
 use crate::source::draw::{Choice, Kinds, Lengths};
@@ -38,13 +38,14 @@ pub(super) struct Lines {
     rng: Xoshiro256PlusPlus,
     /// Whether one of the lines has a position that workers share.
     is_shared: bool,
-    /// The line of the current burst, and the operations that remain in it.
+    /// The line of the current burst.
     line: usize,
+    /// Number of operations that remain in the current burst.
     left_in_burst: u32,
     /// Start of the current burst in ns after the first operation, if bursts begin at fixed times.
     clock_ns: u64,
     reply: Option<Reply>,
-    /// The operation to repeat at the same offset, and the repetitions that remain.
+    /// The operation to repeat at the same offset, and the number of repetitions left.
     repeated: Option<(Op, u32)>,
 }
 
@@ -63,8 +64,9 @@ struct Line {
     pair: Option<u8>,
     /// Whether each direction has its own position.
     has_own_positions: bool,
-    /// Consecutive operations at each random place, and how many remain.
+    /// Number of consecutive operations at each random place.
     row: u32,
+    /// Number of operations that remain at the current random place.
     left_in_row: u32,
     /// For each direction, the probability that an operation continues after the last one; `None` without random run lengths.
     continue_chance: Option<[f64; 3]>,
@@ -74,14 +76,15 @@ struct Line {
     interleaved: u32,
     /// Number of operations at each place.
     times: u32,
-    /// Whether the direction is drawn only with a new random place, and the last direction drawn.
+    /// Whether the direction is drawn only with a new random place.
     mix_by_run: bool,
+    /// The last direction drawn.
     run_kind: Option<Kind>,
 }
 
 /// A target with the state of each line.
 struct File {
-    /// Its index among the worker's files.
+    /// Index of the file among the worker's files.
     index: u16,
     /// Last operation of each position, by [`Line::position`].
     last: [Last; 3],
@@ -111,25 +114,27 @@ struct TargetTurns {
     drawn: bool,
     operations: u32,
     open: usize,
-    /// The targets of the group, the index of the current one, and the operations that remain in its row.
     group: Vec<usize>,
+    /// Index of the current target in the group.
     at: usize,
+    /// Number of operations that remain in the row of the current target.
     left: u32,
     /// The next target that enters the group in this pass.
     next: usize,
-    /// For each target, the bytes of a pass and the bytes that remain of the current one.
+    /// For each target the bytes of a pass.
     pass: Vec<u64>,
+    /// For each target the bytes that remain of the current pass.
     rest: Vec<u64>,
     /// Size of the smallest operation.
     least: u64,
 }
 
-/// The second operation of a transaction.
+/// The second operation of a pair: a reply, or the write after a trim.
 #[derive(Clone, Copy)]
 enum Reply {
     /// A reply in the opposite direction.
     Opposite { line: usize, file: usize, request: Kind },
-    /// The same bytes again: this operation.
+    /// Repeat this operation with the same bytes.
     Same(Op),
 }
 
@@ -180,12 +185,12 @@ impl Lines {
         })
     }
 
-    /// Returns whether the second operation of a transaction is next.
+    /// Returns whether the next operation is the second one of a pair.
     pub(super) fn owes_a_reply(&self) -> bool {
         self.reply.is_some()
     }
 
-    /// Ends the present burst: the next operation begins another one.
+    /// Ends the current burst: the next operation begins another one.
     pub(super) fn begin_burst(&mut self) {
         (self.left_in_burst, self.repeated) = (0, None);
     }
@@ -207,7 +212,8 @@ impl Lines {
         self.next_as(Line::kind)
     }
 
-    /// Returns the next operation with the direction that `kind` draws. Compiled for each closure, so that drawn directions cost no check.
+    /// Returns the next operation, in the direction that `kind` draws. Compiled for each closure, so that drawing a direction costs no
+    /// check.
     #[inline]
     fn next_as(&mut self, kind: impl FnOnce(&Line, &mut Xoshiro256PlusPlus) -> Kind) -> Op {
         if let Some(reply) = self.reply.take() {
@@ -303,7 +309,7 @@ impl Lines {
         let length = self.rows[line].reply_bytes;
         let file = &mut self.files[file];
         let place = &file.places[line];
-        // A reply continues the request's position.
+        // A reply shares the position of its request.
         let last = &mut file.last[self.rows[line].position(request)];
         let start = place.walk.next(*last, u64::from(length));
         *last = Last::at(start, u64::from(length));
@@ -333,7 +339,7 @@ impl Source for Lines {
 impl Line {
     fn new(line: &job::Line, target_align: u64, pair_flags: u8) -> Result<Self, String> {
         let kinds = Kinds::new(line.mix)?;
-        // `Line::does` would count replies too, which have their own size.
+        // Replies have their own size, so do not use `Line::does`, which counts them.
         let lengths = |kind, sizes| {
             kinds.does(kind).then(|| Lengths::new(sizes, line.align_bytes, target_align)).transpose()
         };
@@ -391,7 +397,7 @@ impl Line {
         })
     }
 
-    /// Returns the start of the next burst and its flags; advances the clock if bursts begin by it.
+    /// Returns the start of the next burst and its flags. Advances the clock if bursts begin at fixed times.
     fn begin_burst(&self, clock_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> (u64, u8) {
         let drawn = self.pause.draw(rng);
         if !self.by_period {
@@ -406,7 +412,7 @@ impl Line {
     fn continues(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
         if let Some(chances) = self.continue_chance {
             let chance = chances[kind as usize];
-            // A direction that is never random begins at the first place.
+            // A direction without random places begins at the first place.
             return chance >= 1.0 || (!last.is_none() && rng.random::<f64>() < chance);
         }
         let begins = self.left_in_row == 0;
@@ -485,7 +491,7 @@ impl Place {
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
         {
             return Err(
-                "workers that share one position cannot have a separate one for each direction; choose another start"
+                "workers that share one position cannot have a separate position for each direction; choose another start"
                     .into(),
             );
         }
@@ -629,7 +635,7 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
     }
 }
 
-/// Sequential blocks.
+/// Draws sequential blocks.
 struct Sequential {
     /// An operation at the first byte of the span.
     first: Op,
@@ -730,7 +736,7 @@ impl Part {
     ) -> Result<Self, String> {
         if alone.access.lines.iter().any(|l| l.has_pairs() || l.reply_bytes > 0) {
             return Err(
-                "a turn could end between two operations that belong together; remove the replies, or the writes after trims"
+                "a turn could end between the two operations of a pair; remove the replies, or the writes after trims"
                     .into(),
             );
         }
@@ -757,12 +763,13 @@ pub(super) struct Strided {
     /// Draws operations in the first zone.
     inner: Lines,
     step_bytes: u64,
-    /// Bytes to move in a zone before the next one begins, for full zones and for the last zone.
+    /// Bytes to move in a zone before the next zone begins, for all zones except the last.
     quota: u64,
+    /// Bytes to move in the last zone.
     last_quota: u64,
     zones: u64,
     zone: u64,
-    /// Bytes moved in the present zone.
+    /// Bytes moved in the current zone.
     moved: u64,
 }
 
@@ -819,7 +826,7 @@ impl Strided {
     #[inline]
     fn next(&mut self, draw: impl FnOnce(&mut Lines) -> Op) -> Op {
         let quota = if self.zone + 1 == self.zones { self.last_quota } else { self.quota };
-        // A trim and its write, or a request and its reply, stay in one zone.
+        // A pair of operations stays in one zone.
         if self.moved >= quota && !self.inner.owes_a_reply() {
             self.zone = if self.zone + 1 == self.zones { 0 } else { self.zone + 1 };
             self.moved = 0;

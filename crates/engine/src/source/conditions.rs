@@ -2,9 +2,9 @@
 //!
 //! - [`Flushed`] adds syncs after writes, evenly spread ([`Evenly`]).
 //! - [`Serial`] marks operations that wait for overlapping ones in flight.
-//! - [`EachPass`] evicts a file before each pass over it but the first, as fio does (`loop_cache_invalidate` in `io_u.c`). In sequential order a
-//!   pass begins where the offsets of one direction restart, in any other order after the bytes of a pass. Pages in use remain, and dirty pages
-//!   are only queued for write back.
+//! - [`EachPass`] evicts a file before each pass over it except the first, as fio does (`loop_cache_invalidate` in `io_u.c`). In
+//!   sequential order, a pass ends where the offsets of one direction restart. In any other order, it ends after a certain number of
+//!   bytes. Pages in use remain, and dirty pages are only queued for write back.
 
 use crate::source::{Choice, Op, Share, Source};
 use model::job::{Flush, Kind, Order, Stream};
@@ -21,10 +21,10 @@ pub(super) struct Flushed {
 /// Decides when syncs are due.
 pub(super) struct Syncs {
     calls: Evenly,
-    /// Flags of each sync, and of the operation after it.
+    /// Flags of each sync, and of the operation after the sync.
     flags: u8,
     file: u16,
-    /// Flags of the next operation, set if it follows a sync.
+    /// Flags of the next operation if it follows a sync.
     next_flags: u8,
 }
 
@@ -76,8 +76,8 @@ impl Source for Flushed {
                 ops[done] = sync;
                 done += 1;
             } else {
-                // Draw at most the number of operations up to the next sync if all are writes. Otherwise operations would be drawn too
-                // early.
+                // If all operations are writes, draw at most as many as precede the next sync. Otherwise operations after the sync would
+                // be drawn too early.
                 let end = ops.len().min(done.saturating_add(self.syncs.calls.left() as usize));
                 self.inner.refill(&mut ops[done..end]);
                 self.syncs.mark_syncs(&mut ops[done..end]);
@@ -95,7 +95,7 @@ impl Source for Flushed {
 pub(super) struct Evenly {
     every: u64,
     times: u64,
-    /// Progress to the next event, in units of 1 / `every` of an event.
+    /// Progress towards the next event, in units of 1 / `every` of an event.
     due: u64,
 }
 
@@ -149,7 +149,7 @@ impl Source for Serial {
     }
 }
 
-/// A source that evicts a file before each pass but the first.
+/// A source that evicts a file before each pass except the first.
 pub(super) struct EachPass {
     inner: Box<dyn Source>,
     pass_end: PassEnd,
@@ -186,7 +186,7 @@ impl EachPass {
         lengths: &[u64],
     ) -> Self {
         let access = &stream.access;
-        // In an order that visits each block once, workers divide the pass between them. Clones do not.
+        // In an order that visits each block once, workers divide a pass between them, but each clone has a whole pass.
         let parts = match stream.clones {
             None if access.lines.iter().any(|l| l.order == Order::Once) => u64::from(share.workers.max(1)),
             _ => 1,

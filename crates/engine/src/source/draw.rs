@@ -13,9 +13,9 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::hint::select_unpredictable;
 
-/// Maximum number of draws of a size that fits. After them the smallest size is used.
+/// Maximum number of draws to find a size that fits. After that the smallest size is used.
 const MAX_REDRAWS: usize = 100;
-/// A direction is a drawn number below this.
+/// A drawn direction is a random number below this.
 const DRAWN_FROM: u64 = 1 << 32;
 
 /// One of several by weight.
@@ -28,7 +28,7 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// Creates the choice. `what` names it in the error. Fails if all weights are zero.
+    /// Creates the choice. `what` names what is chosen in an error. Fails if all weights are zero.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>, what: &str) -> Result<Self, String> {
         let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
         if weights.len() == 1 && weights[0] > 0.0 {
@@ -175,7 +175,7 @@ impl Lengths {
         found.map(u64::from)
     }
 
-    /// Whether there is more than one size.
+    /// Whether there are several sizes.
     #[inline]
     pub(super) fn varies(&self) -> bool {
         !matches!(self, Self::Fixed(_))
@@ -224,7 +224,7 @@ impl Alias {
         if !(sum.is_finite() && sum > 0.0 && weights.iter().all(|w| *w >= 0.0)) {
             return None;
         }
-        // In units of an equal share: cells above 1 fill those below 1.
+        // Weights in units of an equal share. Cells above 1 give their excess to cells below 1.
         let mut shares: Vec<f64> = weights.iter().map(|w| w / sum * f64::from(count)).collect();
         // Cells left over by rounding keep their own index, which is closest to their true share.
         let mut cells: Vec<Cell> = (0..count).map(|own| Cell { keep: u64::MAX, other: own }).collect();
@@ -237,7 +237,7 @@ impl Alias {
             let rest = if shares[high as usize] < 1.0 { &mut small } else { &mut large };
             rest.push(high);
         }
-        // Rounding must not give a probability to weights of zero.
+        // Weights of zero must not get a probability by rounding.
         let heaviest = (0..count).max_by(|a, b| weights[*a as usize].total_cmp(&weights[*b as usize]))?;
         for (cell, _) in cells.iter_mut().zip(weights).filter(|(c, w)| **w == 0.0 && c.keep == u64::MAX) {
             *cell = Cell { keep: 0, other: heaviest };
@@ -275,7 +275,7 @@ pub(super) struct Zipf {
 struct Bucket {
     first: u64,
     width: u64,
-    /// The smallest acceptance probability in the bucket. A draw below it is accepted without computing a power.
+    /// The smallest acceptance probability in the bucket. A draw below it is accepted without computing its power.
     squeeze: f64,
 }
 

@@ -1,11 +1,11 @@
 //! Sources: which operation is next.
 //!
-//! 1. [`lanes`] compiles a stream of the plan into one source per lane. A source fills a batch at a time, so a virtual call is paid once for
-//!    many operations.
-//! 2. `access` draws lines, targets, directions and sizes; `order` finds the offset, with the random draws of `draw` on the part of the
-//!    target of `span`.
-//! 3. Sources are wrapped: `submit_times` adds times and rates, `conditions` syncs, serial overlaps and evictions, `sharing` shares of several
-//!    workers.
+//! 1. [`lanes`] compiles a stream of the plan into one source per lane. A source fills a batch at a time, so one virtual call serves many
+//!    operations.
+//! 2. `access` draws lines, targets, directions and sizes. `order` finds the offset, with the random draws of `draw`, in the part of the
+//!    target that `span` describes.
+//! 3. Sources wrap other sources: `submit_times` adds times and rates, `conditions` adds syncs, serial overlaps and evictions, `sharing`
+//!    adds shares of several workers.
 //! 4. `replay` follows a captured load.
 
 mod access;
@@ -38,8 +38,8 @@ use std::sync::Arc;
 pub struct Op {
     /// Offset of the first byte.
     pub offset: u64,
-    /// A time in ns. `flags` give its meaning: with [`Op::AT`] and [`Op::AFTER`] see there, with [`Op::CHOSEN`] it is private to the
-    /// source, otherwise it is 0.
+    /// A time in ns, whose meaning depends on `flags`: see [`Op::AT`] and [`Op::AFTER`]. With [`Op::CHOSEN`] only the source uses it.
+    /// Otherwise it is 0.
     pub at_ns: u64,
     /// Length in bytes; 0 for a sync.
     pub length: u32,
@@ -47,27 +47,27 @@ pub struct Op {
     pub file: u16,
     /// The direction: read, write, trim or sync.
     pub kind: Kind,
-    /// Conditions of its submission: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`],
+    /// Conditions of the submission: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`],
     /// [`Op::CHOSEN`], [`Op::EVICTED`]. Usually 0.
     pub flags: u8,
 }
 
 impl Op {
-    /// Do not submit it before `at_ns` after the lane's first operation. In an open loop its latency counts from this time.
+    /// Do not submit the operation before `at_ns` after the lane's first operation. In an open loop its latency counts from this time.
     pub const AT: u8 = 1;
-    /// Do not submit it before `at_ns` after the lane's last completion, nor while any operation of the lane is in flight.
+    /// Do not submit the operation before `at_ns` after the lane's last completion, nor while any operation of the lane is in flight.
     pub const AFTER: u8 = 2;
-    /// Do not submit it while an operation of the lane is in flight.
+    /// Do not submit the operation while an operation of the lane is in flight.
     pub const DRAINED: u8 = 4;
-    /// A trim, or the operation after it. The second one waits for the trim.
+    /// A trim, or the write after it. The write waits for the trim.
     pub const PAIR: u8 = 8;
-    /// Do not submit it while the source holds it back ([`Source::hold`]).
+    /// Do not submit the operation while the source holds it back ([`Source::hold`]).
     pub const SHARED: u8 = 16;
-    /// Do not submit it while an operation of the lane in flight overlaps it.
+    /// Do not submit the operation while an overlapping operation of the lane is in flight.
     pub const SERIAL: u8 = 32;
     /// A placeholder. The source chooses the operation when the lane has room ([`Source::choose`]).
     pub const CHOSEN: u8 = 64;
-    /// Evict its file from the page cache directly before it ([`Source::evict`]).
+    /// Evict the operation's file from the page cache directly before the submission ([`Source::evict`]).
     pub const EVICTED: u8 = 128;
 
     /// An empty read, as a placeholder.
@@ -80,13 +80,13 @@ pub const LOOK_AHEAD: usize = 64;
 /// What a source chooses when its lane has room for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This operation. It was due at this time in ns after the start.
+    /// Submit this operation. Also has the time in ns after the start at which it was due.
     Now(Op, u64),
-    /// No operation before this time.
+    /// Submit no operation before this time, in ns after the start.
     At(u64),
-    /// No operation before another one completes.
+    /// Submit no operation before another one completes.
     Later,
-    /// No more operations.
+    /// There are no more operations.
     End,
 }
 
@@ -95,13 +95,13 @@ pub trait Source: Send {
     /// Overwrites all of `ops` with the next operations.
     fn refill(&mut self, ops: &mut [Op]);
 
-    /// Returns how many operations may be drawn before they are submitted. It is small if workers share a position.
+    /// Returns how many operations may be drawn before they are submitted. The number is small if workers share a position.
     fn look_ahead(&self) -> usize {
         LOOK_AHEAD
     }
 
-    /// Called directly before an operation with [`Op::SHARED`] is submitted. Returns `None` to allow and count it. Otherwise returns the ns
-    /// after which to ask again, or 0 to ask after any completion.
+    /// Called directly before the submission of an operation with [`Op::SHARED`]. Returns `None` to allow the operation and count it.
+    /// Otherwise returns the ns after which to ask again, or 0 to ask after any completion.
     fn hold(&self) -> Option<u64> {
         None
     }
@@ -242,7 +242,7 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     submit_times::paced(source, stream.pace, place)
 }
 
-/// Reads back what another source writes: the same blocks in the same order.
+/// A source that reads back what another source writes: the same blocks in the same order.
 pub struct Back {
     writer: Box<dyn Source>,
     once: Option<Once>,
@@ -251,12 +251,12 @@ pub struct Back {
 /// The blocks that were already read, if each is read once.
 struct Once {
     blocks: HashSet<(u16, u64, u32)>,
-    /// Writes that remain to be drawn. After them blocks may repeat.
+    /// Number of writes still to be drawn. After them blocks may repeat.
     left: u64,
 }
 
 impl Back {
-    /// Reads each write, as often as its block was written.
+    /// Reads each block as often as it was written.
     pub fn each(writer: Box<dyn Source>) -> Self {
         Self { writer, once: None }
     }
@@ -276,7 +276,7 @@ impl Back {
 
     /// Returns the next write as a read.
     fn read(&mut self) -> Op {
-        // Draw one at a time so that no operation is lost. A source without writes is never read back.
+        // Draw one operation at a time, so that none is lost. Only sources with writes are read back, so the loop ends.
         let mut drawn = [Op::NONE];
         for _ in 0..MOST_BETWEEN_WRITES {
             self.writer.refill(&mut drawn);
@@ -311,7 +311,7 @@ impl Source for Back {
     }
 }
 
-/// Maximum number of operations between two writes of a mix. With 1 % writes more occur once in 10^43.
+/// Maximum number of operations between two writes of a mix. With 1 % writes, the probability of more is 10^-43.
 const MOST_BETWEEN_WRITES: usize = 10_000;
 
 /// A source without operations, for engines that are set up outside the hot loop.
@@ -370,6 +370,6 @@ fn a_block_that_was_written_twice_is_read_back_once() {
     each.refill(&mut writes);
     assert_eq!(blocks.map(|op| (op.kind, op.offset >> 12)), [3, 1, 2].map(|block| (Kind::Read, block)));
     assert_eq!(writes.map(|op| op.offset >> 12), [3, 1, 3, 3, 2, 1]);
-    // The loop draws ahead of its last operation, which must terminate.
+    // The loop draws beyond the last block, which must terminate.
     once.refill(&mut blocks);
 }

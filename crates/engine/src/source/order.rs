@@ -1,16 +1,17 @@
 //! Orders of offsets: where on a span the next operation is.
 //!
-//! - [`NextOffset`]: random orders, or [`Walk`] for sequential ones. Uniform places depend on the size of the operation; all other orders use
-//!   one set of places for all sizes of their line, those where the largest size fits.
-//! - [`Walk`]: sequential order with strides, holes and directions. The next operation begins one stride after the beginning of the last one,
-//!   or without a stride at its end, plus a hole, rounded up to the grid. At the end of the span it restarts, as in diskspd, at the first
-//!   place that is a whole number of steps from the worker's start, so that each pass visits the same places. With drawn sizes and no stride,
-//!   the last sizes of a pass are drawn until they fit, and it restarts at the first byte. Backwards is the mirror image.
-//! - [`Scatter`]: a keyed permutation without memory, for visiting each block once and for scattering ranks. A balanced Feistel network permutes
-//!   the next power of two; numbers outside the range are permuted again (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002),
-//!   less than twice on average.
-//! - [`Map`]: each block once with several sizes, as fio's random map. An operation begins at the first free block after a drawn one and ends
-//!   at the next touched block. Each worker has its own part of the span.
+//! - [`NextOffset`]: random orders, or [`Walk`] for sequential ones. Uniform places depend on the size of the operation. All other orders
+//!   use the places where the line's largest size fits.
+//! - [`Walk`]: sequential order with strides, holes and directions. The next operation begins one stride after the beginning of the last
+//!   one, or without a stride at the end of the last one, plus a hole, rounded up to the grid. At the end of the span the walk restarts,
+//!   as in diskspd, at the first place that is a whole number of steps from the worker's start, so that each pass visits the same places.
+//!   With drawn sizes and no stride, the last sizes of a pass are drawn until they fit, and the walk restarts at the first byte.
+//!   Backwards is the mirror image.
+//! - [`Scatter`]: a keyed permutation without memory, for visiting each block once and for scattering ranks. A balanced Feistel network
+//!   permutes the next power of two; numbers outside the range are permuted again (Black and Rogaway, "Ciphers with Arbitrary Finite
+//!   Domains", 2002), less than twice on average.
+//! - [`Map`]: each block once with several sizes, like fio's random map. An operation begins at the first free block after a drawn one
+//!   and ends at the next touched block. Each worker has its own part of the span.
 
 use crate::source::draw::{Alias, Zipf};
 use crate::source::sharing::{Common, Head};
@@ -23,8 +24,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// Standard deviation in spans from which uniform draws with rejection are cheaper than normal draws that repeat outside the span. Without
-/// this limit a very wide bell would draw forever.
+/// Standard deviation in spans from which uniform draws with rejection are used. For smaller deviations, normal draws that are repeated
+/// outside the span are cheaper. For a very wide bell they would never end.
 const WIDE_DEVIATION: f64 = 0.4;
 
 /// How an order finds the next place.
@@ -64,10 +65,10 @@ impl NextOffset {
         let (least, most) = sizes.into_inner();
         let count = span.starts(most);
         let seed = common.seed(target);
-        // Derived from the seed: the hot ranks must not be the first blocks of a pass that visits each block once.
+        // Derive a separate key from the seed. Otherwise the hot ranks would be the first blocks of a pass that visits each block once.
         let scatter = || {
             let scattered = Scatter::new(count, split_mix(seed ^ 0x7363_6174));
-            // Without rounds the first ranks are the first blocks.
+            // Without rounds of the permutation, the first ranks are the first blocks.
             if line.clustered { Scatter { rounds: 0, ..scattered } } else { scattered }
         };
         let uniform = || Uniform { span, fixed: if least == most { count } else { 0 } };
@@ -82,7 +83,7 @@ impl NextOffset {
                 return Err(format!("{percent} % random is not possible; give 0 to 100"));
             }
             Order::Once if least < most => {
-                // In units of the grid instead of the largest size: shortened operations fill the gaps.
+                // Count in units of the grid, not of the largest size, because shortened operations fill the gaps.
                 Self::Map(Map::new(seed, worker.into(), workers.into(), span.bytes / span.align)?)
             }
             Order::Once if u64::from(worker) < count => {
@@ -283,7 +284,7 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// Before the first operation.
+    /// The state before the first operation.
     pub(super) const NONE: Self = Self { start: Head::FRESH, end: Head::FRESH };
 
     /// Returns whether no operation has begun yet.
@@ -381,7 +382,7 @@ impl Walk {
             None => self.step(last, size),
             Some(head) => head.advance(|seen| {
                 let start = self.step(Last { start: seen, end: seen }, size);
-                // The restart counts from the end of the last operation only for a forward walk without a stride.
+                // Only a forward walk without a stride counts its restart from the end of the last operation.
                 let from_end = self.stride == 0 && !self.backwards;
                 (if from_end { start + size } else { start }, start)
             }),
@@ -439,7 +440,7 @@ impl Straight {
 /// Rounds of the network. Four are enough for large halves (Luby and Rackoff, 1988). With halves of a few bits, neighbours stay correlated
 /// after four rounds, but not after eight.
 const ROUNDS: usize = 8;
-/// With at least this number of bits, half of the rounds are enough.
+/// Permutations with at least this number of bits need only half of the rounds.
 const LARGE_BITS: u32 = 16;
 
 /// A permutation of `0..count`.
@@ -467,7 +468,7 @@ impl Scatter {
         Self { count, rounds, low_bits, low_mask: mask(low_bits), high_mask: mask(bits - low_bits), keys }
     }
 
-    /// Returns how many numbers it permutes.
+    /// Returns the size of the range that is permuted.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -502,22 +503,23 @@ fn mix(x: u64, key: u64) -> u64 {
     (z ^ (z >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 32
 }
 
-/// Maximum number of blocks of a map, which needs 1 GiB of memory for them.
+/// Maximum number of blocks of a map, which then takes 1 GiB of memory.
 const MOST_BLOCKS: u64 = 1 << 33;
 
-/// The blocks of a worker, and which of them this pass has touched.
+/// A worker's part of the blocks, with the blocks that this pass has touched.
 #[derive(Debug)]
 pub(super) struct Map {
     seed: u64,
     pass: u64,
-    /// Number of its first block.
+    /// Number of the worker's first block.
     first: u64,
     /// One bit per block, set if this pass has touched the block.
     touched: Vec<u64>,
     /// Number of free blocks.
     free: u64,
-    /// The order of the draws, and the number of draws made.
+    /// The order of the draws.
     order: Scatter,
+    /// Number of draws made.
     drawn: u64,
 }
 
@@ -663,7 +665,7 @@ fn workers_start_and_restart_at_their_own_places() {
     assert_eq!(firsts(start(Start::Same), 3), [0, 0, 0]);
     assert_eq!(firsts(start(Start::Every(40 * 4096)), 4), [0, 40, 80, 20]);
     assert_eq!(firsts(Steps { backwards: true, ..start(Start::Spread) }, 4), [99, 74, 49, 24]);
-    // As in diskspd: the remainder of the worker's start divided by the stride.
+    // As in diskspd, a pass restarts at the remainder of the worker's start divided by the stride.
     let odd = Steps { stride_bytes: 500, ..start(Start::Every(700)) };
     assert_eq!(walk_places(span(0, 2000, 1), odd, &[1000], (1, 2), 5), [700, 200, 700, 200, 700]);
     assert_eq!(

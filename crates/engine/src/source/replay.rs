@@ -1,9 +1,10 @@
 //! Replay of a captured load: completions decide which operation is next.
 //!
-//! 1. A reader thread feeds operations through a ring ([`feed`]). It has computed what each operation waits for.
-//! 2. The source keeps a table of operations that are read and not submitted yet, chained by task, and for each task the times of its last
-//!    [`REACH`] completions. All memory is allocated before the first operation.
-//! 3. Operations of a task are submitted in order. One that waits for an earlier operation is due a captured time after its completion.
+//! 1. A reader thread feeds operations through a ring ([`feed`]). It has determined which operation each one waits for.
+//! 2. The source keeps a table of operations that are read but not submitted yet, chained by task. For each task it also keeps the times
+//!    of the last [`REACH`] completions. All memory is allocated before the first operation.
+//! 3. Operations of a task are submitted in order. An operation that waits for an earlier one is due when that one has completed and the
+//!    captured wait has passed.
 
 use super::{Choice, Op, Source};
 use model::job::Kind;
@@ -20,23 +21,23 @@ pub const REACH: u32 = 1024;
 pub const MOST_LANES: u32 = 256;
 /// Capacity of the ring between reader and loop.
 const RING_CAPACITY: usize = 1 << 14;
-/// Capacity of the table of operations that are read and not submitted yet.
+/// Capacity of the table of operations that are read but not submitted yet.
 const TABLE_CAPACITY: usize = 1 << 16;
 /// Maximum number of operations taken from the ring at once.
 const MAX_TAKEN: usize = 64;
 /// Interval in ns at which an empty ring is polled.
 const POLL_NS: u64 = 50_000;
-/// Maximum time in ns between two operations of one submitting call. Separate calls are further apart.
+/// Maximum time in ns between two operations of one submitting call. Operations that are further apart were submitted by separate calls.
 const IN_A_CALL_NS: u64 = 3_000;
-/// Maximum delay in ns that later waits make up for.
+/// Maximum excess in ns that later waits make up for.
 const MOST_OWED_NS: u64 = 1_000_000;
 /// Bits of [`Op::at_ns`] for an operation's number within its lane. The other bits are the lane.
 const NUMBER_BITS: u32 = 48;
 /// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
-/// The stamp of an operation that is still in flight.
+/// The completion of an operation that is still in flight.
 const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, way_ns: 0 };
-/// The stamp of the start.
+/// The completion time of operations that wait for the start.
 const START: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
 
 /// An operation of the load.
@@ -44,13 +45,13 @@ const START: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
 pub struct Step {
     /// Offset of the first byte.
     pub offset: u64,
-    /// Time from the completion of the operation it waits for, or from the start, to its submission, in ns.
+    /// Captured wait in ns: from the completion of the operation that this one waits for, or from the start, to the submission.
     pub wait_ns: u64,
     /// Length in bytes; 0 for a sync.
     pub length: u32,
-    /// How many operations of its lane earlier the one is that it waits for, below [`REACH`]; 0 if it waits for none.
+    /// Which operation this one waits for: how many operations earlier in its lane, below [`REACH`]; 0 if it waits for none.
     pub after: u32,
-    /// Index of its task, below [`MOST_LANES`].
+    /// Index of the operation's task, below [`MOST_LANES`].
     pub lane: u16,
     /// Index of the file among the worker's files.
     pub file: u16,
@@ -61,7 +62,7 @@ pub struct Step {
 /// Counters of a replay and the correction of its waits. Other threads read them.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Time that operations of each kind spend outside the driver, in ns.
+    /// Time in ns that operations of each kind spend outside the driver.
     way_ns: [AtomicU64; Kind::ALL.len()],
     starved: AtomicU64,
     starved_ns: AtomicU64,
@@ -77,8 +78,8 @@ impl Counts {
         self.outside.store(discards, Ordering::Relaxed);
     }
 
-    /// Sets how much longer an operation of a kind takes from submission to completion than in the driver, in ns. Captured waits are times
-    /// at the driver, so the replay shortens a wait for such an operation by this time.
+    /// Sets by how many ns an operation of a kind takes longer from submission to completion than in the driver. Captured waits were
+    /// measured at the driver, so the replay shortens each wait for such an operation by this time.
     pub fn set_way(&self, kind: Kind, ns: u64) {
         self.way_ns[kind as usize].store(ns, Ordering::Relaxed);
     }
@@ -108,10 +109,10 @@ pub struct Feed(Producer<Step>);
 /// The loop's end of the ring.
 pub struct Fed(Consumer<Step>);
 
-/// What happened to an operation that was fed.
+/// What happened to a step that the reader fed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// It is in the ring.
+    /// The step is in the ring.
     Taken,
     /// The ring is full; try again.
     Full,
@@ -145,14 +146,15 @@ impl Fed {
 
 /// Operations of one task that are not submitted yet, and the times of its completions.
 struct Task {
-    /// Table index of the first and of the last operation.
+    /// Table index of the first operation.
     first: u32,
+    /// Table index of the last operation.
     last: u32,
     /// Number of the next operation.
     next: u64,
     /// Completions of the last [`REACH`] operations, by operation number.
     stamps: Box<[Stamp]>,
-    /// Time outside the driver by which a wait could not be shortened, in ns. The next waits make up for it.
+    /// Excess in ns: time outside the driver that exceeded a wait. The next waits are shortened by it.
     owed_ns: u64,
     /// Number of the last operation whose time outside the driver was deducted.
     counted: Option<u64>,
@@ -261,7 +263,7 @@ impl Replay {
         (task.first, task.last) = (place, place);
         let due = self.set_due(lane);
         let Some(late_ns) = due.and_then(|due| now_ns.checked_sub(due)).filter(|ns| *ns > 0) else { return };
-        // An operation that is late here was not read in time, or the table was full.
+        // An operation that is late here was read too late, or the table was full.
         if was_dry {
             count(&self.counts.starved, 1);
             let most = self.counts.starved_ns.load(Ordering::Relaxed).max(late_ns);
@@ -310,7 +312,7 @@ impl Replay {
 }
 
 impl Source for Replay {
-    /// Fills placeholders: operations are chosen when there is room for them.
+    /// Fills placeholders, because operations are chosen when there is room for them.
     fn refill(&mut self, ops: &mut [Op]) {
         ops.fill(Op { flags: Op::CHOSEN, ..Op::NONE });
     }
@@ -354,7 +356,7 @@ impl Source for Replay {
         self.in_flight = self.in_flight.saturating_sub(1);
         let (lane, number) = ((op.at_ns >> NUMBER_BITS) as usize, op.at_ns & ((1 << NUMBER_BITS) - 1));
         let Some(task) = self.tasks.get_mut(lane) else { return };
-        // A later operation uses the entry by now, and nothing can wait for this one.
+        // Newer operations have used the entry, and no operation can wait for this one.
         if number + u64::from(REACH) <= task.next.saturating_sub(1) {
             return;
         }
@@ -368,7 +370,8 @@ impl Source for Replay {
 }
 
 impl Task {
-    /// Shortens a captured wait by the time outside the driver. If several operations wait for the same one, shortens only the first wait.
+    /// Shortens a captured wait by the time outside the driver. If several operations wait for the same one, only the first wait is
+    /// shortened.
     fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, way_ns: u64) -> u64 {
         let left_ns = wait_ns.saturating_sub(way_ns);
         if waited_for.is_none() || self.counted >= waited_for {
@@ -382,7 +385,7 @@ impl Task {
     }
 }
 
-/// Returns whether two operations need separate calls: the second one was issued later, or the kernel would merge the two.
+/// Returns whether two operations need separate calls: if the second one was issued later, or if the kernel would merge them in one call.
 fn is_of_another_call(before: &DueStep, after: &DueStep) -> bool {
     let (last, next) = (before.step, after.step);
     let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));
@@ -391,7 +394,7 @@ fn is_of_another_call(before: &DueStep, after: &DueStep) -> bool {
     is_merged || after.due_ns > before.due_ns.saturating_add(IN_A_CALL_NS)
 }
 
-/// Returns the number of the operation that a task's next one waits for.
+/// Returns the number of the operation for which the task's next one waits.
 fn waits_for(task: &Task, step: &Step) -> Option<u64> {
     let back = Some(step.after.min(REACH - 1)).filter(|back| *back > 0)?;
     task.next.checked_sub(u64::from(back))

@@ -1,10 +1,10 @@
 //! State that the workers of a stream, or of a group of streams, share in one run.
 //!
-//! [`Common`] contains shared positions, the seed that all workers use, and tables that all read.
+//! [`Common`] contains shared positions, the seed that all workers use, and tables that all workers read.
 //!
-//! [`Group`] keeps workers to shares of their operations: every operation counts for its worker and its group. A worker may submit while
+//! [`Group`] keeps workers to their shares of operations. Every operation counts for its worker and its group. A worker may submit while
 //! its share of the group's operations does not exceed its share of the weights. So at least one worker may always submit. A worker joins
-//! at its start, or at its first operation if its stream begins late. Operations that it missed until then count as done.
+//! the group at its start, or at its first operation if its stream begins late. Operations that it missed until then count as done.
 
 use crate::source::draw::Zipf;
 use crate::source::{Op, Source};
@@ -85,7 +85,7 @@ impl Common {
 pub(super) struct Head(AtomicU64);
 
 impl Head {
-    /// Before the first operation.
+    /// The state before the first operation.
     pub(super) const FRESH: u64 = u64::MAX;
 
     /// Atomically replaces the position by the first value that `step` returns. Returns the second value.
@@ -137,12 +137,12 @@ impl Member {
         Ok(member)
     }
 
-    /// Allows and counts an operation, or returns the ns after which to ask again.
+    /// Allows an operation and counts it, or returns the ns after which to ask again.
     fn hold(&self) -> Option<u64> {
         if !self.is_active.load(Ordering::Relaxed) {
             self.begin();
         }
-        // Relaxed: a count that arrives late shifts a worker by one operation.
+        // A relaxed load is enough: a count that arrives late shifts a worker by one operation.
         let own = u128::from(self.operations.load(Ordering::Relaxed));
         let all = u128::from(self.group.operations.load(Ordering::Relaxed));
         let weights = u128::from(self.group.weights.load(Ordering::Relaxed));
@@ -179,7 +179,7 @@ impl Drop for Member {
     }
 }
 
-/// A source whose operations wait while its worker is ahead of its share. All lanes of a worker have one share.
+/// A source whose operations wait while its worker is ahead of its share. All lanes of a worker share this state.
 pub(super) struct Shared {
     pub(super) inner: Box<dyn Source>,
     pub(super) member: Arc<Member>,
@@ -209,7 +209,7 @@ fn member(group: &Arc<Group>, weight: u32, later: bool) -> Member {
     Member::new(Arc::clone(group), flow, later).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// Returns the operations of each member if all ask in turn.
+/// Returns the number of operations of each member if all members ask in turn.
 #[cfg(test)]
 fn operations_in_turn(members: &[Member], turns: usize) -> Vec<u64> {
     let mut done = vec![0; members.len()];

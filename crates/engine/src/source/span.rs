@@ -44,7 +44,7 @@ impl Span {
     #[inline]
     pub(super) fn starts(self, size: u64) -> u64 {
         if self.align.is_power_of_two() {
-            // Saturates for 2^64 - 1 bytes, alignment 1 and size 1.
+            // The addition saturates for 2^64 - 1 bytes, alignment 1 and size 1.
             (self.room(size) >> self.align.trailing_zeros()).saturating_add(1)
         } else {
             self.room(size) / self.align + 1
@@ -55,7 +55,7 @@ impl Span {
 /// A target of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    /// Index among the stream's targets, and of its file among the worker's files.
+    /// Index of the target in the stream, and of the target's file in the worker's files.
     pub(super) index: usize,
     /// Size of the target in bytes.
     pub(super) bytes: u64,
@@ -127,7 +127,7 @@ impl Pieces {
         self.places.iter().max_by_key(|p| p.end - p.start).cloned()
     }
 
-    /// Converts an offset in the concatenated pieces to one on the target.
+    /// Converts an offset in the concatenated pieces to an offset on the target.
     fn place(&self, offset: u64, length: u64) -> u64 {
         let at = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
         let (Some(start), Some(place)) = (self.starts.get(at), self.places.get(at)) else { return offset };
@@ -189,10 +189,10 @@ pub fn own_blocks(
             .iter()
             .all(|l| l.reply_bytes == 0 && (l.align_bytes == 0 || l.align_bytes.is_multiple_of(transfer)));
     if let Some(blocks) = OwnBlocks::for_task(shared.layout, span_bytes, transfer, task) {
-        // An operation that crosses the end of a block would enter another worker's block.
+        // If an operation could cross the end of a block, it would enter the block of another worker.
         if blocks.segments > 1 && !(has_one_size && blocks.block_bytes.is_multiple_of(transfer)) {
             return Err(format!(
-                "a file that is shared {layout} has blocks of {}, each of which takes a whole number of operations of one size; use one --bs that divides it, without --align, or --shared segmented",
+                "a file that is shared {layout} has blocks of {}, and each block must hold a whole number of operations of one size; use one --bs that divides it, without --align, or --shared segmented",
                 show_bytes(blocks.block_bytes)
             ));
         }
@@ -206,11 +206,11 @@ pub fn own_blocks(
     ))
 }
 
-/// Builds the lanes of one worker like [`lanes`], in its own blocks of a file that the workers of all hosts share. `task` is the
-/// worker among those of all hosts.
+/// Builds the lanes of one worker like [`lanes`], in the worker's own blocks of a file that the workers of all hosts share. `task` is the
+/// worker's number among the workers of all hosts.
 ///
 /// # Errors
-/// As [`lanes`], or if it has no block.
+/// As [`lanes`], or if the worker has no block.
 pub fn lanes_of_task(
     stream: &Stream,
     target_bytes: &[u64],
@@ -296,7 +296,7 @@ fn every_operation_lies_in_one_piece() {
     assert_eq!((pieces.bytes(), pieces.largest()), (500, Some(9_000..9_300)));
     let at = |offset| pieces.place(offset, 100);
     assert_eq!([0, 100, 200, 300, 400].map(at), [1_000, 1_100, 9_000, 9_100, 9_200]);
-    // Off the grid, as with drawn sizes: kept inside.
+    // Offsets off the grid, as with drawn sizes, are moved inside their piece.
     assert_eq!([150, 450].map(at), [1_100, 9_200]);
     assert_eq!(Pieces::new(std::iter::once(7..8), 100).largest(), None);
 }
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn workers_of_all_hosts_use_each_block_of_the_span_once() {
-        // 256 blocks of the span are 64 for each.
+        // The span has 256 blocks, 64 for each worker.
         for layout in [Layout::Segmented, Layout::Strided, Layout::Blocks(16_384)] {
             for order in [Order::Sequential(Steps::default()), Order::Once] {
                 let mut all = BTreeSet::new();

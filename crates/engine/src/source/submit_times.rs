@@ -1,14 +1,14 @@
 //! When operations are submitted: arrivals of an open loop, rate limits, think times, bursts, and rates of single directions.
 //!
-//! - Arrivals and limits put times on operations in advance, relative to the lane's first operation. So a limited closed loop catches up
-//!   after a stall, as in fio and diskspd, and reaches the requested rate over the whole run. Times are kept in 2^-64 ns, so fractional
-//!   gaps do not drift. Syncs take the time of the operation before them.
+//! - Arrivals and limits set the times of operations in advance, relative to the lane's first operation. So a limited closed loop catches
+//!   up after a stall, as in fio and diskspd, and reaches the requested rate over the whole run. Times have a resolution of 2^-64 ns, so
+//!   fractional gaps do not drift. Syncs have the time of the operation before them.
 //! - [`Batches`] and [`OnOff`] are arrivals in bursts.
 //! - [`Pause`] draws think times; the loop waits.
 //! - [`Timed`] ends bursts by their duration (`--burst-time`), so it chooses each operation when there is room for it.
-//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix; if it is ahead of its rate, the
-//!   direction that is due first is next. So a direction without a rate fills the remaining time, and the others catch up after a stall, as
-//!   in fio.
+//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix. If the direction is ahead of its rate,
+//!   the direction that is due first is next. So a direction without a rate fills the remaining time, and the others catch up after a
+//!   stall, as in fio.
 
 use super::{Op, Source};
 use crate::source::Choice;
@@ -148,7 +148,7 @@ impl<T: Times> Source for Paced<T> {
     }
 }
 
-/// Evenly spaced arrivals; the lanes of a stream alternate, so that the whole stream is evenly spaced.
+/// Evenly spaced arrivals of a whole stream, whose lanes alternate.
 struct ConstantArrivals {
     next: Moment,
     gap: Moment,
@@ -243,7 +243,7 @@ impl Times for Limited {
     }
 }
 
-/// Batches with exponential gaps and geometric sizes.
+/// Arrivals in batches: exponential gaps between batches, and geometric numbers of operations in a batch.
 #[derive(Debug)]
 pub(super) struct Batches {
     /// Mean gap between batches in ns.
@@ -300,7 +300,7 @@ impl OnOff {
         }
         let (on_ns, off_ns) = (on_ns as f64, off_ns as f64);
         let share_on = on_ns / (on_ns + off_ns);
-        // The rest of an exponential time has the same distribution as a new one.
+        // The rest of an exponential time is distributed like a new one.
         let is_on = rng.random::<f64>() < share_on;
         let first_off_ns = if is_on { 0.0 } else { exponential(off_ns, &mut rng) };
         let on_left_ns = exponential(on_ns, &mut rng);
@@ -335,7 +335,7 @@ pub(super) enum Pause {
     Exponential(f64),
     /// A lognormal time in ns.
     Lognormal(LogNormal<f64>),
-    /// Quantiles as (share, ns). Times between them are interpolated linearly.
+    /// Quantiles of the pause, as pairs of a share and ns. Times between them are interpolated linearly.
     Quantiles(Vec<(f64, f64)>),
 }
 
@@ -401,11 +401,13 @@ pub(super) struct Timed {
     /// An operation that was drawn and waits until nothing is in flight.
     next: Option<Op>,
     in_flight: u32,
-    /// Operations of the current burst, and its start time.
+    /// Number of operations of the current burst.
     done: u32,
+    /// Start time of the current burst.
     since_ns: u64,
-    /// Whether the burst is over, and the time of the last completion.
+    /// Whether the current burst is over.
     is_over: bool,
+    /// Time of the last completion.
     completed_ns: u64,
 }
 
@@ -469,7 +471,7 @@ impl Source for Timed {
 
 /// A source of operations in a requested direction.
 pub(super) trait OfKind: Send {
-    /// Returns the next operation in a direction that the access has.
+    /// Returns the next operation in this direction. The access must have the direction.
     fn next_of(&mut self, kind: Kind) -> Op;
 }
 
@@ -616,7 +618,7 @@ fn fractional_gaps_do_not_drift_over_a_day() {
     const DAY_S: u64 = 86_400;
     for rate in [3_u64, 7, 7000, 333_333, 9_999_991] {
         let gap = period(rate as f64).unwrap_or_else(|e| panic!("{e}"));
-        // Multiplication is exact, so it equals repeated addition.
+        // Multiplication is exact, so the result equals repeated addition.
         assert!(gap.times(DAY_S * rate).ns().abs_diff(DAY_S * 1_000_000_000) <= 1, "{rate}");
         let added = (0..1000).fold(Moment::default(), |sum, _| sum.plus(gap));
         assert_eq!(added, gap.times(1000));
@@ -680,7 +682,7 @@ fn a_draining_operation_waits_for_operations_in_flight() {
 fn a_direction_keeps_its_rate_and_the_other_fills_the_time() {
     const MS: u64 = 1_000_000;
     let pace = Pace::Each { iops: each(0.0, 200.0), bytes_per_s: each(0.0, 0.0) };
-    // Asked every 100 us: an operation is submitted each time.
+    // The source is asked every 100 us, and an operation is submitted each time.
     let ops = kinds_over_time(pace, (0..10_000).map(|n| n * MS / 10));
     assert_eq!(ops.len(), 10_000);
     let writes = |until: u64| ops.iter().filter(|(ns, kind)| *ns < until && *kind == Kind::Write).count();
@@ -730,7 +732,7 @@ fn syncs_follow_their_writes_and_wait_for_them() {
             match source.choose(now_ns) {
                 Choice::Now(op, _) => break op,
                 Choice::Later => {
-                    assert!(in_flight > 0, "it waits without an operation in flight");
+                    assert!(in_flight > 0, "the source waits without an operation in flight");
                     drained += 1;
                     (0..std::mem::take(&mut in_flight)).for_each(|_| source.completed(&Op::NONE, now_ns));
                 }

@@ -1,4 +1,4 @@
-//! Tests of the verifier on real files: it finds what it wrote, and names damage.
+//! Tests of the verifier on real files: it finds what it wrote, and names damage by offset.
 
 use super::*;
 use crate::engines::{ENGINES, find};
@@ -190,7 +190,7 @@ fn damage_is_named_with_its_offset() {
     };
     put(at(7) + 1000, &[get(at(7))[1000] ^ 0x10]);
     put(at(20), &get(at(21)));
-    // The write of the first pass to the same place.
+    // The data that the first pass wrote at this offset.
     let old = |offset: u64| {
         let sequence = (1..=300).find(|s| V.stamp(*s).offset == offset).unwrap_or(0);
         let mut block = vec![0; 4096];
@@ -224,14 +224,14 @@ fn damage_is_named_with_its_offset() {
 fn writes_after_a_mark_may_be_missing() {
     let scratch = written_file();
     let through = through("sync", Cache::Buffered);
-    // The mark claims that the writer stopped shortly after the first pass; the second one is complete.
+    // The mark claims that the writer stopped shortly after the first pass, but the second pass is complete.
     let far = found(&through, scratch.plain(), Mark { synced: 530, begun: 600 });
     assert_eq!((far.blocks, far.newer, far.damaged), (300, 70, 0));
     let early = found(&through, scratch.plain(), Mark { synced: 300, begun: 370 });
-    // Blocks that may not have been written yet are from the future.
+    // Blocks that should not have been written yet have newer data.
     assert_eq!((early.newer, early.damaged), (70, 230));
     assert!(early.damage.iter().all(|(_, d)| matches!(d.kind, stamp::DamageKind::Future { .. })));
-    // One write in flight was written only partially.
+    // One write that was in flight at the mark reached the target only in part.
     let Some(Expected { offset, .. }) = (0..V.blocks)
         .filter_map(|t| V.expected(t, Mark { synced: 530, begun: 600 }))
         .find(|e| e.begun.is_some())

@@ -22,7 +22,8 @@ pub(super) fn first_run() -> RunStart {
     RunStart { job: 0, phase: 0, repeat, attempt, offered_iops, host: 0, at_ns: 0, target_bytes: vec![4096] }
 }
 
-/// A run of ten seconds on a host; some hosts take longer. It has latencies of every size from 50 us on, and a row for each interval.
+/// A run of ten seconds on a host; some hosts take longer. The run has latencies of every size from 50 us on, and a row for each
+/// interval.
 pub(super) fn simulated_run(rank: u64) -> (Run, Vec<Interval>) {
     let mut latency = Histogram::new();
     (0..2_000).for_each(|i: u64| latency.record(50_000 + (i * i * 7) % (3_000_000 + rank)));
@@ -66,7 +67,7 @@ fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
     ran
 }
 
-/// The final report of a host with one result: most checks hold, one could not check, and one has a finding on some hosts.
+/// The final report of a host with one result: most checks have no finding, one could not check, and one has a finding on some hosts.
 fn host_reports(rank: usize) -> HostReports {
     let finding = |(at, id): (usize, &CheckId)| {
         let (outcome, severity) = match at {

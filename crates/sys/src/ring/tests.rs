@@ -61,7 +61,7 @@ fn a_slot_in_flight_cannot_be_borrowed() {
 
 #[test]
 fn a_registered_ring_is_unregistered_with_the_ring() {
-    // A thread can register 16 rings; more than that one after another must all be granted.
+    // A thread can register 16 rings. More than 16 rings, one after another, must all be granted.
     for _ in 0..40 {
         let Ok(file) = scratch(false) else { return };
         match Ring::new(
@@ -84,7 +84,7 @@ fn dropping_with_operations_in_flight_cancels_them() {
     let (Ok((end, _keep)), started) = (std::io::pipe(), Instant::now()) else { return };
     let arena = Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}"));
     let file = OpenFile::new(std::os::fd::OwnedFd::from(end).into(), false);
-    // A read of an empty pipe ends only by being cancelled.
+    // A read of an empty pipe ends only if it is cancelled.
     let Ok((mut waiting, _)) = Ring::new(arena, vec![file], &RingOptions::default()) else { return };
     waiting.read(0, 0, 0, 4096);
     ring.read(0, 0, 0, 4096);

@@ -1,8 +1,8 @@
-//! Event sequences of a kernel 6.18, and the rows that they give.
+//! Event sequences of Linux 6.18, and the rows that they give.
 
 use crate::pairing::*;
 
-/// A load of events: step, time, sector, sectors, letters, task.
+/// The events of a load, each with step, time, sector, sectors, letters and task.
 struct Load {
     names: Names,
     pairing: Pairing,
@@ -126,7 +126,7 @@ fn lost_events_cause_no_wrong_pairs() {
     load.event(Step::Issued, 1, 8, 8, "R", 1);
     load.event(Step::Issued, 2, 16, 8, "R", 1);
     load.event(Step::Lost, 3, 0, 40, "", 0);
-    // Its completion was lost: this is another one.
+    // The completion of the first request was lost. This is another request.
     load.event(Step::Issued, 50, 8, 8, "R", 1);
     load.event(Step::Completed, 60, 8, 8, "R", 0);
     load.event(Step::Issued, PATIENCE_NS + 100, 24, 8, "R", 1);

@@ -42,8 +42,7 @@ fn with_xml(text: &str, words: &str) -> Result<JobSpec, Trouble> {
     Ok(job(&line, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
-/// Three threads. The first and the last have the same two files, the second has two others. Each gets its
-/// settings.
+/// A profile of three threads with these settings. The first and the third thread have the same two files, the second has two others.
 fn pool(settings: [&str; 3]) -> String {
     let target =
         |(path, more)| format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>");
@@ -53,7 +52,7 @@ fn pool(settings: [&str; 3]) -> String {
     )
 }
 
-/// Threads with their weights.
+/// Threads with weights of their targets.
 fn threads(all: &[(u32, u32)]) -> String {
     let one = |(thread, weight): &(u32, u32)| {
         format!("<ThreadTarget><Thread>{thread}</Thread><Weight>{weight}</Weight></ThreadTarget>")
@@ -168,7 +167,7 @@ fn unsupported_settings_of_pool_threads_are_refused() {
     let apart = pool([&format!("{sizes}{}", own(0)), &own(1), &own(2)]);
     let all = with_xml(&apart, "-Xp.xml").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.phases[0].streams.len(), 3);
-    // Without their own operations in flight, threads have all targets, which are alike too.
+    // Without a limit on operations in flight of their own, all threads have all targets, so they are alike too.
     let each = pool(["", sizes, ""]).replace("<RequestCount>6</RequestCount>", "");
     assert!(refusal_text(with_xml(&each, "-Xp.xml")).contains("ThreadsPerFile"));
 }

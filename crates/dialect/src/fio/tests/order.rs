@@ -40,11 +40,11 @@ fn zones_are_used_one_after_another() {
     assert_eq!(zones("zonesize=64k zonerange=128k zoneskip=4k"), Some((65_536, 131_072, 4096)));
     assert_eq!((zones("zonemode=none"), zones("zonemode=strided zonesize=64k").is_some()), (None, true));
     let moved = |options: &str| (stream(options).limit.bytes, stream(options).passes);
-    // As in fio: as many bytes as the region has, round after round.
+    // As in fio, the job moves as many bytes as the region has, in several rounds over the zones.
     assert_eq!(moved("zonesize=64k zoneskip=64k"), (Some(1 << 20), None));
     assert_eq!(moved("rw=trimwrite zonesize=64k"), (Some(2 << 20), None));
     assert_eq!(moved("zonesize=64k zoneskip=64k io_size=256k"), (Some(256 << 10), None));
-    // If the end cuts off a zone, the job ends there: 124 operations at 900 KiB, and 24 at 1000.
+    // If the end of the region cuts off a zone, the job ends there: after 124 operations at 900 KiB, and after 24 at 1000 KiB.
     assert_eq!(moved("zonesize=200k zoneskip=100k"), (Some(724 << 10), None));
     assert_eq!(moved("zonesize=400k zoneskip=100k"), (Some(824 << 10), None));
     assert_eq!(moved("zonesize=20k zonerange=400k zoneskip=100k bs=20k"), (Some(1020 << 10), None));
@@ -54,10 +54,10 @@ fn zones_are_used_one_after_another() {
         "no draw is beyond"
     );
     assert_eq!(moved("zonesize=64k time_based runtime=1"), (None, None));
-    // An existing file whose last five bytes start a zone.
+    // The last five bytes of the existing file would start a new zone.
     let there = job("[j]\nfilename=f\nzonesize=64k\nzoneskip=64k\n").phases.remove(0).streams.remove(0);
     assert_eq!((there.size, there.limit.bytes), (None, Some(512 << 10)));
-    // A file of that size includes the bytes before the offset.
+    // The size of the file includes the bytes before the offset.
     let rest = stream("filesize=1m offset=256k zonesize=64k");
     assert_eq!(
         (rest.size, rest.offset, rest.create.map(|c| c.bytes)),

@@ -233,7 +233,7 @@ fn each_direction_has_its_own_rate() {
         ("rw=randread rate_iops=100,200", "100", ""),
         ("rw=randread rate_iops=,200", "", ""),
         ("rw=randwrite rate_iops=,200", "200", ""),
-        // By the smallest size, as in fio.
+        // As in fio, the limit counts operations of the smallest size.
         ("rw=randread bsrange=4k-8k norandommap rate_iops=10", "", "40960"),
         ("rw=randrw bs=4k,4k bsrange=4k-4k,4k-8k norandommap rate_iops=10", "read=10", "write=40960"),
     ] {
@@ -373,7 +373,7 @@ fn single_operations_have_their_own_priorities() {
     let priorities = |options: &str| stream(&format!("ioengine=libaio {options}")).resolved.op_priorities;
     let share = |kind, bytes, percent, priority| OpPriority { kind: Some(kind), bytes, percent, priority };
     let (read, write) = (model::job::Kind::Read, model::job::Kind::Write);
-    // As in fio real-time is the default class, and only directions that the job has count.
+    // As in fio, real-time is the default class, and only the directions of the job have priorities.
     assert_eq!(
         priorities("rw=randread cmdprio_percentage=20"),
         [share(read, None, 20, IoPriority::Realtime(0))]
@@ -423,7 +423,7 @@ fn pauses_follow_times_or_operations_and_may_spin() {
 fn an_identical_sequence_repeats_each_offset() {
     let repeated = stream("rw=randread:8 rw_sequencer=identical");
     assert_eq!((repeated.line.times, repeated.line.consecutive), (8, 1));
-    // It has no effect without a number or in order.
+    // The option has no effect without a number in rw, or in sequential order.
     assert_eq!(stream("rw=randread rw_sequencer=identical").line.times, 1);
     assert_eq!(stream("rw=read rw_sequencer=identical").line.times, 1);
     refused("rw=randrw:8 rw_sequencer=identical", &["single direction"]);
@@ -453,7 +453,7 @@ fn a_mix_of_one_direction_has_the_rate_of_that_direction() {
 
 #[test]
 fn messages_name_no_flags_of_fathom() {
-    // Each fails a check of the whole specification, whose messages name settings.
+    // Each of these options fails a check of the whole job, whose messages name settings of fathom.
     for options in
         ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]
     {

@@ -25,7 +25,7 @@ const SLOT_BYTES: u32 = 256 * 1024;
 /// Longest wait for an operation.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Calibrated once: it takes 20 ms.
+/// The clock is calibrated once for all tests, because that takes 20 ms.
 static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::calibrate(true).0);
 
 fn spec(engine: &'static Entry, files: Vec<OpenFile>, cache: Cache) -> WorkerSpec {
@@ -93,7 +93,7 @@ fn opened(spec: WorkerSpec) -> Option<Box<dyn Queue>> {
     let name = spec.engine.name;
     match open(spec) {
         Ok((engine, _)) => Some(engine),
-        // Containers switch these two off; any other error on a plain file is a defect.
+        // Containers switch these two engines off. Any other error on a plain file is a defect.
         Err(e) if ["io_uring", "libaio"].contains(&name) && switched_off(&e) => {
             println!("SKIPPED: {name}: {e}");
             None
@@ -150,7 +150,7 @@ fn one_op(engine: &mut dyn Queue, op: Op) -> i32 {
     execute(engine, 1, &[op], |_, _| (), |_, _, _| ())[0]
 }
 
-/// Operations that cover 3 MiB once, in sizes that the cache mode allows.
+/// Operations that together cover 3 MiB once, in sizes that the cache mode allows.
 fn cover(kind: Kind, cache: Cache) -> Vec<Op> {
     let sizes: &[u32] = if cache.is_direct() {
         &[4096, 3 * 4096, SLOT_BYTES, 65536, 4096 * 17]
@@ -168,7 +168,7 @@ fn cover(kind: Kind, cache: Cache) -> Vec<Op> {
     ops
 }
 
-/// Writes and reads back byte for byte.
+/// Writes data and reads them back, byte for byte.
 fn round_trip(engine: &mut dyn Queue, depth: u32, cache: Cache, witness: &File, what: &str) {
     let expect = |op: &Op| {
         let mut data = vec![0; op.length as usize];
@@ -183,7 +183,7 @@ fn round_trip(engine: &mut dyn Queue, depth: u32, cache: Cache, witness: &File, 
         |op, slot| slot[..op.length as usize].copy_from_slice(&expect(op)),
         |_, _, _| (),
     );
-    // Libraries buffer bytes until then.
+    // Libraries keep bytes in their buffers until a sync.
     assert_eq!(one_op(engine, op(Kind::Sync, 0, 0)), 0, "{what}");
     for (op, result) in writes.iter().zip(results) {
         assert_eq!(result, op.length as i32, "{what}: {op:?}");
@@ -253,7 +253,7 @@ fn a_read_across_the_end_is_short_and_one_after_it_is_empty() {
 #[test]
 fn a_failed_operation_returns_its_errno_and_the_next_one_works() {
     everywhere(|entry, place, cache| {
-        // Every interface fails in the same way on a write-only descriptor, which cannot even be mapped.
+        // Every interface fails in the same way on a write-only descriptor, because such a file cannot even be mapped.
         let Some(file) = scratch(place, cache, true) else { return };
         let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
         let only_writes = File::options().write(true).open(again).unwrap_or_else(|e| panic!("{e}"));
@@ -289,7 +289,7 @@ fn trims_free_blocks_and_return_their_length() {
         let what = format!("{} {place} {}", entry.name, cache.word());
         let blocks = || witness.metadata().map_or(0, |m| m.blocks());
         let before = blocks();
-        // Larger than a slot: a trim moves no bytes.
+        // A trim moves no bytes, so it may be larger than a slot.
         assert_eq!(
             one_op(&mut *engine, op(Kind::Trim, 4096, 2 * SLOT_BYTES)),
             2 * SLOT_BYTES as i32,
@@ -331,13 +331,13 @@ fn vsync_retries_operations_that_would_block() {
     let witness = witness(&file);
     witness.sync_all().unwrap_or_else(|e| panic!("{e}"));
     rustix::fs::fadvise(&witness, 0, None, rustix::fs::Advice::DontNeed).unwrap_or_else(|e| panic!("{e}"));
-    // One page is cached and the next ones are not.
+    // One page is cached and the following pages are not.
     witness.read_exact_at(&mut [0], FILE_BYTES - 1).unwrap_or_else(|e| panic!("{e}"));
     let mut spec = spec(entry, vec![file], Cache::Buffered);
     spec.options.extend([("nowait".to_owned(), None), ("retry".to_owned(), None)]);
     let Some(mut engine) = opened(spec) else { return };
     assert_eq!(one_op(&mut *engine, op(Kind::Read, 0, SLOT_BYTES)), SLOT_BYTES as i32);
-    // Not every file system writes through the page cache without blocking.
+    // Not every file system can write through the page cache without blocking.
     let written = one_op(&mut *engine, op(Kind::Write, 0, 4096));
     assert!(written == 4096 || written == -rustix::io::Errno::OPNOTSUPP.raw_os_error(), "{written}");
 }

@@ -5,7 +5,7 @@ use crate::engines::find;
 use crate::spec::Number;
 use model::job::{Cache, Kind};
 
-/// Options with which an engine does not move all bytes.
+/// Whether an engine moves all bytes with this option.
 fn moves_all(option: &str) -> bool {
     !["nop", "discard", "nowait", "bare"].contains(&option)
 }
@@ -13,7 +13,7 @@ fn moves_all(option: &str) -> bool {
 #[test]
 fn every_option_works_or_is_refused_by_its_name() {
     everywhere(|entry, place, cache| {
-        // Durable writes are a matter of the file, not of options.
+        // Skip durable cache modes: durability depends on the open file, not on options.
         for option in entry.options.iter().filter(|_| !cache.is_sync()) {
             let Some(file) = scratch(place, cache, true) else { return };
             let witness = witness(&file);

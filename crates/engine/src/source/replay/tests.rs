@@ -1,4 +1,4 @@
-//! Replay without a loop: when operations are due, and what is counted if the reader is late.
+//! Tests of the source of a replay without a loop: when operations are due, and what is counted if the reader is late.
 
 use super::*;
 
@@ -27,11 +27,11 @@ fn now(replay: &mut Replay, ns: u64) -> Op {
 fn an_operation_is_due_after_the_one_that_it_waits_for() {
     let steps = [
         Step { wait_ns: 100, ..READ },
-        // While the first is in flight.
+        // This operation is due while the first one is in flight.
         Step { wait_ns: 150, offset: 1, ..READ },
-        // After the first, though the second is still in flight.
+        // Due after the first one, even if the second one is still in flight.
         Step { wait_ns: 30, after: 2, offset: 2, ..READ },
-        // Of another task, due meanwhile.
+        // An operation of another task, due meanwhile.
         Step { wait_ns: 170, lane: 1, offset: 3, ..READ },
     ];
     let (mut replay, counts) = replay_of_steps(&steps, 8);
@@ -60,7 +60,7 @@ fn waits_are_shortened_by_the_time_outside_the_driver() {
     assert_eq!(replay.choose(1000), Choice::At(1070));
     let second = now(&mut replay, 1070);
     replay.completed(&second, 2000);
-    // Due when the completion is seen: that is not late.
+    // An operation that is due when the completion is seen is not late.
     let Choice::Now(third, due_ns) = replay.choose(2001) else {
         panic!("its wait is shorter than the time outside the driver")
     };
@@ -109,7 +109,7 @@ fn late_reads_and_full_depth_are_counted() {
     assert_eq!(to.give(Step { wait_ns: 950, ..READ }), Given::Taken);
     let first = now(&mut replay, 900);
     assert_eq!((counts.totals().starved, counts.totals().starved_ns), (1, 880));
-    // The second is due at 950, and the one place is taken until 2000.
+    // The second operation is due at 950, but the only slot is in use until 2000.
     replay.completed(&first, 2000);
     assert_eq!(counts.totals().held_by_depth, 1);
     now(&mut replay, 2000);
@@ -169,14 +169,14 @@ fn a_call_contains_only_operations_issued_together_that_are_not_merged() {
     let write = |offset, wait_ns| Step { kind: Kind::Write, ..at(offset, wait_ns) };
     let steps = [
         at(0, 0),
-        // It begins where the first ends.
+        // Adjacent to the first operation: begins where that one ends.
         at(4096, 10),
-        // Adjacent too, but in the other direction.
+        // Adjacent to the previous operation, but in the other direction.
         write(8192, 20),
-        // It ends where the previous one begins.
+        // Adjacent to the previous operation: ends where that one begins.
         write(4096, 30),
         at(1 << 20, 3_030),
-        // Issued in its own call.
+        // This operation was issued later, so it has its own call.
         at(1 << 30, 6_031),
     ];
     let (mut replay, _) = replay_of_steps(&steps, 8);

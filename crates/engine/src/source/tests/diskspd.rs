@@ -1,10 +1,10 @@
-//! Offsets as DISKSPD draws them: the expectations that DISKSPD publishes (`UnitTests/IORequestGenerator`, MIT licence; as data), and features
-//! that only its language has.
+//! Offsets as DISKSPD draws them: expectations from DISKSPD's published tests (`UnitTests/IORequestGenerator`, MIT licence), and features
+//! that only DISKSPD's language has.
 
 use super::*;
 use model::job::Mix;
 
-/// The first offsets of one of `workers` threads, of blocks of `block` bytes with a stride on a file of 3000 bytes.
+/// The first offsets of one of several threads: blocks of `block` bytes with a stride, on a file of 3000 bytes.
 fn offsets(
     (block, stride): (u32, u64),
     start: Start,
@@ -67,7 +67,7 @@ fn threads_without_a_stride_begin_at_the_same_place_and_interlocked_ones_share_i
 
 #[test]
 fn parallel_operations_visit_each_place_equally_often() {
-    // Test_GetNextFileOffsetParallelAsyncIO, with three in flight: each goes 1000, 1500, 2000, 1000, 1500
+    // Test_GetNextFileOffsetParallelAsyncIO with three operations in flight: each of the three goes 1000, 1500, 2000, 1000, 1500
     let mut stream = endless(Order::Sequential(Steps { stride_bytes: 500, ..Steps::default() }));
     (stream.access.offset_bytes, stream.access.lines[0].times) = (1000, 3);
     stream.access.lines[0].mix = Mix::of_percents(50, 0);
@@ -124,12 +124,13 @@ fn parts_of_a_target_contain_whole_blocks_and_end_with_it() {
     for (part, expected) in parts.into_iter().zip([10.0, 10.0, 0.0, 80.0]) {
         assert!((part - expected).abs() < 0.6, "{parts:?}");
     }
-    // Test_ThreadTargetStateEffectiveDistAbs: two zones of 10 % at the start, 80 % beyond the end: the two get all operations.
+    // Test_ThreadTargetStateEffectiveDistAbs: two zones get 10 % each, and 80 % go to a zone beyond the end. So the two zones get all
+    // operations.
     let part = |io, blocks: u64| (io, ZoneSize::UpTo(blocks * 4096));
     let all = shares(&[part(10.0, 10), part(10.0, 15), (80.0, ZoneSize::UpTo(u64::MAX))], 25);
     let halves = [all[..10].iter().sum::<f64>(), all[10..].iter().sum()];
     assert!(halves.iter().all(|half| (half - 50.0).abs() < 1.0), "{halves:?}");
-    // The second is cut off by the end.
+    // The end of the target cuts off the second zone.
     let all = shares(&[part(10.0, 10), part(10.0, 20), (80.0, ZoneSize::UpTo(u64::MAX))], 20);
     assert!((all[10..].iter().sum::<f64>() - 50.0).abs() < 1.0, "{all:?}");
     let rest = shares(&[part(50.0, 5), part(0.0, 10), (50.0, ZoneSize::UpTo(u64::MAX))], 20);

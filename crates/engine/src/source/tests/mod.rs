@@ -20,7 +20,7 @@ use model::job::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// 4 KiB blocks, anywhere in a hundred of them from byte 8192 on.
+/// Operations of 4 KiB in a hundred blocks from byte 8192 on.
 fn stream(order: Order) -> Stream {
     let mut access = Access::plain(Pattern::Random, 4096, 100);
     access.lines[0].order = order;
@@ -28,7 +28,7 @@ fn stream(order: Order) -> Stream {
     Stream::plain(access, 1, 1, "null")
 }
 
-/// 4 KiB blocks, anywhere from byte 0 to the end of the target.
+/// Operations of 4 KiB from byte 0 to the end of the target.
 fn endless(order: Order) -> Stream {
     let mut stream = stream(order);
     stream.access.offset_bytes = 0;
@@ -36,7 +36,7 @@ fn endless(order: Order) -> Stream {
     stream
 }
 
-/// All sizes of the first line.
+/// Sets all sizes of the first line.
 fn resize(stream: &mut Stream, sizes: &Sizes) {
     let line_sizes = &mut stream.access.lines[0].sizes;
     (line_sizes.read, line_sizes.write, line_sizes.trim) = (sizes.clone(), sizes.clone(), sizes.clone());

@@ -86,7 +86,7 @@ fn mixed_runs_have_geometric_lengths() {
             run = 0;
         }
     }
-    // Among 2^31 places a random one is almost never the next one.
+    // Of 2^31 places, a random place is almost never the one after the previous place.
     let chances: Vec<f64> = (0..100).map(|k| 0.8_f64.powi(k) * 0.2).collect();
     goodness_of_fit::assert_fit(&lengths, &chances);
     for (percent, jumps) in [(0.0, 0), (100.0, 9999)] {
@@ -113,7 +113,7 @@ fn hot_blocks_are_scattered_and_equal_for_all_workers_and_runs() {
     }
 }
 
-/// How often each rank was drawn, by undoing the scatter of a plan with seed 3.
+/// How often each rank was drawn, found by reversing the permutation of a plan with seed 3.
 fn ranks(ops: &[Op], blocks: u64, scatter_of: impl Fn(u64) -> u64) -> Vec<u64> {
     let rank_of: HashMap<u64, usize> = (0..blocks).map(|r| (scatter_of(r), r as usize)).collect();
     let mut seen = vec![0; blocks as usize];
@@ -134,7 +134,7 @@ fn zipf_and_pareto_follow_their_laws() {
     for h in [0.01, 0.1, 0.2, 0.4, 0.5_f64] {
         let ops = drawn(&stream(Order::Pareto(h)), 200_000);
         let seen = ranks(&ops, 100, |r| scatter.position(r));
-        // The share of the operations that the first part of the blocks gets; for the part h it is 1 - h.
+        // The expected share of operations in the first `part` of the blocks. For the part h it is 1 - h.
         let share = |part: f64| part.powf((1.0 - h).ln() / h.ln());
         assert!((share(h) - (1.0 - h)).abs() < 1e-12);
         let weights: Vec<f64> =
@@ -219,7 +219,7 @@ fn sizes_follow_the_weights_of_their_direction() {
     assert_eq!((reads.len(), writes.len()), (4, 2));
     goodness_of_fit::assert_even(&seen);
     goodness_of_fit::assert_fit(&[writes[&512] as u64, writes[&1024] as u64], &[1.0, 3.0]);
-    // The alignment is the unit where there is one.
+    // A range uses the alignment as its unit, if there is one.
     stream.access.lines[0].align_bytes = 1024;
     stream.access.lines[0].mix = model::job::Mix::of_percents(100, 0);
     let sizes = counts(drawn(&stream, 10_000).iter().map(|o| o.length));
@@ -358,7 +358,7 @@ fn drawn_sequential_sizes_fill_each_pass() {
             assert_eq!(op.offset, at, "{sizes:?}");
             at = (at + u64::from(op.length)) % (100 * 512);
         }
-        // A rest below the smallest size is not used.
+        // A rest that is smaller than the smallest size is not used.
         let short = taken(&mut *lanes_on(100 * 512 + 100)[0], 10_000);
         assert!(short.iter().all(|op| op.offset + u64::from(op.length) <= 100 * 512));
     }
@@ -401,7 +401,7 @@ fn rows_begin_at_random_places_and_continue_in_order() {
     };
     let firsts = rows(Order::Random);
     goodness_of_fit::assert_share(firsts.iter().filter(|b| **b < 50).count(), firsts.len(), 0.5);
-    // Each place begins one row of a pass, and each block is in four of them.
+    // Each place begins one row in a pass, and each block is part of four rows.
     let mut once = rows(Order::Once)[..100].to_vec();
     once.sort_unstable();
     assert_eq!(once, (0..100).collect::<Vec<_>>());

@@ -21,7 +21,7 @@ fn a_file_is_evicted_before_each_further_pass() {
     let sequential = |steps| Order::Sequential(steps);
     let backwards = Steps { backwards: true, ..Steps::default() };
     let two_holes = Steps { hole_bytes: 4096, ..Steps::default() };
-    // A hundred blocks; with holes only every second one is used.
+    // The span has a hundred blocks. With holes only every second block is used.
     for (order, pass) in [
         (sequential(Steps::default()), 100),
         (sequential(backwards), 100),
@@ -50,7 +50,7 @@ fn workers_that_divide_the_blocks_have_shorter_passes_than_clones() {
     assert_eq!(borders(&evicted(&once, &share(1, 4), 80)), [25, 50, 75]);
     let clones = Stream { workers: 4, clones: Some(Clones::Same), ..once };
     assert_eq!(borders(&evicted(&clones, &share(1, 4), 250)), [100, 200]);
-    // Each pass begins and ends in the middle, where the worker began.
+    // Each pass begins and ends in the middle of the span, where the worker began.
     let spread = evicted(&stream(Order::Sequential(Steps::default())), &share(1, 2), 260);
     assert_eq!(borders(&spread), [50, 150, 250]);
 }

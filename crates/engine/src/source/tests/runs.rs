@@ -10,13 +10,13 @@ fn runs_have_their_mean_length_and_are_interleaved() {
     (stream.access.lines[0].run_length, stream.access.lines[0].interleaved) = (Some(4.0), 1);
     let ops = drawn(&stream, 100_000);
     let continues = |w: &&[Op]| w[1].offset == w[0].offset + 4096;
-    // One place in 256 is the next one by chance.
+    // One random place in 256 is the next place by chance.
     goodness_of_fit::assert_share(
         ops.windows(2).filter(continues).count(),
         ops.len() - 1,
         0.75 * 255.0 / 256.0 + 0.25 / 256.0,
     );
-    // Four sequential readers, each in its own part: every block once.
+    // Four sequential readers, each in its own part of the span, read every block once.
     let mut files = endless(Order::Sequential(Steps::default()));
     (files.access.span_bytes, files.access.lines[0].interleaved) = (1 << 20, 4);
     let ops = drawn(&files, 40);

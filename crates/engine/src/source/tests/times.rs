@@ -63,7 +63,7 @@ fn a_stream_without_writes_is_never_flushed() {
 
 #[test]
 fn constant_arrivals_of_all_workers_stay_evenly_spaced() {
-    // A period of 142 857.142857... ns, which no sum of whole ns is.
+    // The period is 142 857.142857... ns. No sum of whole ns equals a multiple of it.
     let mut stream = stream(Order::Random);
     stream.pace = Pace::Open { iops: 7000.0, arrivals: Arrivals::Constant };
     stream.targets = vec![0, 1];
@@ -88,7 +88,7 @@ fn poisson_arrivals_of_all_workers_are_one_poisson_process() {
     stream.targets = vec![0, 1];
     let count = 50_000;
     let times = times(&stream, 2, count);
-    // After the end of the slowest lane the stream is incomplete.
+    // Use only times before the slowest lane's end. After it the stream is incomplete.
     let whole = &times[..4 * count * 9 / 10];
     let mut gaps: Vec<f64> = whole.windows(2).map(|w| (w[1] - w[0]) as f64 / 20_000.0).collect();
     let n = gaps.len() as f64;
@@ -103,7 +103,7 @@ fn poisson_arrivals_of_all_workers_are_one_poisson_process() {
     gaps.sort_unstable_by(f64::total_cmp);
     let distance = gaps.iter().enumerate().map(|(i, g)| (i as f64 / n - (1.0 - (-g).exp())).abs());
     let kolmogorov = distance.fold(0.0, f64::max) * n.sqrt();
-    // One false alarm in a thousand.
+    // This limit gives one false alarm in a thousand.
     assert!(kolmogorov < 1.95, "Kolmogorov-Smirnov {kolmogorov}");
 }
 

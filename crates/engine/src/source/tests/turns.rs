@@ -3,7 +3,7 @@
 use super::*;
 use model::job::{ThinkLaw, Turn};
 
-/// A database: commits are sequential writes with a sync after each; a checkpoint is a burst of random writes and one sync.
+/// The load of a database. Commits are sequential writes with a sync after each; a checkpoint is a burst of random writes and one sync.
 fn database() -> Stream {
     let access = |offset_bytes, pattern| {
         let plain = Access::plain(pattern, 4096, 0);
@@ -27,7 +27,7 @@ fn turns_follow_each_other_with_their_own_lengths_pauses_and_syncs() {
     let ops = drawn(&database(), 3000);
     let (mut at, mut end, mut commits) = (0, 0, 0);
     for round in 0.. {
-        // 3 and 2 operations in turn: 5 in two turns.
+        // Turns of 3 and 2 operations alternate, so two turns have 5.
         for _ in 0..if round % 2 == 0 { 3 } else { 2 } {
             let [write, sync] = ops[at..at + 2] else { panic!("two operations") };
             assert_eq!((write.kind, sync.kind), (Kind::Write, Kind::Sync), "at {at}");
@@ -59,7 +59,8 @@ fn periods_continue_across_turns_by_one_clock() {
     stream.turns[1].access.lines[0].burst = 10;
     let mut due = 0;
     for (at, op) in drawn(&stream, 2000).into_iter().enumerate() {
-        // In each 45 operations 3 and 2 that begin a burst each, and twice two bursts of ten.
+        // Of 45 operations, turns of 3 and of 2 operations begin a burst with each operation. After each of these turns come two bursts
+        // of ten.
         let begins = match at % 45 {
             0..3 | 23..25 => true,
             place @ 3..23 => (place - 3) % 10 == 0,
@@ -84,7 +85,7 @@ fn invalid_turns_are_refused() {
     };
     assert!(refused(|turn| turn.operations = 1).contains("no operation"));
     assert!(refused(|turn| turn.turns = 0).contains("no operation"));
-    assert!(refused(|turn| turn.access.lines[0].reply_bytes = 512).contains("belong together"));
+    assert!(refused(|turn| turn.access.lines[0].reply_bytes = 512).contains("operations of a pair"));
     let mut paced = database();
     paced.pace = Pace::Limited { iops: 5.0, bytes_per_s: 0.0 };
     assert!(lanes(&paced, &[1 << 30], &[512], &share(0, 1)).err().is_some_and(|e| e.contains("pauses")));

@@ -22,7 +22,7 @@ fn blocks(ops: &[Op]) -> Vec<u64> {
     ops.iter().map(|op| (op.offset - 8192) / BLOCK).collect()
 }
 
-/// Returns `count` blocks from each of the first ones.
+/// Returns `count` consecutive blocks from each first block.
 fn consecutive(firsts: &[u64], count: u64) -> Vec<u64> {
     firsts.iter().flat_map(|first| (0..count).map(move |n| first + n)).collect()
 }
@@ -57,7 +57,7 @@ fn random_blocks_stay_in_the_present_zone() {
             }
         }
     }
-    // If a zone is left in the middle of a pass, the next zone begins a new pass.
+    // A new zone always begins a new pass, even if the previous zone was left in the middle of a pass.
     for sizes in [Sizes::Fixed(4096), Sizes::Range(2048, 4096)] {
         let mut stream = zoned(Order::Once, [7, 10, 0]);
         resize(&mut stream, &sizes);
