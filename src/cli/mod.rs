@@ -160,7 +160,14 @@ impl Cli {
 
     fn parse_words(words: &[OsString]) -> Result<Self, clap::Error> {
         let is_short = words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
-        let command = if is_short { help::shorten(Self::command()) } else { Self::command() };
+        // `fathom time` delays the command that it measures: it builds no flags of other commands, which takes 2 ms.
+        let command = if words.get(1).is_some_and(|word| word == "time") {
+            let time = <time::Args as clap::Args>::augment_args(clap::Command::new("time"));
+            clap::Command::new("fathom").max_term_width(110).subcommand(time)
+        } else {
+            Self::command()
+        };
+        let command = if is_short { help::shorten(command) } else { command };
         let matches = command.try_get_matches_from(words);
         matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|error| {
             let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();

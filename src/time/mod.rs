@@ -16,8 +16,10 @@ use crate::files::output::Spared;
 use crate::session::Session;
 use crate::show::{self, Showing};
 use crate::{signals, stderr, stdout};
+use jiff::tz::TimeZone;
 use machine::cgroup::{self, OwnCgroup};
 use machine::named_files::{self, Named};
+use machine::resolve::resolve_another;
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::command::{Cold, Command, CommandStudy, Exit, FinalSync};
@@ -31,6 +33,7 @@ use model::verdict::Condition;
 use report::Style;
 pub(crate) use run::SHELL;
 use run::{Run, Runner, Tracing};
+use std::collections::BTreeSet;
 use std::io::read_to_string;
 use std::path::Path;
 use std::process;
@@ -79,14 +82,14 @@ struct Signalled {
 fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let plan = plan(request);
-    let named: Vec<Vec<Named>> = request
-        .study
-        .commands
-        .iter()
-        .map(|command| named_files::find(&root, argument_words(command).iter().map(String::as_str)))
-        .collect();
-    let mut machine = machine::host::read_host(&root);
-    machine.places = places(&root, &named);
+    // Reading the host takes as long as reading the devices below the files.
+    let mut named = Vec::new();
+    let mut places = Vec::new();
+    let mut machine = std::thread::scope(|scope| {
+        scope.spawn(|| (named, places) = find_files(&root, &request.study.commands));
+        machine::host::read_host(&root)
+    });
+    machine.places = places;
     let mut spared = Spared::default();
     for one in named.iter().flatten() {
         spared.add(&one.path, "a file that the command names");
@@ -97,7 +100,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let own_cgroup = enter_cgroup(&root, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
 
-    let started = jiff::Zoned::now();
+    let started = local_now();
     let epoch = Instant::now();
     let mut session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), request.keep)?;
     let watch = Watch::new(root.clone(), &machine, epoch);
@@ -249,22 +252,25 @@ fn argument_words(command: &Command) -> Vec<String> {
     }
 }
 
-/// The block stacks below the named files and the current directory. Each stack appears once.
-fn places(root: &Root, named: &[Vec<Named>]) -> Vec<Place> {
-    let here = Path::new(".");
-    let is_known = named.iter().flatten().any(|one| one.existing == here);
-    let here = (!is_known).then(|| machine::resolve::resolve(root, here).map_err(|e| e.to_string()));
-    let named = named.iter().flatten().map(|one| one.place.clone());
-    let mut places: Vec<Place> = Vec::new();
-    for place in named.chain(here).flatten() {
-        let tops = |place: &Place| -> Vec<String> {
-            place.tops.iter().filter_map(|at| Some(place.layers.get(*at)?.name.clone())).collect()
-        };
-        if !places.iter().any(|known| tops(known) == tops(&place) && known.ram == place.ram) {
-            places.push(place);
-        }
-    }
-    places
+/// The files that each command names; and their places and that of the current directory, each stack once.
+fn find_files(root: &Root, commands: &[Command]) -> (Vec<Vec<Named>>, Vec<Place>) {
+    let mut places = Vec::new();
+    let mut find = |command| named_files::find(root, &argument_words(command), &mut places);
+    let named = commands.iter().map(&mut find).collect();
+    places.extend(resolve_another(root, Path::new("."), &places));
+    let mut seen = BTreeSet::new();
+    places.retain(|place| {
+        let tops = place.tops.iter().filter_map(|at| Some(place.layers.get(*at)?.name.clone()));
+        seen.insert(tops.chain(place.ram.clone()).collect::<Vec<_>>())
+    });
+    (named, places)
+}
+
+/// Now, in the local time zone. `Zoned::now` lists all time zones of the machine to name the local one: 1 ms.
+fn local_now() -> jiff::Zoned {
+    let file = std::fs::read("/etc/localtime").ok().filter(|_| std::env::var_os("TZ").is_none());
+    let zone = file.and_then(|text| TimeZone::tzif("local", &text).ok());
+    jiff::Timestamp::now().to_zoned(zone.unwrap_or_else(TimeZone::system))
 }
 
 /// How often to check whether the sync is done.

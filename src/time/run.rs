@@ -37,7 +37,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread::spawn;
+use std::thread;
 use std::time::{Duration, Instant};
 use sys::bpf::{Counting, RequestLayout};
 
@@ -101,14 +101,19 @@ impl Runner<'_> {
             at_ns,
             target_bytes: Vec::new(),
         }))?;
-        let before: Vec<Known<FilesState>> = named.iter().map(|one| self.state_before(one)).collect();
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
         // Reap ended processes of earlier commands first: they do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
         // Start the sampling thread before the kernel counts for fathom's threads.
         let end_of_sampling = self.sample_others();
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
-        let counting = tracing.clone().and_then(Tracing::start);
+        // Counting the cached pages of a file takes 2 ms per GiB, as long as loading the programs.
+        let is_cold = self.request.study.cold == Cold::Named;
+        let mut before: Vec<Known<FilesState>> = Vec::new();
+        let counting = thread::scope(|scope| {
+            scope.spawn(|| before.extend(named.iter().map(|one| state(one, is_cold, true))));
+            tracing.clone().and_then(Tracing::start)
+        });
         let start = self.watch.around_command(Moment::Start);
         let forks_before = forks(&self.root);
         let moved_before = ended_children_io(&self.root);
@@ -122,9 +127,13 @@ impl Runner<'_> {
         let forks_after = forks(&self.root);
         let stop = self.watch.around_command(Moment::Stop);
         let traced = tracing.and_then(|tracing| tracing.end(counting?));
-        let after: Vec<Known<FilesState>> =
-            named.iter().zip(&is_new).map(|(one, is_new)| state_after(one, *is_new)).collect();
-        let neighbours = end_of_sampling().map_or_else(Vec::new, |before| neighbours(&before, &self.root));
+        let others_before = end_of_sampling();
+        let mut after: Vec<Known<FilesState>> = Vec::new();
+        let neighbours = thread::scope(|scope| {
+            let states = named.iter().zip(is_new).map(|(one, is_new)| state(one, is_new, false));
+            scope.spawn(|| after.extend(states));
+            others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root))
+        });
         let moved = moved_before.and_then(|before| {
             let after = moved?;
             let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
@@ -244,7 +253,7 @@ impl Runner<'_> {
     fn sample_others(&self) -> impl FnOnce() -> Option<Processes> + use<> {
         let (stop, is_to_stop) = channel();
         let root = self.root.clone();
-        let thread = spawn(move || {
+        let thread = thread::spawn(move || {
             if is_to_stop.recv_timeout(SAMPLE_OTHERS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
@@ -292,19 +301,15 @@ impl Runner<'_> {
                 let mut stayed_bytes = 0_u64;
                 let mut problems = Vec::new();
                 for one in named {
-                    let files = named_files::files(&one.path).unwrap_or_else(|why| {
-                        problems.push(format!("--cold: {why}"));
-                        Vec::new()
-                    });
-                    for file in files {
-                        match File::open(&file)
-                            .map_err(|e| e.to_string())
-                            .and_then(|file| page_cache::evict(&file))
-                        {
+                    let files = named_files::files(&one.path);
+                    for file in files.iter().flatten() {
+                        let opened = File::open(file).map_err(|e| e.to_string());
+                        match opened.and_then(|file| page_cache::evict(&file)) {
                             Ok(pages) => stayed_bytes += pages.cached.saturating_mul(pages.page_bytes),
                             Err(why) => problems.push(format!("--cold: {}: {why}", file.display())),
                         }
                     }
+                    problems.extend(files.err().map(|why| format!("--cold: {why}")));
                 }
                 problems.truncate(1);
                 if stayed_bytes > 0 {
@@ -316,15 +321,6 @@ impl Runner<'_> {
                 problems
             }
         }
-    }
-
-    /// The state of a named path before a run. Opening all files of a directory would cache their metadata for the command, so a
-    /// directory is only read if `--cold` has done this already.
-    fn state_before(&self, one: &Named) -> Known<FilesState> {
-        if one.path.is_dir() && self.request.study.cold != Cold::Named {
-            return Err(not_opened(&one.path));
-        }
-        named_files::state(&one.path, true)
     }
 
     /// Writes back the command's dirty data, unless --no-sync was typed or no data are dirty.
@@ -359,16 +355,16 @@ struct Usage {
     floor_bytes: u64,
 }
 
-/// The state of a named path after a run. A directory is read only if the command made it.
-fn state_after(one: &Named, is_new: bool) -> Known<FilesState> {
-    if one.path.is_dir() && !is_new {
-        return Err(not_opened(&one.path));
+/// The state of a named path. Opening all files below a directory would cache their metadata for the command, so a directory is only read
+/// if `--cold` has done so anyway, or if the command made it.
+fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState> {
+    if one.path.is_dir() && !is_dir_read {
+        let path = one.path.display();
+        return Err(format!(
+            "the files below {path} were not opened, because that would cache their metadata"
+        ));
     }
-    named_files::state(&one.path, false)
-}
-
-fn not_opened(path: &Path) -> String {
-    format!("the files below {} were not opened, because that would cache their metadata", path.display())
+    named_files::state(&one.path, with_extents)
 }
 
 /// Largest resident memory of fathom so far, in bytes.

@@ -24,9 +24,7 @@ const MAX_FILES: u64 = 200_000;
 pub struct Named {
     /// The path as it was typed.
     pub path: PathBuf,
-    /// The path, or its directory while the path does not exist.
-    pub existing: PathBuf,
-    /// Where `existing` is stored, or why that is unknown.
+    /// Where the path is stored, or its directory while the path does not exist; or why that is unknown.
     pub place: Known<Place>,
 }
 
@@ -49,10 +47,11 @@ impl Named {
     }
 }
 
-/// Finds the paths among the arguments of a command, each once.
-pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> {
+/// Finds the paths among the arguments of a command, each once. `places` has the places resolved so far, and
+/// gets those of these paths.
+pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named> {
     let mut found: Vec<Named> = Vec::new();
-    for arg in args {
+    for arg in args.iter().map(String::as_str) {
         // `if=PATH`, `--output=PATH`
         let value = arg.split_once('=').map(|(_, value)| value);
         for text in [Some(arg), value].into_iter().flatten() {
@@ -66,13 +65,9 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
             let may_appear = !path.exists() && parent(path).is_dir();
             if is_stored || may_appear {
                 let existing = if is_stored { path.to_owned() } else { parent(path) };
-                // Reuse the place of another file in the same directory: reading a place takes 2 ms.
-                let known = found.iter().find(|named| named.existing == existing);
-                let place = known.map_or_else(
-                    || resolve::resolve(root, &existing).map_err(|e| e.to_string()),
-                    |named| named.place.clone(),
-                );
-                found.push(Named { path: path.to_owned(), existing, place });
+                let place = resolve::resolve_another(root, &existing, places).map_err(|e| e.to_string());
+                places.extend(place.clone());
+                found.push(Named { path: path.to_owned(), place });
             }
         }
     }
@@ -181,7 +176,13 @@ mod tests {
             there.clone(),
             "/nowhere/x".into(),
         ];
-        let found = find(&Root::real(), args.iter().map(String::as_str));
+        let mut places = Vec::new();
+        let found = find(&Root::real(), &args, &mut places);
+        let is_known = |place: &Place| found.iter().any(|named| named.place.as_ref() == Ok(place));
+        assert!(places.iter().all(is_known) && places.len() == found.len(), "{places:?}");
+        // The second path is in the same file system, so its layers were not read again; and are the same.
+        let again = resolve::resolve(&Root::real(), dir.path()).map(|place| (place.layers, place.tops));
+        assert_eq!(again.ok(), places.last().map(|place| (place.layers.clone(), place.tops.clone())));
         let paths: Vec<String> = found.iter().map(|named| named.path.display().to_string()).collect();
         // The value of `count=5` may be a file that the command creates, so it is listed too.
         assert!(paths.contains(&there) && paths.contains(&new), "{paths:?}");

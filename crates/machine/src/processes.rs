@@ -113,7 +113,8 @@ pub fn name(root: &Root, pid: u32) -> String {
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
     let Stat { name, cpu_ticks, began, children_faults, .. } =
         parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
-    let io_bytes = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_storage_bytes(&text));
+    let io = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io_counters(&text));
+    let io_bytes = io.map(|io| io.read_bytes.saturating_add(io.write_bytes));
     Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
 }
 
@@ -156,11 +157,6 @@ pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
         kernel: number(6)? & KERNEL_THREAD != 0,
         ended: matches!(fields.first(), Some(&("Z" | "X"))),
     })
-}
-
-fn parse_storage_bytes(text: &str) -> Option<u64> {
-    let value = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)?.trim().parse::<u64>().ok());
-    Some(value("read_bytes:")?.saturating_add(value("write_bytes:")?))
 }
 
 /// The counters of `/proc/PID/io`, or the difference of two samples.
@@ -564,27 +560,26 @@ mod tests {
         ] {
             assert_eq!(parse_stat(junk), None, "{junk}");
         }
-        assert_eq!(parse_storage_bytes("rchar: 1\nread_bytes: 8\nwrite_bytes: 4\n"), Some(12));
-        assert_eq!(parse_storage_bytes("rchar: 1\n"), None);
     }
 
     #[test]
     fn activity_between_two_samples_is_reported_and_reused_ids_are_not() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-        let put = |pid: u32, stat: &str, io: Option<&str>| {
+        let put = |pid: u32, stat: &str, read_bytes: Option<u64>| {
             let at = dir.path().join(format!("proc/{pid}"));
             std::fs::create_dir_all(&at).unwrap_or_else(|e| panic!("{e}"));
             std::fs::write(at.join("stat"), stat).unwrap_or_else(|e| panic!("{e}"));
-            if let Some(io) = io {
+            if let Some(read_bytes) = read_bytes {
+                let io = process_io_tests::io(read_bytes, 0);
                 std::fs::write(at.join("io"), io).unwrap_or_else(|e| panic!("{e}"));
             }
         };
         let root = Root::at(dir.path().to_owned());
-        put(7, STAT, Some("read_bytes: 0\nwrite_bytes: 0\n"));
+        put(7, STAT, Some(0));
         put(8, STAT, None);
         put(9, STAT, None);
         let first = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
-        put(7, STAT, Some("read_bytes: 4096\nwrite_bytes: 0\n"));
+        put(7, STAT, Some(4096));
         put(8, &STAT.replace("30 12", "31 13"), None);
         put(9, &STAT.replace("30 12", "99 99").replace("991", "992"), None);
         let second = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
@@ -595,7 +590,7 @@ mod tests {
         assert_eq!((busy[1].pid, busy[1].io_bytes, busy[1].cpu_ms), (8, None, 2000 / ticks));
         assert_eq!(second.hidden(), 2);
         // The faults and the bytes of a child that ended are added to its parent's.
-        put(7, &STAT.replace("1 2 3 4 30", "1 9 3 4 30"), Some("read_bytes: 8192\nwrite_bytes: 0\n"));
+        put(7, &STAT.replace("1 2 3 4 30", "1 9 3 4 30"), Some(8192));
         let third = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
         let busy = third.busy_since(&second);
         assert_eq!((busy[0].pid, busy[0].name.as_str()), (7, "a) b and its ended children"));
@@ -612,7 +607,7 @@ mod process_io_tests {
         format!("7 ({name}) S 1 7 7 0 -1 {flags} 1 2 3 4 30 12 0 0 20 0 1 0 {began} 1 2")
     }
 
-    fn io(read_bytes: u64, write_bytes: u64) -> String {
+    pub(super) fn io(read_bytes: u64, write_bytes: u64) -> String {
         format!(
             "rchar: 9\nwchar: 8\nsyscr: 7\nsyscw: 6\nread_bytes: {read_bytes}\nwrite_bytes: {write_bytes}\n\
              cancelled_write_bytes: 0\n"

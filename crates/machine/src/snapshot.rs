@@ -85,9 +85,7 @@ impl Watch {
     /// `None` gets a reason instead of a state.
     pub fn take(&self, moment: Moment, targets: &[Option<Part>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
-        let system = MACHINE_FILES.iter().chain(&RUN_FILES).map(|f| (*f).to_owned());
-        let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
-        let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
+        let mut files = self.counters(MACHINE_FILES.iter().chain(&RUN_FILES));
         files.extend(self.combined_texts().into_iter().map(|(name, text)| (name.to_owned(), text)));
         let targets = targets.iter().map(|t| state(&self.root, t.as_ref(), with_extents)).collect();
         Snapshot { moment, at_ns, files, targets }
@@ -97,9 +95,7 @@ impl Watch {
     /// cgroup, memory, CPUs, pressure, and at the start the limits of the cgroups above.
     pub fn around_command(&self, moment: Moment) -> Snapshot {
         let at_ns = self.now_ns();
-        let system = MACHINE_FILES.iter().map(|f| (*f).to_owned());
-        let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
-        let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
+        let mut files = self.counters(MACHINE_FILES.iter());
         if moment == Moment::Start {
             files.insert(evidence::LIMITS.to_owned(), cgroup::read_limits(&self.root));
         }
@@ -120,10 +116,15 @@ impl Watch {
     /// processes.
     pub fn glance(&self) -> Snapshot {
         let at_ns = self.now_ns();
-        let pressure = PRESSURE_FILES.iter().map(|f| (*f).to_owned());
-        let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(pressure);
-        let files = paths.map(|path| self.read(path)).collect();
+        let files = self.counters(PRESSURE_FILES.iter());
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
+    }
+
+    /// Reads the counters of the devices and of fathom's cgroup, and these files.
+    fn counters<'f>(&self, files: impl Iterator<Item = &'f &'static str>) -> BTreeMap<String, Known<String>> {
+        let files = files.map(|file| (*file).to_owned());
+        let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(files);
+        paths.map(|path| self.read(path)).collect()
     }
 
     /// Reads the texts that combine several files, or are a part of one.

@@ -11,7 +11,7 @@ use crate::file_systems::{Mount, mount_of};
 use crate::loop_devices::backing_and_offset;
 use crate::root::Root;
 use crate::{file_systems, identity};
-use model::machine::{BACKING, Identity, Layer, LayerKind};
+use model::machine::{BACKING, Identity, Layer, LayerKind, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -24,13 +24,15 @@ pub(crate) struct Stack<'a> {
     pub(crate) root: &'a Root,
     pub(crate) mounts: &'a [Mount],
     pub(crate) layers: Vec<Layer>,
+    /// Places resolved before. Their layers are not read again.
+    pub(crate) known: &'a [Place],
     /// Reasons why parts of the stack could not be followed, as sentences.
     pub(crate) blind: Vec<String>,
 }
 
 impl<'a> Stack<'a> {
     pub(crate) fn new(root: &'a Root, mounts: &'a [Mount]) -> Self {
-        Self { root, mounts, layers: Vec::new(), blind: Vec::new() }
+        Self { root, mounts, layers: Vec::new(), known: &[], blind: Vec::new() }
     }
 
     /// Adds the device with this `major:minor` and everything below it. Returns its index, also if the stack
@@ -51,7 +53,11 @@ impl<'a> Stack<'a> {
         }
         let index = self.layers.len();
         // Add the layer first, because a stack that contains itself would never end.
-        self.layers.push(read_layer(self.root, &name, number));
+        let known = self.known.iter().flat_map(|place| &place.layers).find(|layer| layer.number == number);
+        self.layers.push(known.map_or_else(
+            || read_layer(self.root, &name, number),
+            |layer| Layer { below: Vec::new(), ..layer.clone() },
+        ));
         let below = self.below(index, &name);
         self.layers[index].below = below;
         Some(index)

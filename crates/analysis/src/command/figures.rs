@@ -71,13 +71,19 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
         dirty_at_end_bytes: dirty_at_end,
         sync_seconds,
         machine_dirty_bytes: dirty,
-        syncs: end.traced.clone().map(|traced| Syncs {
-            calls: traced.syncs,
-            sync_opens: traced.sync_opens,
-            median_ns: traced.sync_median_ns,
-            p99_ns: traced.sync_p99_ns,
-            max_ns: traced.sync_max_ns,
-            total_ns: traced.sync_total_ns,
+        syncs: end.traced.clone().and_then(|traced| {
+            // A ring or an asynchronous context also takes syncs, which are no system calls.
+            if traced.async_contexts > 0 && traced.syncs.is_empty() {
+                return Err("it used asynchronous I/O, whose syncs are not counted".into());
+            }
+            Ok(Syncs {
+                calls: traced.syncs,
+                sync_opens: traced.sync_opens,
+                median_ns: traced.sync_median_ns,
+                p99_ns: traced.sync_p99_ns,
+                max_ns: traced.sync_max_ns,
+                total_ns: traced.sync_total_ns,
+            })
         }),
         interface: interface(end),
         charged_bytes: charged.map(|charged| {
@@ -148,15 +154,11 @@ fn cached_read(end: &CommandEnd) -> Known<u64> {
         return Ok(0);
     }
     reads_are_of_files(end)?;
-    if moved.fetched_bytes > moved.read_call_bytes.saturating_mul(2) {
-        return Err(
-            "the devices delivered more than read calls returned, through mapped memory or read-ahead".into(),
-        );
-    }
     Ok(moved.read_call_bytes.saturating_sub(moved.fetched_bytes))
 }
 
-/// Checks that all bytes of read calls are of files. The kernel also counts reads of pipes, terminals and `/dev/zero`.
+/// Checks that all bytes of read calls are of files, and that it read files by calls. The kernel also counts reads of pipes, terminals and
+/// `/dev/zero`.
 ///
 /// # Errors
 /// The other sources that the command read from.
@@ -170,16 +172,23 @@ fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
     if matches!(end.stdin, Stream::Pipe) {
         return Err("its standard input is a pipe, whose bytes count as reads".into());
     }
-    let is_single = match &end.traced {
-        Ok(traced) => traced.started <= 1 || traced.pipes == 0,
-        Err(_) => end.single_process.clone()?,
-    };
-    if !is_single {
-        return Err("it started several processes, whose reads from pipes count as reads".into());
+    match &end.traced {
+        Ok(traced) if traced.started > 1 && traced.pipes > 0 => {
+            return Err("it started several processes, whose reads from pipes count as reads".into());
+        }
+        Err(_) if !end.single_process.clone()? => {
+            return Err("processes were started while it ran, perhaps by it (only root sees which), and reads from pipes count as reads".into());
+        }
+        _ => {}
     }
     let stored = |one: &NamedFiles| one.before.as_ref().map_or(true, |state| state.bytes > 0);
     if !end.named.iter().any(stored) && end.stdin != Stream::File {
         return Err("its command line names no file that it could have read".into());
+    }
+    if end.moved.as_ref().is_ok_and(|moved| moved.fetched_bytes > moved.read_call_bytes.saturating_mul(2)) {
+        return Err(
+            "the devices delivered more than read calls returned, through mapped memory or read-ahead".into(),
+        );
     }
     Ok(())
 }
@@ -461,7 +470,9 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
 /// `512 MiB in 840 ms; none of it came from vda: the page cache had all of it`.
 fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
-    let bytes = moved.read_call_bytes.max(moved.fetched_bytes);
+    // Read-ahead that it did not use is no part of what it read.
+    let fetched_use = if run.unused_read_ahead_bytes.is_ok() { 0 } else { moved.fetched_bytes };
+    let bytes = moved.read_call_bytes.max(fetched_use);
     let is_made = seen.is_some_and(|seen| !seen.end.byte_sources.is_empty()) && moved.fetched_bytes < worth;
     if bytes < worth || is_made {
         return None;

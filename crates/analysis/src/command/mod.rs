@@ -925,6 +925,25 @@ mod tests {
     }
 
     #[test]
+    fn syncs_of_asynchronous_contexts_are_unknown() {
+        let asynchronous = |contexts| Ok(Traced { async_contexts: contexts, ..Traced::default() });
+        let syncs =
+            |contexts| judged(CommandEnd { traced: asynchronous(contexts), ..end(0) }, [0, 0]).1.syncs;
+        assert!(syncs(0).is_ok() && syncs(1).is_err());
+    }
+
+    #[test]
+    fn unused_read_ahead_is_not_read_and_mapped_memory_is_not_unused() {
+        let (report, run) = judged(end(68 * MIB), [0, 0]);
+        assert_eq!(run.unused_read_ahead_bytes, Ok(4 * MIB));
+        assert!(sentence(&report).contains("read 64 MiB in"), "{}", sentence(&report));
+        let mapped = Moved { read_call_bytes: MIB, fetched_bytes: 64 * MIB, ..Moved::default() };
+        let (report, run) = judged(CommandEnd { moved: Ok(mapped), ..end(0) }, [0, 0]);
+        assert!(run.unused_read_ahead_bytes.is_err() && run.cached_read_bytes.is_err(), "{run:?}");
+        assert!(sentence(&report).contains("read 64 MiB in"), "{}", sentence(&report));
+    }
+
+    #[test]
     fn bytes_of_pipes_and_dev_zero_are_not_from_the_page_cache() {
         let pipe = CommandEnd { stdin: Stream::Pipe, ..end(0) };
         let zero = CommandEnd { byte_sources: vec!["/dev/zero".into()], ..end(0) };
