@@ -373,7 +373,7 @@ pub enum Hook {
 /// A plan, and the machine that it was made for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Planned {
-    /// The plan.
+    /// What is measured, with every setting.
     pub plan: Plan,
     /// The machine, with the places of the plan's targets.
     pub machine: Machine,

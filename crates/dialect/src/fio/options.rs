@@ -1,7 +1,7 @@
 //! The tables of fio's options and how each is handled. Job files, command lines, `--cmdhelp` and
-//! docs/reference/fio.md use them. Honoured options are translated by [`super::access`]
-//! (directions, sizes, distributions), [`super::files`], [`super::rates`], [`super::streams`] (engine, data,
-//! threads, logs), [`super::phases`] and [`super::replay`].
+//! docs/reference/fio.md use them. Honoured options are translated by `access.rs`
+//! (directions, sizes, distributions), `files.rs`, `rates.rs`, `streams.rs` (engine, data,
+//! threads, logs), `phases.rs` and `replay.rs`.
 
 use crate::options::{ToolOption, honoured, no_effect, only, refused};
 
