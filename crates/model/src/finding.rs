@@ -271,7 +271,7 @@ pub struct Diagnosis {
     pub format: u32,
     /// The target: an absolute path without links.
     pub target: String,
-    /// Its file system and block stack in one line.
+    /// File system and block stack of the target in one line.
     pub chain: String,
     /// Time in ms during which doctor watched for other load.
     pub watched_ms: u64,

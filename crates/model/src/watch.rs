@@ -69,7 +69,7 @@ pub struct LoadOverTime {
 pub struct DeviceOverTime {
     /// Kernel name.
     pub name: String,
-    /// Its points, in order.
+    /// Points of the device, in order of time.
     pub points: Vec<LoadPoint>,
     /// Why the load cannot be compared with measured capacities; `None` if it can, or if the device has no limit of
     /// its own.

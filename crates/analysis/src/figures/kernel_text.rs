@@ -139,7 +139,7 @@ const DRIVES: &[&str] = &["nvme", "drivetemp"];
 pub(crate) struct Sensor {
     /// Driver of the sensor, if the text has it.
     pub(crate) name: Option<String>,
-    /// Its reading.
+    /// Temperature.
     pub(crate) now: Option<i64>,
     /// The limit that the drive itself gives.
     pub(crate) most: Option<i64>,

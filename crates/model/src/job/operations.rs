@@ -360,7 +360,7 @@ pub enum Positions {
 pub struct Zone {
     /// Share of the operations in percent; all zones sum to 100.
     pub access_percent: f64,
-    /// How much of the span it covers, in percent or bytes.
+    /// Size of the zone, in percent of the span or in bytes.
     pub size: ZoneSize,
 }
 

@@ -100,7 +100,8 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     })
 }
 
-/// Returns the finding for --until steady if the rate did not become steady. The name keeps this condition.
+/// Returns the finding for --until steady if the rate did not become steady. It adds this condition to the name of the
+/// result.
 fn never_steady(rounds: usize) -> Detail {
     detail!(
         Severity::Rename,

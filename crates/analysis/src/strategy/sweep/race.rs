@@ -68,7 +68,7 @@ pub struct Race {
     pub by: Measure,
     /// Tolerance for how much faster than the winner a cell may be, as a logarithm.
     pub(super) tolerance: f64,
-    /// Its cells.
+    /// Cells of the race.
     pub lanes: Vec<Lane>,
     /// Settings of well-known programs, which are measured after the race.
     pub baselines: Vec<Lane>,
