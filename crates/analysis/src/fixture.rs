@@ -437,7 +437,7 @@ impl Counters {
     }
 }
 
-/// What submitting an operation takes.
+/// Time that submitting an operation takes.
 pub(crate) const SUBMIT_NS: u64 = 5_000;
 
 impl Fixture {

@@ -264,7 +264,7 @@ impl Serialize for Pages {
 /// Version of this form.
 pub const FORMAT: u32 = 1;
 
-/// What `fathom doctor` found about a target and its machine.
+/// The observations of `fathom doctor` about a target and its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
     /// Version of this form, always [`FORMAT`].

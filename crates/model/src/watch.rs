@@ -29,7 +29,7 @@ pub struct Watched {
     pub layout: Layout,
 }
 
-/// What the text output of an interval contains. The options of iostat set it.
+/// Content of the text output of an interval, as set by the options of iostat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Layout {

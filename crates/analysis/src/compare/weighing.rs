@@ -354,7 +354,7 @@ fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
     }
 }
 
-/// The most numbers that a sentence names. It counts the others.
+/// Maximum number of numbers that a sentence names. It counts the others.
 const NAMED: usize = 3;
 
 /// A number compared with the limit.

@@ -171,7 +171,7 @@ fn writers<'p>(plan: &'p Plan, phase: &'p Phase) -> impl Iterator<Item = &'p Str
     phase.streams.iter().filter(writes).filter(real)
 }
 
-/// The most bytes that a stream writes in a phase; `None` if only the target limits them.
+/// Maximum number of bytes that a stream writes in a phase; `None` if only the target limits them.
 fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     let largest = u64::from(stream.access.largest_bytes());
     let seconds = whole_ns(phase) as f64 / 1e9;

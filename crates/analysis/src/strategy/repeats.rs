@@ -69,7 +69,7 @@ pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
     order
 }
 
-/// The most rates that a note lists.
+/// Maximum number of rates that a note lists.
 const SHOWN: usize = 25;
 
 /// Returns the next round of the first job that is not steady. Jobs are measured one after another, because rounds of

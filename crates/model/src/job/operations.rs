@@ -364,7 +364,7 @@ pub struct Zone {
     pub size: ZoneSize,
 }
 
-/// How much of a span a zone is.
+/// Size of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
