@@ -816,7 +816,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the dirty bytes that fathom discarded before they were written, from the start of each run to its final
-    /// sync. The kernel charges dirty bytes that other processes discard to those processes.
+    /// sync. Dirty bytes that other processes discard are not included, because the kernel charges them to those
+    /// processes.
     ///
     /// # Errors
     /// Why the kernel's count could not be read.

@@ -26,7 +26,7 @@ use stats::comparison::Ratio;
 use stats::series::Series;
 use std::collections::BTreeMap;
 
-/// Least ratio of two rates that count as different. A smaller ratio would change no decision.
+/// Minimum ratio of two rates that count as different. A smaller ratio would change no decision.
 const DIFFERENT: f64 = 1.1;
 
 /// A result that measured what its name claims.

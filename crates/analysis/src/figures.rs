@@ -508,7 +508,7 @@ const VIRTUAL: &str = "sim";
 /// Share of [`LEAST_NS`] that is enough: windows end some us early or late.
 const NEARLY: f64 = 0.95;
 
-/// Fewest operations of a window. One more or less changes the rate by at most [`WRONG_BY`].
+/// Minimum number of operations of a window. One more or less changes the rate by at most [`WRONG_BY`].
 pub(crate) const LEAST_OPS: f64 = 1.0 / WRONG_BY;
 
 /// Minimum length of a window in ns. A tick is at most [`WRONG_BY`] of it.

@@ -21,7 +21,7 @@ use model::units::{show_count, show_rate};
 pub(crate) struct CaseAnswers<'a> {
     pub(crate) case: Case<'a>,
     pub(crate) answers: Vec<(&'static Check, Known<Answer>)>,
-    /// Ids of the findings that the user accepts. They withhold no number.
+    /// Ids of the findings that the user accepts. An accepted finding does not withhold the number.
     pub(crate) accept: Vec<CheckId>,
 }
 

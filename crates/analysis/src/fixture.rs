@@ -1,4 +1,5 @@
-//! Forged records for the tests of this crate: an honest session, and settings that each make it lie in one way. The numbers are round.
+//! Forged records for the tests of this crate: an honest session, and settings that each make the record wrong in one
+//! way. The numbers are round.
 
 use model::evidence::{Extents, FileState, Moment, Pages, Probe, Room, Snapshot, TargetState};
 use model::histogram::Histogram;
@@ -16,13 +17,13 @@ const WINDOW_NS: u64 = 1_000_000_000;
 const PAGE: u64 = 4096;
 const CGROUP: &str = "/sys/fs/cgroup/blkio/fathom";
 
-/// One job and what is seen of it. `Fixture::honest()` is a quiet virtio disk below ext4, 4 KiB direct random reads at
-/// depth 32, five runs of 10,000 operations in a second and a tenth more as warm-up.
+/// One job and the observations of its runs. `Fixture::honest()` is a quiet virtio disk below ext4, 4 KiB direct random
+/// reads at depth 32, five runs of 10,000 operations in a second and a tenth more as warm-up.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Knobs, each turned alone.
 pub(crate) struct Fixture {
     pub(crate) name: String,
-    /// Copies of the job.
+    /// Number of copies of the job.
     pub(crate) jobs: usize,
     pub(crate) runs: u32,
     /// Operations in the window of a run.
@@ -35,21 +36,21 @@ pub(crate) struct Fixture {
     pub(crate) engine: &'static str,
     pub(crate) cache: Cache,
     pub(crate) role: Role,
-    /// Operations in flight as counted.
+    /// Counted operations in flight.
     pub(crate) depth_seen: f64,
-    /// Latency of all operations; `None` follows Little's law.
+    /// Latency of all operations; if `None`, it follows from Little's law.
     pub(crate) latency_ns: Option<u64>,
     /// Bytes at the device per byte issued.
     pub(crate) delivered: f64,
-    /// Whether the final sync writes the rest that the page cache kept.
+    /// Whether the final sync writes the data that the page cache still held.
     pub(crate) sync_works: bool,
     /// Operations per device request.
     pub(crate) merged: u64,
-    /// Time in the device per latency.
+    /// Share of each latency that is spent in the device.
     pub(crate) device_time_share: f64,
-    /// Requests of 4 KiB by others, per run, in the job's direction.
+    /// Requests of 4 KiB by other processes, per run, in the job's direction.
     pub(crate) foreign_ios: u64,
-    /// A loop device on the disk, and what arrives below it.
+    /// Share of the bytes that arrive below a loop device on the disk; `None` without a loop device.
     pub(crate) leaf_share: Option<f64>,
     /// New pages in the cache per byte of the span; dirty pages per byte written.
     pub(crate) cached_share: f64,
@@ -61,7 +62,7 @@ pub(crate) struct Fixture {
     pub(crate) options: &'static str,
     pub(crate) direct: Option<DirectIo>,
     pub(crate) ram: Option<&'static str>,
-    /// A file system over no device.
+    /// Whether the file system has no device below it.
     pub(crate) nothing_below: bool,
     pub(crate) iostats_off: bool,
     pub(crate) stat_unreadable: bool,
@@ -75,7 +76,7 @@ pub(crate) struct Fixture {
     /// Error number of the final sync of the first run; 0 if it succeeded.
     pub(crate) sync_errno: i32,
     pub(crate) virtual_by: Known<Option<String>>,
-    /// The time of fathom's own loop and its interface per operation, if there was a self test.
+    /// Time per operation of fathom's own loop and of its interface; `None` without a self test.
     pub(crate) tool_ns: Option<[f64; 2]>,
     /// Arrivals per second of an open loop, with the lateness of every operation; `None` for a closed loop.
     pub(crate) open_loop: Option<(f64, Option<u64>)>,
@@ -130,7 +131,7 @@ impl Fixture {
         }
     }
 
-    /// An open loop whose generator kept its times.
+    /// An open loop that submitted all operations on time.
     pub(crate) fn honest_open() -> Self {
         Self { open_loop: Some((10_000.0, Some(1_000))), ..Self::honest() }
     }
@@ -139,7 +140,7 @@ impl Fixture {
         Self { name: "RND4K Q32T1 write".into(), read_percent: 0, sync_ns: Some(1_000_000), ..Self::honest() }
     }
 
-    /// A loop device that passes everything on.
+    /// A loop device that passes all I/O on to its disk.
     pub(crate) fn honest_loop() -> Self {
         Self { leaf_share: Some(1.0), ..Self::honest() }
     }
@@ -221,7 +222,7 @@ impl Fixture {
         if self.read_percent == 0 { Kind::Write } else { Kind::Read }
     }
 
-    /// Operations handed over in a run: the warm-up is a tenth.
+    /// Operations submitted in a run, with a tenth more for the warm-up.
     fn issued_ops(&self) -> u64 {
         self.ops + self.ops / 10
     }
@@ -296,7 +297,7 @@ impl Fixture {
         }
     }
 
-    /// Adds what a run does to the counters.
+    /// Adds the I/O of a run to the counters.
     fn count(&self, counters: &mut Counters) {
         let i = usize::from(self.kind_of_job() == Kind::Write);
         let ours = (self.issued_ops() as f64 * self.delivered) as u64;
@@ -315,7 +316,7 @@ impl Fixture {
         }
     }
 
-    /// Adds what the final sync takes to the device: all that the page cache had kept.
+    /// Adds the I/O of the final sync: all data that the page cache still held.
     fn write_back(&self, counters: &mut Counters) {
         if self.cache != Cache::Buffered || !self.sync_works {
             return;
@@ -338,7 +339,7 @@ impl Fixture {
         let (top, leaf) = if self.leaf_share.is_some() { ("loop0", Some("vda")) } else { ("vda", None) };
         files.insert(format!("/sys/block/{top}/stat"), stat(&counters.top));
         leaf.map(|name| files.insert(format!("/sys/block/{name}/stat"), stat(&counters.leaf)));
-        // Every disk that a request passes is charged.
+        // The kernel charges a request on every disk that the request passes.
         let below = self.leaf_share.map(|arrives| ("254:0", arrives));
         let disks = [(if leaf.is_some() { "7:0" } else { "254:0" }, 1.0)].into_iter().chain(below);
         let charged = |slot: usize| {
@@ -381,7 +382,7 @@ impl Fixture {
         let after = moment == Moment::Stop;
         let moved = self.issued_ops() * u64::from(self.block_bytes);
         let pages = |share: f64| if after { (share * moved.min(span) as f64) as u64 / PAGE } else { 0 };
-        // What the device did not deliver through the page cache came from there.
+        // Reads that the device did not deliver came from the page cache.
         let kept = if self.cache == Cache::Buffered { (1.0 - self.delivered).max(0.0) } else { 0.0 };
         let share = self.cached_share.max(self.dirty_share).max(kept);
         let (cached, dirty) = (pages(share), Some(pages(self.dirty_share)));
@@ -430,23 +431,23 @@ struct Counters {
 }
 
 impl Counters {
-    /// Those of a disk that was written over more than twice since the machine started.
+    /// Counters of a disk that was overwritten more than twice since the machine started.
     fn in_use() -> Self {
         let written = [[0; 3], [1 << 20, 3 << 34, 1 << 20]];
         Self { top: written, leaf: written, ..Self::default() }
     }
 }
 
-/// What submitting an operation takes.
+/// Time that submitting an operation takes.
 pub(crate) const SUBMIT_NS: u64 = 5_000;
 
 impl Fixture {
-    /// A mebibyte after the other, eight in flight.
+    /// Sequential operations of 1 MiB, eight in flight.
     pub(crate) fn honest_sequential() -> Self {
         Self {
             name: "SEQ64K Q8T1 read".into(),
             pattern: Pattern::Sequential,
-            // All of them are less than the span, so that no block is read twice.
+            // The runs move fewer bytes than the span, so that no block is read twice.
             block_bytes: 1 << 16,
             depth: 8,
             depth_seen: 7.9,
@@ -454,7 +455,7 @@ impl Fixture {
         }
     }
 
-    /// Calls that wait for nothing: there are none where one operation is all that may be in flight.
+    /// Calls that submit without waiting; none if only one operation may be in flight.
     fn submit(&self) -> Histogram {
         let mut submit = Histogram::new();
         (0..if self.depth > 1 { self.ops } else { 0 }).for_each(|_| submit.record(SUBMIT_NS));
@@ -623,12 +624,12 @@ fn plan(fixtures: &[Fixture]) -> Plan {
 /// The first disk of every fixture, and another one for streams that share nothing.
 const DISKS: [[&str; 2]; 2] = [["vda", "254:0"], ["vdb", "254:16"]];
 
-/// A session in which both run at once on the same disk. The kernel counted what their workers did.
+/// A session in which both streams run at once on the same disk. The kernel counted the I/O of their workers.
 pub(crate) fn two_streams(first: &Fixture, second: &Fixture) -> Record {
     merge(record(first), record(second))
 }
 
-/// A session in which both run at once, each on its own disk.
+/// A session in which both streams run at once, each on its own disk.
 pub(crate) fn two_streams_on_two_disks(first: &Fixture, second: &Fixture) -> Record {
     let mut other = record(second);
     let renamed = |text: &str| {
@@ -646,7 +647,7 @@ pub(crate) fn two_streams_on_two_disks(first: &Fixture, second: &Fixture) -> Rec
     merge(record(first), other)
 }
 
-/// Forgets what the kernel counted for the workers, as in a session of an older version.
+/// Removes the kernel's counts of the workers, as in a session of an older version.
 pub(crate) fn without_worker_counts(mut record: Record) -> Record {
     let ends = record.runs.iter_mut().filter_map(|r| r.end.as_mut());
     ends.flat_map(|e| &mut e.workers).for_each(|w| w.io = WorkerEnd::default().io);

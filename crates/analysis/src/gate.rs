@@ -30,17 +30,17 @@ const SURE: f64 = 0.95;
 /// Confidence of each bound if the condition may be decided twice, so that both decisions together have [`SURE`].
 const SURE_EACH_TIME: f64 = 1.0 - (1.0 - SURE) / 2.0;
 
-/// Fewest operations beyond a percentile.
+/// Minimum number of operations beyond a percentile.
 const BEYOND: f64 = 10.0;
 
-/// The most runs that a sentence advises.
+/// Maximum number of runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
 
 /// If several words occur, the first one in this order decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
-/// The most gates that a sentence names. It counts the others.
+/// Maximum number of gates that a sentence names. It counts the others.
 const NAMED: usize = 3;
 
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the

@@ -20,28 +20,28 @@ use model::machine::Layer;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
-/// Least share of the latency inside the device for the device to be the limiter.
+/// Minimum share of the latency inside the device for the device to be the limiter.
 const DEVICE_FROM: f64 = 0.7;
 
-/// Least share of the requested depth for a queue to be full.
+/// Minimum share of the requested depth for a queue to be full.
 const FULL_FROM: f64 = 0.9;
 
 /// The name of the limiter if a cgroup limits the I/O.
 pub(crate) const THROTTLE: &str = "throttle";
 
-/// Least share of a link's rate for the link to be full. Packet headers, commands and pauses take the rest.
+/// Minimum share of a link's rate for the link to be full. Packet headers, commands and pauses take the rest.
 const LINK_FROM: f64 = 0.83;
 
 /// The engine of a simulated device.
 const SIMULATED: &str = "sim";
 
-/// Least share of the workers' time for syncs or pauses to be the limiter.
+/// Minimum share of the workers' time for syncs or pauses to be the limiter.
 const MOST_OF_TIME: f64 = 0.5;
 
-/// Least share of a requested rate for that rate to be the limiter.
+/// Minimum share of a requested rate for that rate to be the limiter.
 const RATE_REACHED_FROM: f64 = 0.9;
 
-/// Least share of the time with tasks waiting for memory for memory to be the limiter.
+/// Minimum share of the time with tasks waiting for memory for memory to be the limiter.
 const PRESSED_FROM: f64 = 0.1;
 
 /// The limiter of a result.

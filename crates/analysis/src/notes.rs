@@ -135,7 +135,7 @@ fn job_name<'r>(record: &'r Record, run: &Run) -> &'r str {
     record.header.plan.jobs.get(run.start.job).map_or("a job", |j| j.name.as_str())
 }
 
-/// Largest number of rounds whose rates a note lists.
+/// Maximum number of rounds whose rates a note lists.
 const ROUNDS_NAMED: usize = 5;
 
 /// Describes the preconditioning.

@@ -253,7 +253,7 @@ pub fn samples(record: &Record) -> Vec<Sample> {
 pub struct SweepRun {
     /// Which attempt at which run it is.
     pub attempt: Attempt,
-    /// Its figures.
+    /// Sample of the attempt.
     sample: Sample,
     /// End of the attempt in ns since the session began.
     until_ns: u64,

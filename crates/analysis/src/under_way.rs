@@ -67,7 +67,7 @@ pub struct SoFar {
 }
 
 impl UnfinishedSession {
-    /// A session of a plan on a machine.
+    /// Creates a session without runs, of a plan on a machine.
     pub fn new(plan: &Plan, machine: &Machine) -> Self {
         let header = Header {
             format: model::record::FORMAT,

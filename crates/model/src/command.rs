@@ -121,9 +121,9 @@ fn usual_page_bytes() -> u64 {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// It ended with this exit code.
+    /// The command ended with this exit code.
     Code(i32),
-    /// This signal killed it.
+    /// This signal killed the command.
     Signal(i32),
 }
 
@@ -312,7 +312,7 @@ pub struct CommandResult {
     pub seconds_interval: Option<[f64; 2]>,
     /// The resource that its time depends on most.
     pub limiter: Limiter,
-    /// Its runs, in order of time.
+    /// Runs of the command, in order of time.
     pub runs: Vec<CommandRun>,
 }
 
@@ -404,9 +404,9 @@ pub struct Interface {
     pub read_call_bytes: Option<f64>,
     /// Mean bytes of a write call; `None` without such calls.
     pub write_call_bytes: Option<f64>,
-    /// Whether it opened files with `O_DIRECT`.
+    /// Whether the command opened files with `O_DIRECT`.
     pub direct: Known<bool>,
-    /// Whether it set up asynchronous I/O (io_uring, libaio).
+    /// Whether the command set up asynchronous I/O (io_uring, libaio).
     pub asynchronous: Known<bool>,
     /// Share of the read requests of the devices that began at the end of an earlier one.
     pub sequential_reads: Known<f64>,

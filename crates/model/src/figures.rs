@@ -177,7 +177,7 @@ impl ObservedWorkers {
 pub struct ObservedDisk {
     /// Kernel name.
     pub name: String,
-    /// Its counters.
+    /// Counters of the disk.
     pub stat: BlockStat,
     /// Time between the snapshots in ns.
     pub ns: u64,
@@ -236,7 +236,7 @@ pub struct Entry {
 pub struct Moved {
     /// Number of operations, or of a device's requests.
     pub ios: u64,
-    /// Sum of their lengths.
+    /// Sum of the lengths of these operations or requests.
     pub bytes: u64,
     /// Requests that were merged into others; `None` if this layer does not merge.
     pub merges: Option<u64>,
@@ -594,7 +594,7 @@ impl AtDevice {
         iops * self.bytes as f64 / self.issued_ops as f64
     }
 
-    /// Mean size of its requests; `None` without requests.
+    /// Returns the mean size of the device's requests; `None` without requests.
     pub fn request_bytes(&self) -> Option<u64> {
         self.bytes.checked_div(self.ios)
     }
@@ -646,7 +646,7 @@ pub struct Operation {
     pub length: u32,
     /// Index of its target among the worker's targets.
     pub file: u16,
-    /// Whether it is a read, write, trim or sync.
+    /// Kind of the operation: read, write, trim or sync.
     pub kind: Kind,
     /// Number of the operation's entry in the stream's `op_priorities`, from 1; 0 if it has none.
     pub share: u8,
@@ -663,7 +663,7 @@ pub struct Interval {
     pub operations: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Sum of their latencies in ns.
+    /// Sum of the latencies in ns.
     pub latency_ns: u64,
     /// Largest latency in ns.
     pub max_ns: u64,

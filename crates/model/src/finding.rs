@@ -264,14 +264,14 @@ impl Serialize for Pages {
 /// Version of this form.
 pub const FORMAT: u32 = 1;
 
-/// What `fathom doctor` found about a target and its machine.
+/// The observations of `fathom doctor` about a target and its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
     /// Version of this form, always [`FORMAT`].
     pub format: u32,
     /// The target: an absolute path without links.
     pub target: String,
-    /// Its file system and block stack in one line.
+    /// File system and block stack of the target in one line.
     pub chain: String,
     /// Time in ms during which doctor watched for other load.
     pub watched_ms: u64,

@@ -96,7 +96,7 @@ pub struct Device {
     pub name: String,
     /// Model name.
     pub model: Option<String>,
-    /// Its serial number.
+    /// Serial number.
     pub serial: Option<String>,
 }
 

@@ -341,7 +341,7 @@ pub struct BlockDevice {
     pub bus: Option<String>,
     /// Speed of that link: `8.0 GT/s PCIe x4`, `6.0 Gbps`.
     pub link: Option<String>,
-    /// Its driver: `nvme`, `sd`, `virtio_blk`.
+    /// Driver: `nvme`, `sd`, `virtio_blk`.
     pub driver: Option<String>,
     /// Disk of a partition; `None` for other devices.
     pub disk: Option<String>,

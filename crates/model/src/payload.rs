@@ -217,7 +217,7 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
 pub enum Data {
     /// Random data that is unique and incompressible except for these shares.
     Random {
-        /// How much a compressor can save, in percent of each 4 KiB.
+        /// Share of each 4 KiB that a compressor can save, in percent.
         compress_percent: u8,
         /// Share of 4 KiB blocks that are copies of others, in percent.
         dedup_percent: u8,

@@ -263,14 +263,14 @@ pub struct Rerun {
 pub struct Target {
     /// The typed path, made absolute. For a file that fathom creates: the directory.
     pub path: String,
-    /// How fathom uses it.
+    /// How fathom uses the target.
     pub role: Role,
     /// Bytes that operations may touch. For a file that fathom creates: the requested size; preparation may make the
     /// file smaller.
     pub bytes: u64,
     /// Alignment of offsets and lengths that direct I/O needs.
     pub block_bytes: u32,
-    /// Whether this invocation may write to it.
+    /// Whether this invocation may write to the target.
     pub writable: bool,
     /// Identity of the file or device, so that fathom touches nothing else in its place. For a file that fathom
     /// creates: the identity of the directory. `None` for a target without a file or device, and in older sessions.

@@ -429,7 +429,7 @@ pub struct ToolLayout {
     pub tool: String,
     /// Whether the layout has bars or a score.
     pub look: Look,
-    /// Its rows, in their order.
+    /// Rows, in the order of the tool.
     pub rows: Vec<LayoutRow>,
     /// Differences from the tool, in sentences.
     pub differs: Vec<String>,
@@ -473,7 +473,7 @@ pub struct CellSource {
 pub struct ToolResults {
     /// The tool that shows its results like this.
     pub tool: String,
-    /// Its rows, in their order.
+    /// Rows, in the order of the tool.
     pub rows: Vec<ToolRow>,
     /// The score; `None` if the tool has none.
     pub score: Option<Score>,

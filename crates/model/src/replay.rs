@@ -171,7 +171,7 @@ pub struct OriginalKind {
     pub kind: Kind,
     /// Number of operations.
     pub operations: u64,
-    /// Sum of their sizes.
+    /// Sum of the sizes.
     pub bytes: u64,
     /// Smallest and largest size in bytes.
     pub sizes: [u64; 2],

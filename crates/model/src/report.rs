@@ -62,7 +62,7 @@ pub struct Report {
     pub busy_machine: Vec<String>,
     /// The number to quote, under its true name.
     pub headline: Headline,
-    /// What limits the headline.
+    /// Limiter of the headline.
     pub limiter: Limiter,
     /// One entry per job.
     pub results: Vec<Measured>,
@@ -245,7 +245,7 @@ pub struct Measured {
     pub cost: Option<Cost>,
     /// How compressible and repetitive the written data is; `None` if nothing was written.
     pub data: Option<Written>,
-    /// What limits this result.
+    /// Limiter of this result.
     pub limiter: Limiter,
     /// One entry for each run.
     pub runs: Vec<RunFigures>,

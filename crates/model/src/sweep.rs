@@ -34,7 +34,7 @@ pub struct Grid {
     pub baselines: Vec<Baseline>,
     /// The rule for the next cell.
     pub search: Search,
-    /// How much faster than the winner a cell may be while it still counts as equally fast, as a share.
+    /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
     pub tolerance: f64,
     /// The measure that ranks the cells of each work; bytes per second if absent.
@@ -182,7 +182,7 @@ pub struct Sweep {
     pub seconds: f64,
     /// Time budget of an adaptive search, from its start to its report; `None` for an exhaustive one.
     pub budget_seconds: Option<f64>,
-    /// How much faster than the winner a cell may be, as a share.
+    /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
     pub tolerance: f64,
     /// Every cell.
@@ -333,7 +333,7 @@ pub struct Work {
     /// The measure that ranks the cells.
     #[serde(default)]
     pub by: Measure,
-    /// What the search has shown about the winner.
+    /// Conclusion of the search about the winner.
     #[serde(default)]
     pub chosen: Chosen,
     /// Whether no other cell can be faster than the winner by more than the tolerance, and the winner repeated its
@@ -363,7 +363,7 @@ pub struct Work {
     pub knees: Vec<Knee>,
 }
 
-/// What a search has shown about the winner of a work.
+/// The conclusion of a search about the winner of a work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

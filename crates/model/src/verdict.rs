@@ -143,7 +143,7 @@ pub struct Producer {
     pub version: String,
 }
 
-/// What limits a result.
+/// The limiter of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiter {

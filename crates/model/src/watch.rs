@@ -29,7 +29,7 @@ pub struct Watched {
     pub layout: Layout,
 }
 
-/// What the text output of an interval contains. The options of iostat set it.
+/// Content of the text output of an interval, as set by the options of iostat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Layout {
@@ -69,7 +69,7 @@ pub struct LoadOverTime {
 pub struct DeviceOverTime {
     /// Kernel name.
     pub name: String,
-    /// Its points, in order.
+    /// Points of the device, in order of time.
     pub points: Vec<LoadPoint>,
     /// Why the load cannot be compared with measured capacities; `None` if it can, or if the device has no limit of
     /// its own.

@@ -152,7 +152,7 @@ fn format_names_are_unique_and_every_kind_has_a_readable_format() {
     let mut seen = BTreeSet::new();
     each.retain(|extension| seen.insert(*extension));
     assert_eq!(listed, each, "each once, in the order of the table: {extensions}");
-    // These names are promised: new formats are added after them.
+    // These file extensions are promised. New formats come after them.
     let promised = [".txt", ".json", ".csv", ".md", ".html", ".terse", ".xml"];
     let mut left = extensions.split(", ");
     assert!(promised.iter().all(|one| left.any(|listed| listed == *one)), "{extensions}");

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 pub const ALLOWED: f64 = 0.05;
 /// Share of the comparisons that should find a true difference.
 pub const POWER: f64 = 0.80;
-/// Probability with which each end of an interval must be inside the margin, so that both ends are in [`POWER`] of the
-/// comparisons.
+/// Required power for each end of an interval: if each end is inside the margin in this share of the comparisons, both
+/// are in [`POWER`] of them.
 const POWER_OF_AN_END: f64 = 0.90;
 /// Maximum number of runs that is reported as needed.
 pub const MOST_RUNS: u32 = 1000;

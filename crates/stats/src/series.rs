@@ -159,7 +159,7 @@ pub struct WarmUps {
 struct Cut {
     whole: f64,
     rest: f64,
-    /// Variance of the mean of the rest.
+    /// Variance of the mean of the rest of the run.
     rest_variance: f64,
     seconds: f64,
 }

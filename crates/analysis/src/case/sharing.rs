@@ -513,8 +513,8 @@ impl<'a> Case<'a> {
         self.targets.get(at).filter(|_| self.targets.len() > 1).map(|(_, target)| target.path.as_str())
     }
 
-    /// Whether another stream of the phase uses one of the same targets through the page cache, whose pages are then not this
-    /// stream's alone.
+    /// Whether another stream of the phase uses one of this stream's targets through the page cache. Cached pages of
+    /// the target may then belong to either stream.
     pub(crate) fn shares_pages(&self) -> bool {
         let others = self.streams().filter(|s| !self.members.contains(s)).filter_map(|s| self.stream_at(s));
         let through = others.filter(|s| !s.cache.is_direct() && !s.does_nothing());
@@ -522,7 +522,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns the largest number of bytes or requests that a file system with a journal may make of a count.
+/// Returns the largest number of bytes or requests that a file system with a journal may need to write this number.
 pub(crate) fn grown(bytes: u64) -> u64 {
     if bytes == u64::MAX { bytes } else { (bytes as f64 * AMPLIFICATION) as u64 }
 }

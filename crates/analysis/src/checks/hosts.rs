@@ -103,7 +103,7 @@ fn host_names(case: &Case, ranks: &[usize]) -> String {
     list_hosts(&names, names.len())
 }
 
-/// The most host names in a sentence.
+/// Maximum number of host names in a sentence.
 const MOST_NAMES: usize = 3;
 
 /// `a`, `a and b`, `a, b, c and 4 more` for `count` names, of which `first` has the first ones.

@@ -186,7 +186,7 @@ pub struct Detail {
     pub cure: Option<String>,
     /// The numbers that support the finding.
     pub evidence: Evidence,
-    /// What the number really measures, for [`Severity::Rename`].
+    /// True meaning of the number, for [`Severity::Rename`].
     pub renames: Option<Rename>,
 }
 

@@ -139,7 +139,7 @@ fn writes() -> Fixture {
     Fixture::honest_write()
 }
 
-/// A hundredth of the other stream's operations.
+/// Returns the fixture with a hundredth of its operations.
 fn small(fixture: Fixture) -> Fixture {
     Fixture { ops: 100, depth: 1, depth_seen: 0.1, ..fixture }
 }
@@ -162,7 +162,7 @@ fn a01_finds_the_page_cache_below_a_small_stream_next_to_a_large_direct_one() {
 fn a01_decides_by_bounds_without_worker_counts() {
     let two = without_worker_counts(two_streams(&reads(), &reads()));
     assert!(holds(&two, 0, CheckId::A01) && holds(&two, 1, CheckId::A01));
-    // The sum says nothing about a small stream, and nothing about one next to the page cache.
+    // The sum proves nothing about a small stream, or about a stream next to one that uses the page cache.
     let uneven = without_worker_counts(two_streams(&reads(), &small(reads())));
     assert!(holds(&uneven, 0, CheckId::A01) && not_checked(&uneven, 1, CheckId::A01));
     assert_eq!([verdict(&uneven, 0), verdict(&uneven, 1)], [Verdict::Valid, Verdict::Suspect]);
@@ -208,7 +208,7 @@ fn a02_and_a09_do_not_blame_direct_writes_for_the_dirty_pages_of_another_stream(
         assert!(holds(&record, 0, id), "{id}: {:?}", answer(&record, 0, id));
     }
     assert_eq!(severity(&record, 1, CheckId::A09), Some(Severity::Rename));
-    // Another stream's direct writes do not hide what fell back.
+    // Direct writes of another stream do not hide a stream that fell back to the page cache.
     let fell_back = two_streams(&writes(), &Fixture { cached_share: 0.9, ..small(writes()) });
     assert_eq!(severity(&fell_back, 1, CheckId::A02), Some(Severity::Rename));
     assert!(holds(&fell_back, 0, CheckId::A02));
@@ -220,7 +220,7 @@ fn a02_and_a09_do_not_blame_direct_writes_for_the_dirty_pages_of_another_stream(
 fn a09_counts_pages_that_were_dirtied_and_written_back() {
     let flushed = two_streams(&writes(), &small(buffered(writes())));
     assert!(holds(&flushed, 1, CheckId::A09), "{:?}", answer(&flushed, 1, CheckId::A09));
-    // Without the workers' counts only the sum is known, in which a small stream does not show.
+    // Without the workers' counts only the sum is known, in which a small stream is not noticeable.
     let old = without_worker_counts(flushed);
     assert!(not_checked(&old, 1, CheckId::A09) && verdict(&old, 1) == Verdict::Suspect);
     // Only one stream writes to the device if the other one reads.
@@ -253,7 +253,7 @@ fn a12_finds_a_cache_below_a_loop_device_next_to_a_stream_on_its_disk() {
     assert!(holds(&record, 0, CheckId::A01), "the loop device delivered it");
     let honest = two_streams(&Fixture::honest_loop(), &reads());
     assert!(holds(&honest, 0, CheckId::A12), "{:?}", answer(&honest, 0, CheckId::A12));
-    // A hundredth of the disk's bytes does not show in the sum.
+    // In the sum, a hundredth of the disk's bytes is not noticeable.
     let small = two_streams(&Fixture { leaf_share: Some(1.0), ..small(reads()) }, &reads());
     assert!(not_checked(&small, 0, CheckId::A12) && verdict(&small, 0) == Verdict::Suspect);
 }

@@ -253,7 +253,7 @@ pub fn can_be_asked(condition: &Condition) -> bool {
     matches!(condition.limit, Limit::Time { .. })
 }
 
-/// Least share of one CPU for the CPU to be the limiter.
+/// Minimum share of one CPU for the CPU to be the limiter.
 const CPU_BOUND: f64 = CPU_BOUND_ABOVE.0;
 
 /// A device is the limiter if it has requests in flight for at least this share of the time.
@@ -262,19 +262,19 @@ const DEVICE_BUSY: f64 = 0.75;
 /// Mean depth up to which requests count as one at a time.
 const ONE_AT_A_TIME: f64 = 1.25;
 
-/// Least share of the time in syncs for syncs to be the limiter.
+/// Minimum share of the time in syncs for syncs to be the limiter.
 const SYNC_BOUND: f64 = 0.5;
 
 /// CPU and device share below which neither is the limiter.
 const IDLE: f64 = 0.5;
 
-/// Least share of the time, and of the bytes, for a device to take turns with a CPU.
+/// Minimum share of the time, and of the bytes, for a device to take turns with a CPU.
 const TAKES_TURNS: f64 = 0.2;
 
-/// Least bytes through a standard stream for its other end to be the limiter.
+/// Minimum bytes through a standard stream for its other end to be the limiter.
 const STREAM_BYTES: u64 = 1 << 20;
 
-/// Least share of the bytes for the page cache to count as holding all of them.
+/// Minimum share of the bytes for the page cache to count as holding all of them.
 const NEARLY: f64 = 0.95;
 
 /// Minimum length of a run for a CPU share, because the kernel counts CPU time in ticks of up to 4 ms.
@@ -459,16 +459,16 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
     None
 }
 
-/// Least share of the bytes from the page cache that changes the meaning of the time.
+/// Minimum share of the bytes from the page cache that changes the meaning of the time.
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
 /// Bytes below which a direction does not matter.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Least share of the reads by other processes that disturbs the run.
+/// Minimum share of the reads by other processes that disturbs the run.
 const FOREIGN_SHARE: f64 = FOREIGN_ABOVE.0;
 
-/// Least share of the time without a CPU, or without memory, that makes the run noticeably longer.
+/// Minimum share of the time without a CPU, or without memory, that makes the run noticeably longer.
 const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 
 /// Share of the topmost device's bytes that the lowest devices must deliver.

@@ -15,7 +15,7 @@ fn judged(fixture: &Fixture) -> Report {
     judge(&fixture.record(), &Judging::default())
 }
 
-/// A report whose runs have these rates times a factor, and latencies to them.
+/// A report whose runs have the rates [`RUNS`] times a factor, with matching latencies.
 fn rated(fixture: &Fixture, factor: f64) -> Report {
     let mut report = judged(fixture);
     report.results.iter_mut().for_each(|r| rate(r, factor));
@@ -41,7 +41,7 @@ fn outcome(comparison: &Comparison, id: CheckId) -> Option<(Outcome, Option<Seve
     answers(comparison, id).first().map(|f| (f.outcome, f.severity))
 }
 
-/// Why an honest report is not compared with a changed copy of it; `None` if it is.
+/// Returns why an honest report is not compared with its changed copy; `None` if it is.
 fn refused(change: impl FnOnce(&mut Report)) -> Option<String> {
     let mut b = rated(&Fixture::honest(), 1.0);
     change(&mut b);
@@ -81,7 +81,7 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Holds, None)));
     assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::Holds, None)));
     assert_eq!(compare(&b, &a, &options()).answer, Answer::Faster);
-    // Forged runs have equal latencies, and equal is the same.
+    // The latencies of the forged runs are equal, so the answer is SAME.
     assert_eq!(comparison.pairs[0].metrics[1].answer, Answer::Same);
 }
 
@@ -185,7 +185,7 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
         let comparison = compare(&fallback("a filter"), &b, &options());
         assert_eq!(comparison.answer, Answer::Same, "{}", comparison.sentence);
     }
-    // Other work remains other work.
+    // Different work is still refused.
     let mut deeper = fallback("a filter");
     stream(&mut deeper).depth = 64;
     assert_eq!(compare(&usual, &deeper, &options()).answer, Answer::Incomparable);
@@ -284,16 +284,16 @@ fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_needs_them_on_its
     let anyway = compare(&honest, &accepted, &Options { accept_differences: true, ..typed.clone() });
     assert_ne!(anyway.answer, Answer::CannotTell);
     assert!(anyway.sentence.contains("accepted findings: A04"), "{}", anyway.sentence);
-    // Both sides depend on it: they are compared, and a gate decides only with --accept.
+    // If both sides depend on the accepted finding, they are compared, but a gate decides only with --accept.
     let same = compare(&accepted, &accepted, &gated);
     assert_eq!(same.answer, Answer::Same, "{}", same.sentence);
     let gate = same.gate.unwrap_or_else(|| panic!("no gate"));
     assert!(gate.outcome == Passing::Invalid && gate.sentence.contains("type --accept A04"), "{gate:?}");
     assert_eq!(compare(&accepted, &accepted, &typed).gate.map(|g| g.outcome), Some(Passing::Passed));
-    // Other work stays other work.
+    // Different work is still refused.
     let larger = accepting(&Fixture { block_bytes: 8192, ..holes.clone() }, &[CheckId::A04]);
     assert_eq!(compare(&honest, &larger, &typed).answer, Answer::Incomparable);
-    // A judged report accepts findings later. One of two ids is not enough.
+    // Findings of a judged report can be accepted later. Accepting one of two is not enough.
     let two = Fixture { errors: 1, ..holes.clone() };
     let mut withheld = judged(&two);
     let voids = |r: &Report| r.results[0].void;
@@ -593,7 +593,7 @@ mod simulation {
         assert!(with_five > 0.25 && with_ten > 0.65, "{with_five} {with_ten}");
     }
 
-    /// How often a difference is found that is as large as the mean detectable one.
+    /// Returns how often a difference of the mean detectable size is found.
     fn power_at_the_visible(trials: usize, n: usize) -> f64 {
         let mut draw = Draw(99);
         let visible: f64 = (0..300)
@@ -631,7 +631,7 @@ mod simulation {
             let ([_, _, same, ..], _) = shares(500, n, 1.1);
             assert!(same < 0.01, "{n} runs: {same}");
         }
-        // At the tolerance itself a fortieth may be.
+        // At the tolerance itself, one in forty may be SAME.
         let ([_, _, same, ..], _) = shares(1000, 10, 1.05);
         assert!(same < 0.04, "{same}");
     }
@@ -743,9 +743,9 @@ mod simulation {
     /// How the rates of a simulated machine vary over time, for all targets alike.
     #[derive(Clone, Copy, Debug)]
     enum Weather {
-        /// Not at all: each run varies by itself.
+        /// No common variation: each run varies independently.
         Quiet,
-        /// It gets slower by a fifth from the first run to the last.
+        /// The machine gets slower by a fifth from the first run to the last.
         Drift,
         /// For a tenth of the time, some runs in a row take a third longer.
         Bursts,
@@ -809,13 +809,13 @@ mod simulation {
     /// Results of comparisons with a time limit, as shares of the comparisons or of their tests.
     #[derive(Debug, Default)]
     struct InTime {
-        /// Comparisons with any FASTER or SLOWER.
+        /// Share of comparisons with any FASTER or SLOWER.
         any_word: f64,
-        /// Tests with FASTER.
+        /// Share of tests with FASTER.
         faster: f64,
-        /// Tests with SAME.
+        /// Share of tests with SAME.
         same: f64,
-        /// Tests whose interval holds the truth.
+        /// Share of tests whose interval contains the truth.
         held: f64,
         /// Runs of a test on each target.
         runs: f64,

@@ -354,7 +354,7 @@ fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
     }
 }
 
-/// The most numbers that a sentence names. It counts the others.
+/// Maximum number of numbers that a sentence names. It counts the others.
 const NAMED: usize = 3;
 
 /// A number compared with the limit.
@@ -641,7 +641,7 @@ fn each_answer_has_its_direction() {
     assert_eq!((weighed.margin, weighed.tolerance), (0.02, 0.02), "--margin sets both");
 }
 
-/// [`RUNS`] with ten times their deviation, times the factor.
+/// Returns [`RUNS`] with ten times the deviation, multiplied by the factor.
 #[cfg(test)]
 fn wide(factor: f64) -> [f64; 5] {
     RUNS.map(|v| (10_000.0 + (v - 10_000.0) * 10.0) * factor)

@@ -139,7 +139,7 @@ const DRIVES: &[&str] = &["nvme", "drivetemp"];
 pub(crate) struct Sensor {
     /// Driver of the sensor, if the text has it.
     pub(crate) name: Option<String>,
-    /// Its reading.
+    /// Temperature.
     pub(crate) now: Option<i64>,
     /// The limit that the drive itself gives.
     pub(crate) most: Option<i64>,
@@ -200,7 +200,7 @@ const OF_130_BITS: f64 = 128.0 / 130.0;
 /// Highest rate per lane in GT/s at which ten bits carry a byte.
 const TEN_BITS_UP_TO: f64 = 5.0;
 
-/// Most lanes of a link. The kernel reports 255 if the width is unknown.
+/// Maximum number of lanes of a link. The kernel reports 255 if the width is unknown.
 const MOST_LANES: f64 = 64.0;
 
 /// A link as it runs.
@@ -268,7 +268,7 @@ fn leading(text: &str) -> Option<f64> {
     (number.is_finite() && number > 0.0).then_some(number)
 }
 
-/// Fewest ticks of 10 ms on all CPUs for a share.
+/// Minimum number of ticks of 10 ms on all CPUs for a share.
 pub(crate) const LEAST_TICKS: u64 = 20;
 
 /// The host's load in a run. A value that was not counted is `None`.

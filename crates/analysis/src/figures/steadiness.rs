@@ -30,11 +30,11 @@ pub(crate) const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.2
 pub(crate) const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
 /// Largest drift of a steady rate, over a run and over all runs of any length.
 const STEADY_TO: f64 = DRIFT_TO.minute;
-/// Fewest measured seconds of a steady rate: a minute over all runs. A window may end a few ms early.
+/// Minimum measured time of a steady rate in seconds: a minute over all runs. A window may end a few ms early.
 const STEADY_FROM_S: f64 = 59.5;
-/// Fewest seconds for a drift per minute: half a minute. A window may end a few ms early.
+/// Minimum time in seconds for a drift per minute: half a minute. A window may end a few ms early.
 const A_MINUTE_FROM_S: f64 = 29.5;
-/// Fewest runs for a step between runs: four on each side.
+/// Minimum number of runs for a step between runs: four on each side.
 const STEP_FROM_RUNS: usize = 8;
 /// Maximum number of runs for a search for steps between runs, whose time is quadratic.
 const STEP_TO_RUNS: usize = 500;
@@ -299,7 +299,7 @@ impl Observed {
     /// Returns the sentence that proves a steady rate.
     ///
     /// # Errors
-    /// What the proof lacks, and what to type.
+    /// Why there is no proof, and what to type.
     fn proof(&self) -> Result<String, String> {
         let runs = self.rates.len();
         self.courses.as_ref().map_err(|why| format!("Not established: {why}."))?;
@@ -421,8 +421,8 @@ fn describe_change(drift: &Drift) -> String {
     format!("changed by {} ({low} to {high})", show(drift.share))
 }
 
-/// How many times as long a run must be until its interval lies within the allowed drift. The interval shrinks with the root of the time.
-/// `None` if that takes too long or never happens.
+/// Returns the factor by which a run must be longer for its interval to lie within the allowed drift. The interval
+/// shrinks with the root of the time. `None` if that takes too long or never happens.
 fn times_longer(drift: &Drift) -> Option<f64> {
     let allowed = STEADY_TO - drift.share.abs();
     let factor = (drift.half / allowed).powi(2);

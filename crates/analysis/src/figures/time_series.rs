@@ -18,7 +18,7 @@ use model::{Known, report};
 use stats::series::{FEWEST_STEPS, Series};
 use std::collections::BTreeMap;
 
-/// Largest number of steps of a series: more add nothing, and the quadratic search for a change gets slow.
+/// Maximum number of steps of a series: more add nothing, and the quadratic search for a change gets slow.
 const MOST_STEPS: usize = 120;
 
 /// Mean operations in a step. With fewer, counting whole operations adds more noise than the storage has.
@@ -205,7 +205,7 @@ fn began_ns(ran: &CaseRun) -> Known<f64> {
     Ok(longest.map_or(start, |ns| stop.saturating_sub(ns).max(start)) as f64)
 }
 
-/// Largest number of rows per run. In a longer run, rows cover several seconds, which bounds the size of the report.
+/// Maximum number of rows per run. In a longer run, rows cover several seconds, which bounds the size of the report.
 const MOST_ROWS: f64 = 3600.0;
 
 const SECOND_NS: f64 = 1e9;
@@ -284,7 +284,7 @@ fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Own
     out
 }
 
-/// Largest number of points of a result. A page cannot draw more.
+/// Maximum number of points of a result. A page cannot draw more.
 const MOST_POINTS: usize = 3000;
 
 /// Maximum number of runs that get their own tail. A plot cannot distinguish more.

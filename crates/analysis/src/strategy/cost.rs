@@ -13,7 +13,7 @@ pub const OVERHEAD_NS: u64 = 120_000_000;
 /// Estimated time of a phase that ends by its operations.
 const COUNTED_GUESS_NS: u64 = 300_000_000;
 
-/// The time that is left.
+/// The remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLeft {
     /// Time left in ns, as far as the plan determines it.
@@ -163,7 +163,7 @@ fn add_writes(plan: &Plan, phase: &Phase, times: u64, cost: &mut Cost) {
     cost.unbounded_ns = cost.unbounded_ns.saturating_add(unbounded);
 }
 
-/// The streams of a phase that write to something.
+/// Returns the streams of a phase that write to a file or device.
 fn writers<'p>(plan: &'p Plan, phase: &'p Phase) -> impl Iterator<Item = &'p Stream> {
     let real =
         |s: &&Stream| s.targets.iter().any(|t| plan.targets.get(*t).is_some_and(|t| t.role != Role::None));
@@ -171,7 +171,7 @@ fn writers<'p>(plan: &'p Plan, phase: &'p Phase) -> impl Iterator<Item = &'p Str
     phase.streams.iter().filter(writes).filter(real)
 }
 
-/// The most bytes that a stream writes in a phase; `None` if only the target limits them.
+/// Maximum number of bytes that a stream writes in a phase; `None` if only the target limits them.
 fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     let largest = u64::from(stream.access.largest_bytes());
     let seconds = whole_ns(phase) as f64 / 1e9;

@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Divisor: if at least this part of all attempts is disturbed, disturbance is the rule on this machine.
 const THIRD: usize = 3;
 
-/// Fewest disturbed runs for disturbance to be the rule.
+/// Minimum number of disturbed runs for disturbance to be the rule.
 const FEWEST: usize = 2;
 
 /// Traffic of others per second above which a run is disturbed: a copy or a backup, not a log.

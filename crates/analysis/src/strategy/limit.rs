@@ -57,7 +57,7 @@ const MOST_RUNS: u32 = 4;
 /// In the simulations below, at most 5 % of all searches name a load that misses the target.
 const CONFIDENCE: f64 = 0.99;
 
-/// The most loads of a search.
+/// Maximum number of loads of a search.
 const MOST_LOADS: usize = 40;
 
 /// Runs that a search for a latency target usually takes.
@@ -78,7 +78,7 @@ pub(crate) struct Point<'a> {
     limit_iops: Option<f64>,
 }
 
-/// What to measure next.
+/// Returns the next run.
 pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Next {
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count() as u32;
     if closed < budget.runs && budget.jobs > 0 {

@@ -71,7 +71,7 @@ fn blocks(plan: &Plan) -> Vec<usize> {
     blocks
 }
 
-/// What to measure next.
+/// The next step of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// One more run.

@@ -69,7 +69,7 @@ pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
     order
 }
 
-/// The most rates that a note lists.
+/// Maximum number of rates that a note lists.
 const SHOWN: usize = 25;
 
 /// Returns the next round of the first job that is not steady. Jobs are measured one after another, because rounds of
@@ -178,16 +178,19 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
     }
     let more = match needed(rates, share) {
         Some(needed) if needed > runs as u32 => {
-            format!("about {needed} would be enough if they vary like these")
+            format!("about {needed} runs would be enough if they vary like these")
         }
         // The interval was narrow only once, or the session was interrupted.
-        Some(_) => "one or two more would show it".into(),
+        Some(_) => "one or two more runs would show it".into(),
         None => {
-            format!("more than {} would be needed; longer ones may vary less (--time)", intervals::MOST_RUNS)
+            format!(
+                "more than {} runs would be needed; longer runs may vary less (--time)",
+                intervals::MOST_RUNS
+            )
         }
     };
     Some(format!(
-        "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was requested; {more}"
+        "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was requested: {more}"
     ))
 }
 
@@ -408,10 +411,10 @@ fn a_note_has_the_reached_precision_and_the_needed_runs() {
     let sentence = note(&noisy, 0.025);
     assert!(
         sentence.contains("6.0 % to either side after 10 runs")
-            && sentence.contains("about 47 would be enough"),
+            && sentence.contains("about 47 runs would be enough"),
         "{sentence}"
     );
-    assert!(note(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 would be needed"));
+    assert!(note(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 runs would be needed"));
     assert!(note(&[1.0], 0.025).contains("no interval"));
     assert_eq!(precision_note("4K", &[], 0.025), None);
 }

@@ -175,7 +175,7 @@ impl<'g> Search<'g> {
         alike.get(alike.len() / 2).map(|l| l.job)
     }
 
-    /// How often a job was measured.
+    /// Returns how often a job was measured.
     pub fn times(&self, job: usize) -> usize {
         self.lanes().filter(|l| l.job == job).map(Lane::tries).sum()
     }
@@ -303,7 +303,7 @@ pub struct SweepProgress<'g> {
     grid: &'g Grid,
     runs: u32,
     seed: u64,
-    /// The most attempts at a run that other processes disturb.
+    /// Maximum number of attempts at a run that other processes disturb.
     attempts: u32,
     tries: Vec<SweepRun>,
     way: Mode<'g>,
@@ -373,7 +373,7 @@ impl<'g> SweepProgress<'g> {
         waiting_of(&tried, Pairing::Runs, search.to_come(), self.attempts)
     }
 
-    /// How often a job was measured. Attempts at one run count once.
+    /// Returns how often a job was measured. Attempts at one run count once.
     fn times(&self, job: usize) -> usize {
         match &self.way {
             Mode::Race(search) => search.times(job),
@@ -543,7 +543,7 @@ impl<'g> InOrder<'g> {
         self.samples.get(range).unwrap_or_default().iter().filter(move |s| s.job == job)
     }
 
-    /// How often a job was measured.
+    /// Returns how often a job was measured.
     pub fn times(&self, job: usize) -> usize {
         self.samples.iter().filter(|s| s.job == job).count()
     }

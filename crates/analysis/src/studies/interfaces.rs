@@ -265,7 +265,7 @@ const TIMES_LEAST: f64 = 2.0;
 /// Without a row whose bound is below this, the runs are too noisy for a recommendation.
 const TOO_WIDE: f64 = 1.0;
 
-/// The most names in a sentence.
+/// Maximum number of names in a sentence.
 const NAMES: usize = 4;
 
 /// A row with its rate in MB/s and the interval.

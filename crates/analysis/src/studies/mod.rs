@@ -137,7 +137,7 @@ pub(crate) enum Subject<'s> {
 
 /// A result that a condition is about.
 pub(crate) struct GatedResult {
-    /// Its index.
+    /// Index of the result.
     pub(crate) result: usize,
     /// The runs that count; `None` for all. The runs that chose a cell must not judge it.
     pub(crate) samples: Option<Vec<Sample>>,

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 /// Standard deviation between runs, as a share, above which single runs are too noisy to show the effect of an axis.
 const MOST_SPREAD: f64 = 0.1;
 
-/// Fewest runs of the reference for a line through them.
+/// Minimum number of runs of the reference for a line through them.
 const FEWEST_REFERENCE_RUNS: usize = 4;
 
 impl Question for Grid {
@@ -477,7 +477,7 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
     })
 }
 
-/// The most rivals that a sentence names. The JSON has all.
+/// Maximum number of rivals that a sentence names. The JSON has all.
 const NAMED: usize = 3;
 
 /// A recommended budget is a multiple of this many seconds.

@@ -222,7 +222,7 @@ impl Limits {
 /// - It has one stream with one size and one direction, past the page cache, in a closed loop without a rate limit or syncs.
 /// - The topmost device moved the requested bytes.
 ///
-/// Its figures are those of the device: completed requests, and their mean size.
+/// The figures of a capacity are those of the device: completed requests, and their mean size.
 pub fn capacities(plan: &Plan, report: &Report) -> Vec<Capacity> {
     report
         .results

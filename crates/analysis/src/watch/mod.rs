@@ -146,7 +146,7 @@ fn backwards_error(name: &str) -> String {
     format!("the kernel's counter of {name} jumped back; figures start again with the next interval")
 }
 
-/// Most points of a device: more than a page can show.
+/// Maximum number of points of a device: more than a page can show.
 const POINTS_MAX: usize = 2000;
 
 /// Adds an interval with its start and end in s since watching began.
@@ -214,10 +214,10 @@ fn halved(points: &[LoadPoint]) -> Vec<LoadPoint> {
     points.chunks(2).filter_map(mean).collect()
 }
 
-/// Fewest requests in an interval for a conclusion.
+/// Minimum number of requests in an interval for a conclusion.
 const REQUESTS_MIN: f64 = 100.0;
 
-/// Fewest operations in flight of a result that counts as the limit of its device.
+/// Minimum number of operations in flight of a result that counts as the limit of its device.
 const IN_FLIGHT_MIN: u64 = 8;
 
 /// A load from this percentage on is at the limit.

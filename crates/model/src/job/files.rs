@@ -253,7 +253,7 @@ impl Layout {
 /// One of the workers of all hosts that share a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskNumber {
-    /// Its index, counted host by host.
+    /// Index of the task, counted host by host.
     pub index: u64,
     /// The number of these workers.
     pub count: u64,

@@ -315,7 +315,8 @@ pub struct Placement {
     pub split: bool,
     /// NUMA node of the CPUs if `cpus` is empty, and of the memory if `memory` is `None`.
     pub node: Option<u32>,
-    /// NUMA nodes of the memory. If `None`, `node`, or without it the policy with which fathom was started.
+    /// NUMA nodes of the memory. If `None`, the memory is on `node`; without `node`, the policy with which fathom was
+    /// started applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryNodes>,
     /// Nice value of the threads, -20 to 19 (`setpriority(2)`). If `None`, that of fathom.

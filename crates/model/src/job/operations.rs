@@ -360,11 +360,11 @@ pub enum Positions {
 pub struct Zone {
     /// Share of the operations in percent; all zones sum to 100.
     pub access_percent: f64,
-    /// How much of the span it covers, in percent or bytes.
+    /// Size of the zone, in percent of the span or in bytes.
     pub size: ZoneSize,
 }
 
-/// How much of a span a zone is.
+/// Size of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

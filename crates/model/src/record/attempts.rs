@@ -43,7 +43,7 @@ pub struct Rounds {
 pub struct Attempt {
     /// Index of the job.
     pub job: usize,
-    /// How many times the job was measured before.
+    /// Number of earlier runs of the job.
     pub repeat: u32,
     /// Number of earlier attempts at this run.
     pub attempt: u32,

@@ -22,9 +22,9 @@ use crate::units::show_block;
 /// A workload that has a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// Its name in Iometer and in reviews.
+    /// Name in Iometer and in reviews.
     pub name: String,
-    /// Its lines; their shares sum to 100.
+    /// Lines, whose shares sum to 100.
     pub lines: Vec<LineSpec>,
 }
 

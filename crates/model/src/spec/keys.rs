@@ -40,7 +40,7 @@ pub struct Key {
     pub defaults: &'static [(Command, &'static str)],
     /// Names in other tools.
     pub elsewhere: &'static [Foreign],
-    /// The level that it configures, and the parser of its value.
+    /// The level that the key configures, and the parser of the value.
     pub set: Set,
     /// Tests whether the key has an effect in a stream, with the message if it has none.
     pub(super) needs: Option<Need>,
@@ -1181,7 +1181,7 @@ impl Key {
         )
     }
 
-    /// Whether it has no value.
+    /// Whether the key is a switch, which has no value.
     pub fn is_switch(&self) -> bool {
         matches!(self.set, Set::Switch(_) | Set::JobSwitch(_))
     }

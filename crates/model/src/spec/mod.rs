@@ -380,7 +380,7 @@ pub struct Typed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Idle {
-    /// Their mean.
+    /// The mean idle time of all CPUs.
     All,
     /// The mean, and each CPU.
     Each,
@@ -389,7 +389,7 @@ pub enum Idle {
 /// Options of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TypedStream {
-    /// Its own options.
+    /// Options of this stream only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Options,
     /// Number of its group.
@@ -466,7 +466,7 @@ pub enum LogKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogValue {
-    /// Their mean.
+    /// The mean of the latencies.
     #[default]
     Mean,
     /// The latency of the slowest operation.

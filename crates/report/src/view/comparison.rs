@@ -63,7 +63,7 @@ pub(crate) struct Compared<'c> {
     /// The table of several sides with intervals below their changes, for a small width.
     pub(crate) narrow_table: Option<Table>,
     pub(crate) legend: &'static str,
-    /// How many numbers the table leaves out.
+    /// Sentence about the numbers that the table leaves out; `None` if it leaves out none.
     pub(crate) hidden: Option<String>,
     pub(crate) findings: Vec<Finding>,
     /// Number of results. A finding about all results does not name them.

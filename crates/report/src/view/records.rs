@@ -185,7 +185,7 @@ impl CellRow<'_> {
         self.result?.at_device().map(|device| value(&device, iops))
     }
 
-    /// Returns the figures of the reads, or of the writes without reads.
+    /// Returns the figures of the reads; if the cell only writes, the figures of the writes.
     fn figures(&self) -> Option<&Figures> {
         let result = self.result.filter(|r| !r.void)?;
         result.read.as_ref().or(result.write.as_ref())

@@ -35,10 +35,10 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
     reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every cgroup \
             above fathom; the rates of the windows, over all streams.",
     formula: formula!(
-        "If a rate is between {least} and {most} of a limit on one of the target's devices, plus what passes \
-         in {burst} (two slices of the kernel's throttle), it is that limit: biased, and the limit is named \
-         as the limiter of the result. Any other limit on these devices, and any weight other than the \
-         default, is a note.",
+        "A rate between {least} and {most} of a limit on one of the target's devices has reached the limit: \
+         biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
+         of {burst}, two slices of the kernel's throttle. Any other limit on these devices, and any weight \
+         other than the default, is a note.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)

@@ -29,7 +29,7 @@ const DEVICE_BELOW: f64 = 0.5;
 /// with a busy loop on each CPU, 96 % of stable writes took one tick, while their worker waited for a CPU in only 1 %
 /// of its time.
 const READY_FROM: Share = Share(0.2);
-/// Fewest latencies for a share.
+/// Minimum number of latencies for a share.
 const LEAST_OPS: u64 = 100;
 
 pub(super) const TICK_QUANTISED: Check = Check {

@@ -256,7 +256,7 @@ fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
 const STEAL_ABOVE: Share = Share(STOLEN_ABOVE);
 /// Share above which the number mostly depends on the other guests of the host.
 const STEAL_VOID_ABOVE: Share = Share(0.10);
-/// Fewest ticks on all CPUs, so that one tick is less than the first threshold.
+/// Minimum number of ticks on all CPUs, so that one tick is less than the first threshold.
 const LEAST_TICKS: u64 = 100;
 
 pub(super) const STEAL: Check = Check {

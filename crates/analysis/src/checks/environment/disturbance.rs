@@ -368,7 +368,7 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     Some((severity, sentence))
 }
 
-/// Largest number of disturbed runs in the sentence.
+/// Maximum number of disturbed runs in the sentence.
 const NAMED: usize = 3;
 
 pub(super) const RUNS_DISTURBED: Check = Check {

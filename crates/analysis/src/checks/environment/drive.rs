@@ -103,7 +103,7 @@ fn hottest(case: &Case) -> Known<Option<Sensor>> {
     Ok(hottest)
 }
 
-/// Least share of the link's bandwidth at which the link limits the rate. Protocol and queueing take the rest.
+/// Minimum share of the link's bandwidth at which the link limits the rate. Protocol and queueing take the rest.
 const HOLDS_BACK_FROM: Share = Share(0.5);
 pub(super) const LINK_DEGRADED: Check = Check {
     id: CheckId::D16,
@@ -184,7 +184,7 @@ const FEWEST_RUNS: usize = 3;
 /// Minimum length of a wake-up that a single run proves: a disk that spins up. Nothing else delays only the first
 /// operation by so much.
 const SPIN_UP_NS: u64 = 1_000_000_000;
-/// Fewest later intervals to compare the first one with.
+/// Minimum number of later intervals to compare the first one with.
 const FEWEST_INTERVALS: usize = 5;
 /// Share of the windows above which the wake-up biases the mean.
 const SPIN_UP_BIASES_FROM: Share = Share(0.05);

@@ -99,7 +99,7 @@ const FALLS_TO: Share = Share(0.8);
 /// limit the rate, so more is allowed.
 const FLAT_AFTER: Share = Share(0.03);
 const FLAT_BEFORE: Share = Share(0.1);
-/// Fewest intervals of a plateau.
+/// Minimum number of intervals of a plateau.
 const PLATEAU: usize = 8;
 
 pub(super) const CLOUD_BURST: Check = Check {
@@ -249,7 +249,7 @@ fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
 
 /// Error texts of the kernel or a container runtime that refuses to show an existing file.
 const REFUSALS: &[&str] = &["permission denied", "operation not permitted", "read-only file system"];
-/// Largest number of names in a sentence.
+/// Maximum number of names in a sentence.
 const MOST_NAMES: usize = 4;
 
 pub(super) const CONTAINER_VIEW: Check = Check {

@@ -212,7 +212,7 @@ fn capacity(layer: &Layer) -> Known<u64> {
     Ok(requests)
 }
 
-/// Least operations per second at which the lock of a queue matters: each submission and each completion takes about a
+/// Minimum operations per second at which the lock of a queue matters: each submission and each completion takes about a
 /// microsecond.
 const FAST_FROM: f64 = 200_000.0;
 

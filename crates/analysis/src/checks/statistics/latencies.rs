@@ -139,7 +139,7 @@ const OMITTED_FROM: f64 = 10.0;
 /// Minimum share of all waiting inside stalls, in long and in short measurements. The few pauses of any busy machine
 /// are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// Least seconds of measuring for the first limit.
+/// Minimum seconds of measuring for the first limit.
 const LONG_S: f64 = 9.9;
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
@@ -147,7 +147,7 @@ const STALL_MEDIANS: f64 = 10.0;
 const STALLS_FROM: f64 = 5.0;
 /// Minimum share of the stall time that the threads waited for a CPU, for this to be the cause.
 const CPU_FROM: f64 = 0.5;
-/// Fewest operations for a p99.
+/// Minimum number of operations for a p99.
 const FEWEST_OPS_FOR_STALLS: u64 = 1_000;
 
 pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {

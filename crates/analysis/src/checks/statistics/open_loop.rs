@@ -132,7 +132,7 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 const GROWS_BY: f64 = 1.25;
 /// Growth of latency divided by the window, which is the excess share of the load. Less is noise.
 const TOO_MUCH_FROM: Share = Share(0.002);
-/// Fewest intervals of a run.
+/// Minimum number of intervals of a run.
 const FEWEST_ROWS: usize = 8;
 
 pub(in crate::checks) const OVERLOADED: Check = Check {

@@ -15,7 +15,7 @@ use stats::change::{Change, SURELY as STEP_SURELY, Step, without_levels};
 use stats::sample::mean;
 use stats::series::{FEWEST, MATTERS_FROM, SURELY, Series, observations, warm_ups};
 
-/// Least seconds of a run whose drift is also reported per minute.
+/// Minimum seconds of a run whose drift is also reported per minute.
 const A_MINUTE_FROM_S: f64 = 10.0;
 
 pub(super) const NOT_STEADY: Check = Check {
@@ -100,7 +100,8 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     })
 }
 
-/// Returns the finding for --until steady if the rate did not become steady. The name keeps this condition.
+/// Returns the finding for --until steady if the rate did not become steady. It adds this condition to the name of the
+/// result.
 fn never_steady(rounds: usize) -> Detail {
     detail!(
         Severity::Rename,
@@ -115,7 +116,7 @@ fn never_steady(rounds: usize) -> Detail {
     .relabelled(Rename::Condition(format!("not steady after {rounds} rounds")))
 }
 
-/// Least size of a step that relabels the result: the mean is then a rate that the storage never had. A smaller step biases it.
+/// Minimum size of a step that relabels the result: the mean is then a rate that the storage never had. A smaller step biases it.
 const STEP_RENAMED_FROM: Share = Share(0.20);
 
 pub(super) const CLIFF: Check = Check {

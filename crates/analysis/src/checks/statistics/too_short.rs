@@ -117,7 +117,7 @@ fn fast_cache_bytes(case: &Case) -> Option<u64> {
 
 /// Multiple of the capacity that must be written before a drive is no longer fresh (SNIA preconditioning).
 const WRITTEN_FROM: f64 = 2.0;
-/// Least share of the capacity that must have been discarded for the drive to count as emptied.
+/// Minimum share of the capacity that must have been discarded for the drive to count as emptied.
 const EMPTIED_FROM: Share = Share(0.5);
 
 pub(super) const FRESH_FLASH: Check = Check {

@@ -61,7 +61,8 @@ fn repeated_at_random(passes: f64) -> f64 {
     (1.0 + (-passes).exp_m1() / passes).max(0.0)
 }
 
-/// Returns the share of new blocks after `passes` passes without repeats within a pass.
+/// Returns the share of operations on blocks that were not touched before, in `passes` passes without repeats within a
+/// pass.
 fn new_share(passes: f64) -> f64 {
     if passes > 1.0 { 1.0 / passes } else { 1.0 }
 }

@@ -12,7 +12,7 @@ use model::record::Written;
 const ZEROS_BIASED_ABOVE: Share = Share(0.05);
 /// Share of zeros at or above which the result is void.
 const ZEROS_VOID_FROM: Share = Share(0.5);
-/// Fewest blocks that give a useful share: one in sixteen is 6 %.
+/// Minimum number of blocks that give a useful share: one in sixteen is 6 %.
 const FEWEST_BLOCKS: u64 = 16;
 
 pub(super) const ZERO_DATA: Check = Check {

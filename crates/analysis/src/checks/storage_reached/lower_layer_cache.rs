@@ -9,7 +9,7 @@
 use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
 use crate::checks::prelude::*;
 
-/// Least share of the top's bytes that a layer must move to be checked by itself.
+/// Minimum share of the top's bytes that a layer must move to be checked by itself.
 const MATTERS_FROM: Share = Share(0.05);
 /// Minimum share of the missing bytes that never written blocks must explain, for the finding to name them as the
 /// cause. Random reads hit such blocks roughly in proportion.

@@ -16,7 +16,7 @@ use stats::sample::median;
 /// Number of cheaper cells that are compared with a winner, the cheapest first.
 const CHEAPER: usize = 3;
 
-/// Fewest rounds before a cell of an adaptive search wins. A single fast run may be luck.
+/// Minimum number of rounds before a cell of an adaptive search wins. A single fast run may be luck.
 const FEWEST_ROUNDS: usize = 2;
 
 /// The number of cells with the highest levels that may win.
@@ -68,7 +68,7 @@ pub struct Race {
     pub by: Measure,
     /// Tolerance for how much faster than the winner a cell may be, as a logarithm.
     pub(super) tolerance: f64,
-    /// Its cells.
+    /// Cells of the race.
     pub lanes: Vec<Lane>,
     /// Settings of well-known programs, which are measured after the race.
     pub baselines: Vec<Lane>,
@@ -530,7 +530,7 @@ impl Levels {
         Some(self.cells.get(at).copied()??.value)
     }
 
-    /// The most by which one cell may be faster than another, as a logarithm; infinite if one has no level or no noise.
+    /// Returns how much faster one cell may be than another at most, as a logarithm; infinite if one has no level or no noise.
     pub(super) fn at_most(&self, at: usize, than: usize) -> f64 {
         self.shift(at, than).map_or(f64::INFINITY, |(shift, error)| shift + self.margin(error))
     }
@@ -545,7 +545,7 @@ impl Levels {
         if error > 0.0 { self.factor * error } else { 0.0 }
     }
 
-    /// The most by which the mean of this many runs may differ from the level of a cell by chance, as a logarithm.
+    /// Returns how far the mean of this many runs may be from the level of a cell by chance, as a logarithm.
     pub(super) fn luck(&self, at: usize, runs: usize) -> f64 {
         let level = self.cells.get(at).copied().flatten();
         level.map_or(f64::INFINITY, |l| {

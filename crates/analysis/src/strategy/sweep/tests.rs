@@ -4,7 +4,7 @@ use super::*;
 use model::sweep::{Baseline, Cell, Setting, TOLERANCE};
 use std::collections::BTreeMap;
 
-/// What a run of an exhaustive search takes, and one of an adaptive search, with what is around them.
+/// Time of a run of an exhaustive search and of an adaptive search, including preparation and pauses.
 const WHOLE_NS: u64 = 1_120_000_000;
 const PIECE_NS: u64 = 320_000_000;
 /// Times an exhaustive search measures each cell.
@@ -76,7 +76,7 @@ fn level(_: &Setting) -> f64 {
     1e9
 }
 
-/// What is added to the truth: a spread of logarithms, and states of the device.
+/// Noise that is added to the true rates: a spread of logarithms, and states of the device.
 #[derive(Clone, Copy, Default)]
 struct Noise {
     spread: f64,
@@ -124,7 +124,7 @@ impl Device {
         Self { draws, noise, burst_s, change_s, is_slow: false }
     }
 
-    /// What is added to the logarithm of a rate at some time.
+    /// Amount that is added to the logarithm of a rate at some time.
     fn at(&mut self, seconds: f64) -> f64 {
         while seconds > self.burst_s + 3.0 {
             self.burst_s += 3.0 + self.draws.wait(self.noise.bursts_s);

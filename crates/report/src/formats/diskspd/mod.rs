@@ -51,13 +51,13 @@ struct Span {
     requested: TimeSpan,
     /// Length of the measured window in s; 0 if nothing was measured.
     seconds: f64,
-    /// What each thread did on each of its targets.
+    /// Operations of each thread on each of its targets.
     lanes: Vec<Lane>,
     /// CPU times during the time span.
     cpus: Vec<ObservedCpu>,
 }
 
-/// What a thread did on a target.
+/// Operations of a thread on a target.
 #[derive(Clone, Debug, Default)]
 struct Lane {
     /// Thread id.
