@@ -332,9 +332,7 @@ impl Options {
                 }
                 (target.end, *end) = (size(value, target.block)?, true);
             }
-            _ if value.is_empty() => {
-                return Err("a value is missing; type a size, or r or s".into());
-            }
+            _ if value.is_empty() => return Err("type a size, or r or s".into()),
             _ => {
                 for hint in value.chars() {
                     match hint {

@@ -286,9 +286,7 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     let is_over = percent + u64::from(dedup) > 100;
     job.refuse_if(is_over, option, "the sum with dedupe_percentage exceeds 100; type a smaller percentage")?;
     let Some(Size::Bytes(size)) = job.size("size")? else {
-        return Err(
-            job.fault(option, "a percentage of size needs size in bytes; type for example size=1g too")
-        );
+        return Err(job.fault(option, "a percentage needs size in bytes; type size=1g too"));
     };
     let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
     job.refuse_if(bytes == 0, option, "the working set is smaller than 4 KiB; type a larger percentage")?;
@@ -495,9 +493,7 @@ pub(super) fn verification(
         "pattern" => verified
             .ok_or_else(|| job.fault("verify", "there is no pattern; type verify_pattern=0xdeadbeef too"))?,
         "null" => {
-            return Err(
-                job.fault("verify", "nothing would be compared; type verify=crc32c, or remove verify")
-            );
+            return Err(job.fault("verify", "nothing is compared; type verify=crc32c, or remove verify"));
         }
         known if CHECKSUMS.split(' ').any(|one| one == known) => {
             let seed = job.number("randseed")?.unwrap_or(SEED);
