@@ -332,7 +332,7 @@ impl Options {
                 }
                 (target.end, *end) = (size(value, target.block)?, true);
             }
-            _ if value.is_empty() => return Err("type a size, or r or s".into()),
+            _ if value.is_empty() => return Err("no value; type a size, or r or s".into()),
             _ => {
                 for hint in value.chars() {
                     match hint {
