@@ -254,10 +254,8 @@ fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path
     let Some(target) = end.targets.first_mut() else { return };
     if let Err(e) = file {
         let why = match e.kind() {
-            std::io::ErrorKind::PermissionDenied => {
-                "the target cannot be opened: permission denied".to_owned()
-            }
-            _ => format!("the target cannot be opened: {e}"),
+            std::io::ErrorKind::PermissionDenied => "cannot be opened: permission denied".to_owned(),
+            _ => format!("cannot be opened: {e}"),
         };
         target.pages = Err(why.clone());
         target.extents = Some(Err(why.clone()));

@@ -172,9 +172,8 @@ fn dirty(observation: &Observation, pages: &Pages) -> Look {
         Some(0) => Look::ok(ABOUT, "No page of the target is dirty in memory."),
         Some(dirty) => {
             let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
-            let sentence = format!(
-                "{bytes} of the target are dirty in memory and would be written during a measurement."
-            );
+            let sentence =
+                format!("{bytes} of the target are dirty in memory; a measurement would write them.");
             Look::finding(ABOUT, Severity::Biased, sentence)
                 .cure(format!("sync {}", quoted(&observation.path)))
                 .check(CheckId::D02)
@@ -307,10 +306,9 @@ fn write_cache(layer: &Layer) -> Look {
         Ok("write back") => {
             Look::ok(ABOUT, "The device reports a volatile write cache: a sync flushes the cache.")
         }
-        Ok("write through") => Look::ok(
-            ABOUT,
-            "The kernel assumes that the device has no volatile write cache: a sync sends no flush.",
-        ),
+        Ok("write through") => {
+            Look::ok(ABOUT, "The kernel assumes no volatile write cache: a sync sends no flush.")
+        }
         Ok(other) => Look::unknown(ABOUT, format!("queue/write_cache is '{other}'")).check(CheckId::C01),
         Err(why) => Look::unknown(ABOUT, why).check(CheckId::C01),
     }

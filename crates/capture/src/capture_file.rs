@@ -233,10 +233,8 @@ fn compress(plain: &[u8]) -> Vec<u8> {
 fn decompress(block: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Bytes { rest: block };
     let length = bytes.number().and_then(|length| usize::try_from(length).ok());
-    let length =
-        length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("the length of the block is too large")?;
-    let plain =
-        lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "LZ4 cannot decompress the block")?;
+    let length = length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("the block is too long")?;
+    let plain = lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "LZ4 cannot decompress")?;
     if plain.len() == length { Ok(plain) } else { Err("the block is shorter than its length says") }
 }
 
@@ -459,9 +457,7 @@ pub enum Unreadable {
     #[error("the file is not a fathom capture")]
     NoCapture,
     /// The format version is unknown.
-    #[error(
-        "the file is a capture of format {0}, but this fathom reads format 1; use the fathom that wrote it"
-    )]
+    #[error("a capture of format {0}, but this fathom reads format 1; use the fathom that wrote it")]
     Version(String),
     /// The header is missing or damaged.
     #[error("the capture cannot be read because its header is {0}")]

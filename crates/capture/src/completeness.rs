@@ -36,9 +36,7 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
 
 /// Returns the kernel's counts next to the captured ones.
 fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
-    let text = |stat: &Option<Known<String>>| {
-        stat.clone().unwrap_or_else(|| Err("the capture has no counters".into()))
-    };
+    let text = |stat: &Option<Known<String>>| stat.clone().unwrap_or_else(|| Err("the file has none".into()));
     let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
     // With `iostats` 0 the kernel counts no requests, but still counts bios.

@@ -1,15 +1,15 @@
 //! Traces of other tools: converts fio's iolog, blktrace, blkparse and MSR Cambridge to rows, and rows to a fio iolog.
 //!
 //! * blkparse, default output: `8,0 3 1 0.000036983 697 D W 223490 + 8 [kjournald]`: device, CPU, number, time, process, action, letters,
-//! sector, sectors, name. Custom formats (`-f`) are not read.
+//!   sector, sectors, name. Custom formats (`-f`) are not read.
 //! * blktrace, binary files of each CPU or one file that `blkparse -d` made, in either byte order (kernel
-//! `include/uapi/linux/blktrace_api.h`). For devices without requests, blktrace records no issue.
+//!   `include/uapi/linux/blktrace_api.h`). For devices without requests, blktrace records no issue.
 //! * MSR Cambridge (SNIA IOTTA), CSV: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with times in units of 100 ns since
-//! 1601, offsets and sizes in bytes.
+//!   1601, offsets and sizes in bytes.
 //! * fio's iolog (fio's documentation, "Trace file format"): versions 2 and 3 are read, version 3 is written. Version 2: `file action
-//! [offset length]`, and `file wait ms length`: the next operation starts at least `ms` after fio did, as in fio's code
-//! (`read_iolog_get`) and unlike its documentation. Version 3: `us file action [offset length]`, where `us` is the time since the
-//! beginning. Each file of a log gets a separate region of 2 TiB, in the order of the `add` lines. A log has no latencies, tasks or FUA.
+//!   [offset length]`, and `file wait ms length`: the next operation starts at least `ms` after fio did, as in fio's code
+//!   (`read_iolog_get`) and unlike its documentation. Version 3: `us file action [offset length]`, where `us` is the time since the
+//!   beginning. Each file of a log gets a separate region of 2 TiB, in the order of the `add` lines. A log has no latencies, tasks or FUA.
 //!
 //! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
 

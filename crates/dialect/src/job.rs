@@ -465,9 +465,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
             return format!("`{word}` applies to the whole job; {top}");
         }
         (Some(Set::Stream(_) | Set::Switch(_) | Set::List(_)), _) => {
-            return format!(
-                "`{word}` applies to a whole stream; move it above the turns of the stream, or remove it"
-            );
+            return format!("`{word}` applies to a whole stream; move it above the turns, or remove it");
         }
         (Some(_), _) => {
             return format!("`{word}` applies to a phase; move it above the phase's streams, or to the top");

@@ -136,10 +136,7 @@ pub(crate) fn read(counter: &mut File) -> Result<u64, String> {
     let word = |i: usize| u64::from_le_bytes(words.as_chunks::<8>().0[i]);
     let (count, enabled, running) = (word(0), word(1), word(2));
     if running < enabled {
-        return Err(
-            "other programs used the processor's counters too, so the counters did not count all the time"
-                .into(),
-        );
+        return Err("other programs used the processor's counters too, so the counts are incomplete".into());
     }
     Ok(count)
 }

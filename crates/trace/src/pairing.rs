@@ -8,8 +8,8 @@
 //! Special cases:
 //! * A flush is issued at sector 0 and completes at 2^64-1.
 //! * The kernel splits a requested flush, and a write that needs a flush before or after it. A worker issues the device's flushes. The
-//! write's data is issued without the letters for the flush. Finally there is a completion without sectors, at the write's sector or at 0
-//! for a flush without data. Only `block_bio_queue` has the task that requested the flush, and its letters.
+//!   write's data is issued without the letters for the flush. Finally there is a completion without sectors, at the write's sector or at 0
+//!   for a flush without data. Only `block_bio_queue` has the task that requested the flush, and its letters.
 //! * A request may complete in parts, and the driver may return it.
 
 use crate::row::{Flags, Names, Row, RowKind};

@@ -200,14 +200,10 @@ fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let active_ns = until.saturating_sub(delay).max(MIN_ACTIVE_NS);
     let mut times = Vec::new();
     if delay > 0 {
-        times.push(Entry::text("delay", &format_duration(delay), "time of the first operation".into()));
+        times.push(Entry::text("delay", &format_duration(delay), "the first operation".into()));
     }
     if stops {
-        times.push(Entry::text(
-            "stop-after",
-            &format_duration(active_ns),
-            "time of the last operation".into(),
-        ));
+        times.push(Entry::text("stop-after", &format_duration(active_ns), "the last operation".into()));
     }
     (active_ns, times)
 }

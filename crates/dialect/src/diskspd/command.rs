@@ -130,9 +130,7 @@ impl CommandLine {
             } else if XML_LETTERS.contains(letter) || word.starts_with(DESTROY) {
                 continue;
             } else {
-                format!(
-                    "{word} cannot be combined with -X; write its setting into the profile, or remove {word}"
-                )
+                format!("{word} cannot be combined with -X; write it into the profile, or remove {word}")
             };
             marks.push(Mark::new(place.clone(), why));
         }
@@ -334,9 +332,7 @@ impl Options {
                 }
                 (target.end, *end) = (size(value, target.block)?, true);
             }
-            _ if value.is_empty() => {
-                return Err("a value is missing; type a size, or the letters r, s".into());
-            }
+            _ if value.is_empty() => return Err("no value; type a size, or r or s".into()),
             _ => {
                 for hint in value.chars() {
                     match hint {
@@ -408,8 +404,7 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
         .strip_prefix(':')
         .ok_or_else(|| format!("{} follows the base; type a colon between base and length", quoted(rest)))?;
     let end = base.checked_add(size(length, block)?);
-    end.map(|end| (base, Some(end)))
-        .ok_or_else(|| "base and length are too large; type smaller numbers".into())
+    end.map(|end| (base, Some(end))).ok_or_else(|| "base and length are too large; type less".into())
 }
 
 /// CPUs, each after its group unless that is 0: `1,4,g1,2`.

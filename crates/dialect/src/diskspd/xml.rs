@@ -337,10 +337,7 @@ impl Reader<'_> {
                 ("Range", Some(io)) => {
                     let length: u64 = self.number(range, u64::from(percent));
                     if percent && length > 100 {
-                        self.wrong(
-                            range,
-                            "the value is above 100 % of the target; write a percentage up to 100",
-                        );
+                        self.wrong(range, "above 100 % of the target; write a percentage up to 100");
                     }
                     ranges.push(Range { io, length });
                 }

@@ -413,16 +413,11 @@ pub(super) fn strided_zones(
         (None | Some("none"), None) => {
             let alone = ["zonerange", "zoneskip"].into_iter().find(|option| job.text(option).is_some());
             return alone.map_or(Ok(None), |option| {
-                Err(job.fault(
-                    option,
-                    "this needs zones; type zonemode=strided and zonesize too, or remove the option",
-                ))
+                Err(job.fault(option, "zones are missing; type zonemode=strided and zonesize, or remove it"))
             });
         }
         (Some("none"), Some(_)) => {
-            return Err(
-                job.fault("zonesize", "this needs zonemode=strided; type that too, or remove zonesize")
-            );
+            return Err(job.fault("zonesize", "this needs zonemode=strided; type that, or remove zonesize"));
         }
         (Some("strided"), None) => {
             return Err(job.fault("zonemode", "strided needs the size of a zone; type zonesize=256m too"));

@@ -189,9 +189,8 @@ impl Formats {
 /// Time between two outputs, in ns.
 fn interval(value: &str) -> Result<u64, String> {
     let ns = time(value, Bare::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
-    let often = || {
-        format!("--status-interval={value}: the interval must be at least a second; type --status-interval=1")
-    };
+    let often =
+        || format!("--status-interval={value}: an interval is at least a second; type --status-interval=1");
     Some(ns).filter(|ns| *ns >= 1_000_000_000).ok_or_else(often)
 }
 

@@ -493,10 +493,7 @@ impl Job {
     pub(super) fn count(&self, option: &str, least: u32) -> Result<Option<u32>, Fault> {
         let count = |n: u64| {
             u32::try_from(n).ok().filter(|n| *n >= least).ok_or_else(|| {
-                self.fault(
-                    option,
-                    format!("the number is out of range; type a number from {least} to {}", u32::MAX),
-                )
+                self.fault(option, format!("out of range; type a number from {least} to {}", u32::MAX))
             })
         };
         self.number(option)?.map(count).transpose()

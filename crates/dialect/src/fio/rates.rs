@@ -180,10 +180,7 @@ fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
     match job.number("flow")?.unwrap_or(0) {
         0 => Ok(None),
         weight @ 1..=MAX_WEIGHT => Ok(Some(Flow { weight: weight as u32, group, pause_ns })),
-        _ => {
-            Err(job
-                .fault("flow", format!("the weight is out of range; type a weight from 0 to {MAX_WEIGHT}")))
-        }
+        _ => Err(job.fault("flow", format!("out of range; type a weight from 0 to {MAX_WEIGHT}"))),
     }
 }
 
@@ -251,11 +248,7 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     {
         let (least, most) = (rates(option)?, rates(most)?);
         let is_higher = least.iter().zip(most).any(|(least, most)| most > 0 && *least > most);
-        job.refuse_if(
-            is_higher,
-            option,
-            "the minimum rate is higher than the limit of the rate; type a lower rate",
-        )?;
+        job.refuse_if(is_higher, option, "higher than the limit of the rate; type a lower rate")?;
         let [read, write, trim] = least;
         let least = PerKind { read, write, trim };
         if least == PerKind::all(0) {
@@ -264,11 +257,7 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
         let why = "a job has one minimum, of bytes or of operations; type rate_min or rate_iops_min";
         job.refuse_if(found.is_some(), option, why)?;
         let is_possible = (MS_NS..=MAX_TIME_NS).contains(&every_ns);
-        job.refuse_if(
-            !is_possible,
-            "rate_cycle",
-            "the number is out of range; type milliseconds such as 1000",
-        )?;
+        job.refuse_if(!is_possible, "rate_cycle", "out of range; type milliseconds such as 1000")?;
         found = Some(MinRate { quantity, least, every_ns });
     }
     Ok(found)
@@ -280,12 +269,8 @@ fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fau
     let goes_on = job.on("latency_run", false)?;
     let percent = job.text("latency_percentile").map_or(Some(100.0), |text| text.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    let percent = percent.ok_or_else(|| {
-        job.fault(
-            "latency_percentile",
-            "the value is not a percentage; type a percentage above 0 and up to 100",
-        )
-    })?;
+    let percent = percent
+        .ok_or_else(|| job.fault("latency_percentile", "not a percentage; type one above 0 and up to 100"))?;
     if ns == 0 {
         return Ok(None);
     }

@@ -286,9 +286,7 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     let is_over = percent + u64::from(dedup) > 100;
     job.refuse_if(is_over, option, "the sum with dedupe_percentage exceeds 100; type a smaller percentage")?;
     let Some(Size::Bytes(size)) = job.size("size")? else {
-        return Err(
-            job.fault(option, "the value is a percentage of size; type size in bytes too, such as size=1g")
-        );
+        return Err(job.fault(option, "a percentage needs size in bytes; type size=1g too"));
     };
     let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
     job.refuse_if(bytes == 0, option, "the working set is smaller than 4 KiB; type a larger percentage")?;
@@ -357,9 +355,7 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
         (Some(1), level) => IoPriority::Realtime(level.unwrap_or(0)),
         (None | Some(0 | 2), level) => IoPriority::BestEffort(level.unwrap_or(0)),
         (Some(3), None | Some(0)) => IoPriority::Idle,
-        (Some(3), Some(_)) => {
-            return Err(job.fault("prio", "the idle class has no levels; remove the option"));
-        }
+        (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; remove prio")),
         (Some(_), _) => return Err(job.fault("prioclass", "there is no such class; type 1, 2 or 3")),
     };
     Ok(Some(priority))
@@ -497,9 +493,7 @@ pub(super) fn verification(
         "pattern" => verified
             .ok_or_else(|| job.fault("verify", "there is no pattern; type verify_pattern=0xdeadbeef too"))?,
         "null" => {
-            return Err(
-                job.fault("verify", "nothing would be compared; type verify=crc32c, or remove the option")
-            );
+            return Err(job.fault("verify", "nothing is compared; type verify=crc32c, or remove verify"));
         }
         known if CHECKSUMS.split(' ').any(|one| one == known) => {
             let seed = job.number("randseed")?.unwrap_or(SEED);
@@ -579,8 +573,7 @@ fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
 /// Parses a number at the beginning of a text, and returns the rest. Hexadecimal digits give bytes in their order, a decimal number gives
 /// its lowest byte first.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
-    let not =
-        || "the value is not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
+    let not = || "not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
         // Leave the `0` that begins the next number, as in `0xff0x14`.

@@ -46,7 +46,7 @@ fn invalid_streams_are_refused_with_a_message() {
             let zone = Zone { access_percent: 100.0, size: ZoneSize::Percent(f64::NAN) };
             s.access.lines[0].order = Order::Zones(vec![zone]);
         }),
-        ("one for each direction", |s| {
+        ("separate position for each direction", |s| {
             let line = &mut s.access.lines[0];
             line.order = Order::Sequential(Steps { start: Start::Interlocked, ..Steps::default() });
             line.positions = Positions::Own;
