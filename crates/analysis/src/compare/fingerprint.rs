@@ -116,12 +116,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("depth", depth(stream)),
         ("workers", stream.workers.to_string()),
         ("cache", stream.describe_cache()),
-        (
-            "pace",
-            pace(stream.pace)
-                + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.describe()))
-                + if stream.serialize_overlap { ", overlapping operations one by one" } else { "" },
-        ),
+        ("pace", pace(stream.pace) + &stream.waits().map(|wait| format!(", {wait}")).collect::<String>()),
         ("syncs", flush),
         ("data", data),
     ]

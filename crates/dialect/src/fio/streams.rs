@@ -6,9 +6,11 @@ use super::access::{self, ParsedRw};
 use super::options::{OPTIONS, OTHER_ENGINES};
 use super::value::{self, Size, list, mask};
 use super::{files, rates};
+use crate::Tool;
 use crate::fio::files::Increment;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, times};
 use crate::fio::rates::rules;
+use crate::names_in_tool::format_for_tool;
 use crate::options::ToolOption;
 use model::errno::{by_direction, ignored_errors};
 use model::job::{
@@ -235,7 +237,9 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     // fio treats 0 as 1 when anything is in flight.
     let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
-    stream.resolved.serialize_overlap = job.on("serialize_overlap", false)? && depth > 1;
+    if job.on(&format_for_tool(Tool::Fio, "serialize-overlap", None), false)? && depth > 1 {
+        stream.set("serialize-overlap", "true").map_err(|why| job.fault("iodepth", why))?;
+    }
     stream.depth = Some(depth);
     stream.batch = Some(Batch { submit, complete });
     Ok(())

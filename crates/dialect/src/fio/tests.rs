@@ -635,7 +635,9 @@ fn honoured_options_are_read_and_others_are_not() {
         include_str!("streams.rs"),
     ];
     for option in OPTIONS {
-        let is_read = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
+        // By its name, or by the setting that it sets.
+        let names = [option.name, option.settings].map(|name| format!("\"{name}\""));
+        let is_read = sources.iter().any(|s| names.iter().any(|name| name.len() > 2 && s.contains(name)));
         match option.how {
             // Words that mean the same need no other treatment than the check.
             How::Honoured => {

@@ -1274,6 +1274,14 @@ impl StreamSpec {
         find(name)?.shown(self)
     }
 
+    /// Parses the value of a key of streams.
+    ///
+    /// # Errors
+    /// What is wrong and what to type.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        find(name).map_or(Ok(()), |key| key.parse_into(self, text))
+    }
+
     /// Sets the defaults of these keys again.
     pub fn reset(&mut self, names: &[&str]) {
         names.iter().filter_map(|name| find(name)).for_each(|key| key.reset(self));
