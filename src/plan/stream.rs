@@ -9,12 +9,12 @@ use crate::plan::origins::Origins;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Advice, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, Mix, Order, Pace,
-    PerKind, Placement, ReplayPace, Shared, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
+    PerKind, Placement, ReplayPace, Shared, Sizes, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
 use model::spec::keys::KEYS;
 use model::spec::number::word_of;
 use model::spec::pace::RateLimit;
-use model::spec::{JobSpec, LineSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, parsers};
+use model::spec::{JobSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, parsers};
 use model::units::show_bytes;
 
 /// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
@@ -196,11 +196,7 @@ fn size(spec: &StreamSpec) -> Option<u64> {
 fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
     let offset_bytes = spec.offset.unwrap_or(0);
-    let lines = if spec.lines.is_empty() {
-        vec![plain_line(spec, rw, origins)]
-    } else {
-        spec.lines.iter().map(line).collect()
-    };
+    let lines = if spec.lines.is_empty() { vec![plain_line(spec, rw, origins)] } else { spec.lines.clone() };
     Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
 }
 
@@ -238,25 +234,6 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
 fn bursts(spec: &StreamSpec) -> Option<Bursts> {
     let (time_ns, pause) = spec.burst_time.zip(spec.think.as_ref())?;
     Some(Bursts { time_ns, pause_ns: pause.mean_ns, operations: spec.burst })
-}
-
-fn line(spec: &LineSpec) -> Line {
-    let order = match spec.random {
-        r if r >= 100.0 => Order::Random,
-        r if r <= 0.0 => Order::Sequential(Steps::default()),
-        r => Order::Mixed(r),
-    };
-    Line {
-        weight: spec.share,
-        order,
-        mix: spec.mix,
-        sizes: PerKind::all(spec.bs.clone()),
-        align_bytes: spec.align,
-        burst: spec.burst.max(1),
-        delay_ns: spec.delay,
-        reply_bytes: spec.reply,
-        ..Line::default()
-    }
 }
 
 pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {

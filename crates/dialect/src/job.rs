@@ -7,11 +7,11 @@
 
 use crate::trouble::{Mark, Trouble, nearest};
 use crate::{Language, Tool};
-use model::job::Every;
+use model::job::{Every, Line};
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{Counterpart, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::number::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TIME_NS, MAX_TURNS, MIN_TIME_NS};
-use model::spec::{JobSpec, LineSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, parsers};
+use model::spec::{JobSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, parsers};
 use model::units::{parse_duration_ns, show_ns};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -396,7 +396,7 @@ impl Reader {
         for value in list {
             let line = match value.get_ref() {
                 DeValue::Table(table) => self.line(table),
-                DeValue::String(text) => LineSpec::parse(text),
+                DeValue::String(text) => Line::parse(text),
                 other => Err(format!(
                     "`line` is a table, not {}; type line = [{{ bs = \"4k\", mix = 70 }}]",
                     kind(other)
@@ -409,8 +409,8 @@ impl Reader {
         }
     }
 
-    fn line(&mut self, table: &DeTable<'_>) -> Result<LineSpec, String> {
-        let mut line = LineSpec::unsaid();
+    fn line(&mut self, table: &DeTable<'_>) -> Result<Line, String> {
+        let mut line = Line::of_iometer();
         let before = self.marks.len();
         for (name, value) in table {
             let word = name.get_ref().as_ref();

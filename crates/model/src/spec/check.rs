@@ -343,11 +343,7 @@ impl StreamSpec {
             return self.turns.iter().any(|turn| turn.what.has_kind(kind));
         }
         if !self.lines.is_empty() {
-            return self.lines.iter().any(|l| match kind {
-                Kind::Read => l.mix.does(Kind::Read) || l.reply > 0,
-                Kind::Write => l.writes(),
-                Kind::Trim | Kind::Sync => l.mix.does(kind),
-            });
+            return self.lines.iter().any(|line| line.does(kind));
         }
         match (self.rw_or_default(), kind) {
             (Rw::Read | Rw::Randread, Kind::Read)
@@ -369,7 +365,7 @@ impl StreamSpec {
                 format!("{{{key}}} does not go with {{line}}; set it in the lines, or leave the lines out");
             found.push(Problem::new(&[key, "line"], message));
         }
-        let sum: u32 = self.lines.iter().map(|l| l.share).sum();
+        let sum: u32 = self.lines.iter().map(|l| l.weight).sum();
         if sum != 100 {
             let message = format!("the shares of {{line}} sum to {sum}; type shares that sum to 100");
             found.push(Problem::new(&["line"], message));

@@ -7,9 +7,9 @@
 
 use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
 use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
-use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
+use super::{JobSpec, PhaseSpec, StreamSpec};
 use crate::errno::{by_direction, format_ignored_errors, ignored_errors};
-use crate::job::{Advice, Clones, Order, Positions};
+use crate::job::{Advice, Clones, Line, Order, Positions};
 use crate::spec;
 use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
@@ -372,7 +372,7 @@ pub const KEYS: &[Key] = &[
         "KEY=VALUE,...",
         "Line of an Iometer access specification, instead of rw, mix, bs and related keys; may be repeated",
         &[Run, Sweep],
-        list!(lines, s, t => add_line(s, LineSpec::parse(t)?), v => format!("{} lines", v.len())),
+        list!(lines, s, t => add_line(s, Line::parse(t)?), v => format!("{} lines", v.len())),
     ),
     key(
         "random",
@@ -1143,7 +1143,7 @@ fn add_target(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// There are too many.
-pub fn add_line(stream: &mut StreamSpec, line: LineSpec) -> Result<(), String> {
+pub fn add_line(stream: &mut StreamSpec, line: Line) -> Result<(), String> {
     if stream.lines.len() == MAX_LINES {
         return Err(format!("there are too many lines; type {MAX_LINES} at most"));
     }

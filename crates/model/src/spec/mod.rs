@@ -103,7 +103,7 @@ pub struct StreamSpec {
     /// Zones that are used one at a time.
     pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
-    pub lines: Vec<LineSpec>,
+    pub lines: Vec<Line>,
     /// Turns that it repeats one after another. They replace the settings above and those for offsets, pauses and
     /// syncs.
     pub turns: Vec<TurnSpec>,
@@ -176,27 +176,6 @@ pub struct StreamSpec {
     pub read_back: Option<u32>,
     /// The captured load that it replays.
     pub replay: Option<ReplaySpec>,
-}
-
-/// The request for a line of an access specification, in Iometer's sense.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LineSpec {
-    /// Share of operations in percent; all lines sum to 100.
-    pub share: u32,
-    /// Size of an operation in bytes.
-    pub bs: Sizes,
-    /// Shares of directions.
-    pub mix: Mix,
-    /// Share of operations at random offsets in percent; the others continue from the last one.
-    pub random: f64,
-    /// Pause in ns before each burst; 0 for none.
-    pub delay: u64,
-    /// Operations in a burst.
-    pub burst: u32,
-    /// Multiple that offsets have; 0 for the target's own.
-    pub align: u64,
-    /// Size of an operation in the opposite direction that follows each one; 0 for none.
-    pub reply: u32,
 }
 
 /// The request for a turn of a stream.
