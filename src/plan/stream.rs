@@ -28,7 +28,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let pace = pace(spec, &access, origins);
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
-    let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
+    let typed_workers = spec.has("workers").then_some(spec.resolved.workers);
+    let workers = origins.choose("--workers", typed_workers, 1, u32::to_string);
     check_advice(spec, cache)?;
     check_eviction(spec, cache, engine)?;
     let batch = batch(spec, engine, depth, origins)?;
@@ -53,8 +54,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         bursts: bursts(spec),
         flush,
         data,
-        limit: spec.limit,
-        place: resolve_cpus(&spec.place)?,
+        place: resolve_cpus(&spec.resolved.place)?,
         ..spec.resolved.clone()
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
@@ -196,8 +196,12 @@ fn size(spec: &StreamSpec) -> Option<u64> {
 fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
     let offset_bytes = spec.offset.unwrap_or(0);
-    let lines = if spec.lines.is_empty() { vec![plain_line(spec, rw, origins)] } else { spec.lines.clone() };
-    Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
+    let lines = if spec.resolved.access.lines.is_empty() {
+        vec![plain_line(spec, rw, origins)]
+    } else {
+        spec.resolved.access.lines.clone()
+    };
+    Access { offset_bytes, lines, ..spec.resolved.access.clone() }
 }
 
 /// The single line from the plain settings.

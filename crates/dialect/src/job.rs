@@ -383,7 +383,7 @@ impl Reader {
 
     /// Reads lines: each is a table, or the text that the flag takes.
     fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
-        stream.lines.clear();
+        stream.resolved.access.lines.clear();
         let one = [value];
         let list: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
             DeValue::Array(list) => list.iter().collect(),
@@ -717,7 +717,7 @@ fn outer_settings_hold_inside_unless_overridden() {
     assert_eq!(depths, [Some(8), Some(2), Some(8)]);
     assert_eq!(job.phases[0].streams[0].name.as_deref(), Some("reader"));
     assert_eq!(job.phases[0].streams[1].target, Vec::<String>::new());
-    assert_eq!(job.phases[0].streams[1].place.cpus, vec![0, 2, 3]);
+    assert_eq!(job.phases[0].streams[1].resolved.place.cpus, vec![0, 2, 3]);
     let times: Vec<_> = job.phases.iter().map(|p| (p.time, p.warmup)).collect();
     assert_eq!(times, [(Some(2_000_000_000), None), (Some(1_500_000_000), Some(100_000_000))]);
 }
@@ -758,7 +758,7 @@ fn lines_are_tables_or_text() {
     let inline = read("line = [{ share = 60, bs = \"4k\" }, { share = 40, bs = \"8k\", mix = 0 }]");
     let tables = read("[[line]]\nshare = 60\nbs = \"4k\"\n[[line]]\nshare = 40\nbs = \"8k\"\nmix = 0\n");
     assert_eq!((&words, &tables), (&inline, &inline));
-    assert_eq!(words.phases[0].streams[0].lines.len(), 2);
+    assert_eq!(words.phases[0].streams[0].resolved.access.lines.len(), 2);
 }
 
 #[test]

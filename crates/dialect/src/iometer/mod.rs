@@ -278,13 +278,12 @@ fn stream(icf: &Icf, load: &Load, names: &[String], places: &[String]) -> Stream
         given: (target.len() > 1).then_some("sharing").into_iter().collect(),
         resolved: Stream { each_worker_ns: Some(0), ..Stream::default() },
         target,
-        lines: spec.lines.clone(),
         depth: Some(outstanding),
-        workers: Some(1),
         offset: Some(worker.first_sector.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         size: Some(worker.sectors.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         ..StreamSpec::default()
     };
+    stream.give("workers").access.lines.clone_from(&spec.lines);
     match worker.pattern {
         0 if writes => stream.compress = Some(100),
         1 if writes => (stream.dedup, stream.dedup_set) = (Some(100), Some(u64::from(largest).max(4096))),

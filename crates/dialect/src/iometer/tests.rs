@@ -102,8 +102,10 @@ fn a_worker_follows_its_specification_on_its_targets() {
         (first.target.as_slice(), first.shown("sharing")),
         (["/a".to_owned(), "/b".into()].as_slice(), Some("each".to_owned()))
     );
-    assert_eq!((first.offset, first.size, first.workers), (Some(4096), Some(16 << 20), Some(1)));
+    assert_eq!((first.offset, first.size, first.resolved.workers), (Some(4096), Some(16 << 20), 1));
     let lines: Vec<_> = first
+        .resolved
+        .access
         .lines
         .iter()
         .map(|l| (l.weight, l.sizes.read.most(), l.random_percent(), l.delay_ns, l.burst, l.align_bytes))
@@ -183,7 +185,7 @@ fn unsupported_settings_have_their_place() {
 #[test]
 fn half_random_lines_are_partly_random() {
     let job = parse_job(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
-    let line = &job.phases[3].streams[0].lines[0];
+    let line = &job.phases[3].streams[0].resolved.access.lines[0];
     assert_eq!((&line.order, line.reply_bytes), (&Order::Mixed(50.0), 512));
     assert!(!matches!(job.phases[3].streams[0].random, Some(Order::Random)));
 }
@@ -261,7 +263,7 @@ fn files_of_1998_have_numbers_instead_of_words_and_specifications_without_names(
     assert_eq!(names, ["2 KiB; 67% Read; 100% random", "Untitled 2"]);
     let job = parse_job(&text, &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(job.phases.len(), 2, "all workers have both");
-    assert_eq!(job.phases[0].streams[0].lines[0].align_bytes, 2048);
+    assert_eq!(job.phases[0].streams[0].resolved.access.lines[0].align_bytes, 2048);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub use check::Problem;
 use crate::diskspd::Profile;
 use crate::job::{
     Arrivals, Batch, Cache, Changes, Create, Every, Kind, Layout, Line, Mix, Options as EngineOptions, Order,
-    PerKind, Placement, ReplayPace, Sizes, Steps, StopRule, Stream, Strided, Think,
+    PerKind, ReplayPace, Sizes, Steps, Stream, Think,
 };
 use crate::verdict::Condition;
 use number::{quoted_excerpt, size};
@@ -100,10 +100,6 @@ pub struct StreamSpec {
     pub bs: Option<PerKind<Sizes>>,
     /// How random offsets are drawn: never [`Order::Sequential`].
     pub random: Option<Order>,
-    /// Zones that are used one at a time.
-    pub strided: Option<Strided>,
-    /// Lines of an access specification, instead of the settings above.
-    pub lines: Vec<Line>,
     /// Turns that it repeats one after another. They replace the settings above and those for offsets, pauses and
     /// syncs.
     pub turns: Vec<TurnSpec>,
@@ -113,8 +109,6 @@ pub struct StreamSpec {
     pub size: Option<u64>,
     /// Operations in flight.
     pub depth: Option<u32>,
-    /// Threads.
-    pub workers: Option<u32>,
     /// The part of a file that each worker of each host has to itself.
     pub shared: Option<Layout>,
     /// Whether each worker has its own test file.
@@ -165,12 +159,8 @@ pub struct StreamSpec {
     pub counting: bool,
     /// Write the bytes of this file.
     pub data: Option<String>,
-    /// Operations or bytes after which it ends.
-    pub limit: StopRule,
     /// Passes over the region after which it ends.
     pub passes: Option<u32>,
-    /// CPUs, memory nodes and priority of its threads.
-    pub place: Placement,
     /// Number, from 1, of the stream in the previous phase whose blocks it reads and verifies; it has no other
     /// settings then.
     pub read_back: Option<u32>,
