@@ -84,7 +84,7 @@ pub struct StreamSpec {
     pub given: BTreeSet<&'static str>,
     /// The settings that the plan takes over as they are, with their defaults. It fills in all others.
     pub resolved: Stream,
-    /// The plain line, likewise: used without `lines`.
+    /// The plain line, likewise: used if `resolved.access` has no lines of an access specification.
     pub line: Line,
     /// The steps of its sequential order.
     pub steps: Steps,
