@@ -121,7 +121,7 @@ pub fn iometer(text: &str) {
         }
     }
     if let Ok(specs) = iometer::specs("test.icf", text) {
-        assert!(specs.iter().all(|spec| spec.lines.iter().map(|l| l.share).sum::<u32>() == 100));
+        assert!(specs.iter().all(|spec| spec.lines.iter().map(|l| l.weight).sum::<u32>() == 100));
     }
 }
 

@@ -117,7 +117,7 @@ fn conventions(line: &CommandLine, job: &JobSpec) -> ToolOutput {
     ToolOutput {
         tool: Tool::Fio,
         formats,
-        measures: streams.any(|stream| stream.limit.operations != Some(0)),
+        measures: streams.any(|stream| stream.resolved.limit.operations != Some(0)),
         output: line.output.as_deref().map(name::path),
         bandwidth_log: line.bandwidth_log,
         status_interval: line.status_interval_ns.map(Duration::from_nanos),

@@ -87,7 +87,7 @@ impl Args {
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
         // --arrivals applies to the open loop alone; the closed loop has the same job.
         let first = streams.next();
-        let workers = first.as_ref().and_then(|s| s.workers).unwrap_or(1);
+        let workers = first.as_ref().map_or(1, |s| s.resolved.workers);
         let arrivals = first.and_then(|s| s.arrivals.take());
         if matches!(arrivals, Some(Arrivals::OnOff { .. })) && workers > 1 {
             return Err(Failure::Usage(

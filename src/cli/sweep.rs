@@ -12,11 +12,12 @@ use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
+use model::job::Line;
 use model::plan::Plan;
+use model::spec::Rw;
 use model::spec::axes::{AXES, Axes, Axis, PRESETS, Preset, Procedure, find, preset};
 use model::spec::iometer::{Cycle, OWN_LINES, Spec, Step};
 use model::spec::number::{share, size};
-use model::spec::{LineSpec, Rw};
 use model::sweep::Measure;
 use std::error::Error;
 use std::ffi::OsString;
@@ -274,7 +275,7 @@ impl Args {
         // Whether a flag has an effect depends on the cells, which only the plan knows: check the job as if it read and wrote.
         let mut widest = request.job.clone();
         let streams = widest.phases.iter_mut().flat_map(|p| &mut p.streams);
-        streams.filter(|s| s.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
+        streams.filter(|s| s.resolved.access.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
         check_job(&widest)?;
         add_own_lines(&mut request);
         if self.list {
@@ -327,7 +328,7 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
 /// Makes the typed lines another access specification, or the only one.
 fn add_own_lines(request: &mut Request) {
     let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
-    let lines: Vec<LineSpec> = streams.flat_map(|s| std::mem::take(&mut s.lines)).collect();
+    let lines: Vec<Line> = streams.flat_map(|s| std::mem::take(&mut s.resolved.access.lines)).collect();
     if let Work::Sweep(spec) = &mut request.work
         && !lines.is_empty()
     {

@@ -81,7 +81,7 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
     let mut streams = request.job.phases.iter().flat_map(|phase| &phase.streams);
     let of_several = [
         (
-            streams.clone().any(|s| s.shared.is_some() && s.workers.unwrap_or(1) < 2),
+            streams.clone().any(|s| s.shared.is_some() && s.resolved.workers < 2),
             "--shared",
             "divides a file among several workers, and there is only one",
         ),

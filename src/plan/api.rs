@@ -332,11 +332,11 @@ impl Setup<'_> {
             stream.size = Some(self.span);
             stream.engine = Some(engine.clone());
             stream.depth = Some(several(Many::Depth));
-            stream.workers = Some(several(Many::Threads));
+            stream.give("workers").workers = several(Many::Threads);
             stream.random = random.then_some(Order::Once);
             // Each thread takes the next block, like the threads of a pool.
             stream.steps.start = if random { Start::default() } else { Start::Interlocked };
-            stream.limit = StopRule::default();
+            stream.resolved.limit = StopRule::default();
         }
         Ok(job)
     }

@@ -80,8 +80,8 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
     // The source ends the stream: syncs are not counted, and the last ones must not be left out.
     let counted = original.operations() - original.count(Kind::Sync);
-    if stream.limit.operations != Some(0) {
-        stream.limit.operations = Some(counted.max(1));
+    if stream.resolved.limit.operations != Some(0) {
+        stream.resolved.limit.operations = Some(counted.max(1));
     }
     stream.depth = stream.depth.or(Some(depth(&replay)));
     if pace == ReplayPace::Timed {

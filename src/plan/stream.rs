@@ -9,12 +9,12 @@ use crate::plan::origins::Origins;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Advice, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, Mix, Order, Pace,
-    PerKind, Placement, ReplayPace, Shared, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
+    PerKind, Placement, ReplayPace, Shared, Sizes, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
 use model::spec::conditions::RateLimit;
 use model::spec::keys::KEYS;
 use model::spec::number::word_of;
-use model::spec::{JobSpec, LineSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, values};
+use model::spec::{JobSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, values};
 use model::units::show_bytes;
 
 /// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
@@ -28,7 +28,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let pace = pace(spec, &access, origins);
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
-    let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
+    let typed_workers = spec.has("workers").then_some(spec.resolved.workers);
+    let workers = origins.choose("--workers", typed_workers, 1, u32::to_string);
     check_advice(spec, cache)?;
     check_eviction(spec, cache, engine)?;
     let batch = batch(spec, engine, depth, origins)?;
@@ -53,8 +54,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         bursts: bursts(spec),
         flush,
         data,
-        limit: spec.limit,
-        place: resolve_cpus(&spec.place)?,
+        place: resolve_cpus(&spec.resolved.place)?,
         ..spec.resolved.clone()
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
@@ -196,12 +196,12 @@ fn size(spec: &StreamSpec) -> Option<u64> {
 fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
     let offset_bytes = spec.offset.unwrap_or(0);
-    let lines = if spec.lines.is_empty() {
+    let lines = if spec.resolved.access.lines.is_empty() {
         vec![plain_line(spec, rw, origins)]
     } else {
-        spec.lines.iter().map(line).collect()
+        spec.resolved.access.lines.clone()
     };
-    Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
+    Access { offset_bytes, lines, ..spec.resolved.access.clone() }
 }
 
 /// The single line from the plain settings.
@@ -238,25 +238,6 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
 fn bursts(spec: &StreamSpec) -> Option<Bursts> {
     let (time_ns, pause) = spec.burst_time.zip(spec.think.as_ref())?;
     Some(Bursts { time_ns, pause_ns: pause.mean_ns, operations: spec.burst })
-}
-
-fn line(spec: &LineSpec) -> Line {
-    let order = match spec.random {
-        r if r >= 100.0 => Order::Random,
-        r if r <= 0.0 => Order::Sequential(Steps::default()),
-        r => Order::Mixed(r),
-    };
-    Line {
-        weight: spec.share,
-        order,
-        mix: spec.mix,
-        sizes: PerKind::all(spec.bs.clone()),
-        align_bytes: spec.align,
-        burst: spec.burst.max(1),
-        delay_ns: spec.delay,
-        reply_bytes: spec.reply,
-        ..Line::default()
-    }
 }
 
 pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {

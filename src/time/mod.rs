@@ -26,7 +26,7 @@ use model::command::{Cold, Command, CommandStudy, Exit, FinalSync};
 use model::machine::{LayerKind, Machine, Place};
 use model::name;
 use model::payload::split_mix;
-use model::plan::{Plan, Strategy};
+use model::plan::Plan;
 use model::record::{self, Clock, End, Frame, Header, RunEnding, SelfTest};
 use model::report::Report;
 use model::verdict::Condition;
@@ -209,35 +209,15 @@ fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {
 }
 
 fn plan(request: &Request) -> Plan {
+    let command = std::env::args_os().map(name::text).collect();
     Plan {
-        command: std::env::args_os().map(name::text).collect(),
-        title: "time".into(),
-        targets: Vec::new(),
-        jobs: Vec::new(),
-        headline: 0,
         runs: request.runs,
-        strategy: Strategy::Fixed,
-        attempts: 1,
         fail_if: request.fail_if.clone(),
-        fail_if_slower: None,
         seed: std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| since.as_nanos() as u64),
-        seed_again: None,
         cold: request.study.cold != Cold::No,
-        baseline_ns: 0,
-        making_ns: 0,
-        quick_ns: None,
-        budget_ns: None,
-        origins: Vec::new(),
-        hook: None,
-        expect_device: None,
-        against: None,
-        study: request.study.clone().into(),
-        precondition: None,
-        op_log: None,
-        typed: None,
-        part: None,
+        ..Plan::new(command, "time", request.study.clone().into())
     }
 }
 

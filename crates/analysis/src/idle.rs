@@ -12,7 +12,7 @@ use model::evidence::{Extents, Moment, Snapshot};
 use model::finding::{CheckId, Look, Outcome};
 use model::job::{Access, Cache, Flush, Job, Pattern, Phase, Stream, SyncCall};
 use model::machine::Machine;
-use model::plan::{MAKING_NS, MadeFor, Plan, Role, Strategy, Target};
+use model::plan::{MAKING_NS, MadeFor, Plan, Role, Target};
 use model::record::{Clock, Header, Record, Run, RunEnd, RunEnding, RunStart, SelfTest, StreamEnd};
 use model::study::Study;
 
@@ -168,31 +168,12 @@ pub(crate) fn target(path: String, role: Role, bytes: u64) -> Target {
 /// A plan of one run of each job, without a study.
 pub(crate) fn plan(target: Target, jobs: Vec<Job>) -> Plan {
     Plan {
-        command: vec!["fathom".into()],
-        title: "run".into(),
         targets: vec![target],
         jobs,
-        headline: 0,
-        runs: 1,
-        strategy: Strategy::Fixed,
-        fail_if_slower: None,
         attempts: 3,
-        fail_if: Vec::new(),
         seed: 1,
-        seed_again: None,
         cold: true,
-        baseline_ns: 0,
         making_ns: MAKING_NS,
-        quick_ns: None,
-        budget_ns: None,
-        origins: Vec::new(),
-        hook: None,
-        expect_device: None,
-        against: None,
-        study: Study::Jobs,
-        precondition: None,
-        op_log: None,
-        typed: None,
-        part: None,
+        ..Plan::new(vec!["fathom".into()], "run", Study::Jobs)
     }
 }

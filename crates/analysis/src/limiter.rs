@@ -104,7 +104,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
             "The stream has no more operations in flight than its latency target allows.".to_owned()
         }
         Pace::Closed if has_pauses(case) => return from_pauses(case),
-        Pace::Closed if case.stream.serialize_overlap && !fills_its_queue(case) => {
+        Pace::Closed if case.stream.waits().next().is_some() && !fills_its_queue(case) => {
             "Operations on the same bytes wait for each other, so that fewer are in flight than requested."
                 .to_owned()
         }
@@ -493,9 +493,13 @@ fn pauses_and_rates_limit_only_if_they_take_most_of_the_time() {
 
 #[test]
 fn overlapping_operations_limit_if_the_queue_is_not_full() {
+    use model::spec::StreamSpec;
     let limiter_at = |depth_seen| {
         let mut record = Fixture { depth_seen, ..Fixture::honest() }.record();
-        record.header.plan.jobs[0].phases[0].streams[0].serialize_overlap = true;
+        let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+        let mut typed = StreamSpec { resolved: stream.clone(), ..StreamSpec::default() };
+        typed.set("serialize-overlap", "true").unwrap_or_else(|why| panic!("{why}"));
+        *stream = typed.resolved;
         limiter_of_record(&record)
     };
     let (full, waiting) = (limiter_at(31.9), limiter_at(9.0));

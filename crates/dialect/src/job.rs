@@ -7,11 +7,11 @@
 
 use crate::trouble::{Mark, Trouble, nearest};
 use crate::{Language, Tool};
-use model::job::Every;
+use model::job::{Every, Line};
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{Counterpart, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::number::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TIME_NS, MAX_TURNS, MIN_TIME_NS};
-use model::spec::{JobSpec, LineSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, values};
+use model::spec::{JobSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, values};
 use model::units::{parse_duration_ns, show_ns};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -383,7 +383,7 @@ impl Reader {
 
     /// Reads lines: each is a table, or the text that the flag takes.
     fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
-        stream.lines.clear();
+        stream.resolved.access.lines.clear();
         let one = [value];
         let list: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
             DeValue::Array(list) => list.iter().collect(),
@@ -396,7 +396,7 @@ impl Reader {
         for value in list {
             let line = match value.get_ref() {
                 DeValue::Table(table) => self.line(table),
-                DeValue::String(text) => LineSpec::parse(text),
+                DeValue::String(text) => Line::parse(text),
                 other => Err(format!(
                     "`line` is a table, not {}; type line = [{{ bs = \"4k\", mix = 70 }}]",
                     kind(other)
@@ -409,8 +409,8 @@ impl Reader {
         }
     }
 
-    fn line(&mut self, table: &DeTable<'_>) -> Result<LineSpec, String> {
-        let mut line = LineSpec::with_defaults();
+    fn line(&mut self, table: &DeTable<'_>) -> Result<Line, String> {
+        let mut line = Line::with_iometer_defaults();
         let before = self.marks.len();
         for (name, value) in table {
             let word = name.get_ref().as_ref();
@@ -717,7 +717,7 @@ fn outer_settings_hold_inside_unless_overridden() {
     assert_eq!(depths, [Some(8), Some(2), Some(8)]);
     assert_eq!(job.phases[0].streams[0].name.as_deref(), Some("reader"));
     assert_eq!(job.phases[0].streams[1].target, Vec::<String>::new());
-    assert_eq!(job.phases[0].streams[1].place.cpus, vec![0, 2, 3]);
+    assert_eq!(job.phases[0].streams[1].resolved.place.cpus, vec![0, 2, 3]);
     let times: Vec<_> = job.phases.iter().map(|p| (p.time, p.warmup)).collect();
     assert_eq!(times, [(Some(2_000_000_000), None), (Some(1_500_000_000), Some(100_000_000))]);
 }
@@ -758,7 +758,7 @@ fn lines_are_tables_or_text() {
     let inline = read("line = [{ share = 60, bs = \"4k\" }, { share = 40, bs = \"8k\", mix = 0 }]");
     let tables = read("[[line]]\nshare = 60\nbs = \"4k\"\n[[line]]\nshare = 40\nbs = \"8k\"\nmix = 0\n");
     assert_eq!((&words, &tables), (&inline, &inline));
-    assert_eq!(words.phases[0].streams[0].lines.len(), 2);
+    assert_eq!(words.phases[0].streams[0].resolved.access.lines.len(), 2);
 }
 
 #[test]

@@ -127,6 +127,38 @@ impl<'de> Deserialize<'de> for Plan {
 }
 
 impl Plan {
+    /// Returns a plan of one run without targets, jobs and conditions.
+    pub fn new(command: Vec<String>, title: &str, study: Study) -> Self {
+        Self {
+            command,
+            title: title.into(),
+            targets: Vec::new(),
+            jobs: Vec::new(),
+            headline: 0,
+            runs: 1,
+            strategy: Strategy::Fixed,
+            attempts: 1,
+            fail_if: Vec::new(),
+            fail_if_slower: None,
+            seed: 0,
+            seed_again: None,
+            cold: false,
+            baseline_ns: 0,
+            making_ns: 0,
+            quick_ns: None,
+            budget_ns: None,
+            origins: Vec::new(),
+            hook: None,
+            expect_device: None,
+            against: None,
+            study,
+            precondition: None,
+            op_log: None,
+            typed: None,
+            part: None,
+        }
+    }
+
     /// Returns the seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run
     /// in the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
     pub fn host_seed(&self) -> u64 {

@@ -361,7 +361,7 @@ impl Test {
                     self.fill_stream(read_percent, stream);
                     stream.name = Some(name.into());
                     stream.compress = (read_percent == 0).then_some(compress);
-                    stream.limit = once;
+                    stream.resolved.limit = once;
                 }
                 phases.push(phase);
             }
@@ -376,7 +376,9 @@ impl Test {
         stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
         // The user's value has precedence.
-        stream.workers.get_or_insert(self.workers);
+        if !stream.has("workers") {
+            stream.give("workers").workers = self.workers;
+        }
         stream.cache = stream.cache.or(self.cache);
         if self.files == Files::Host {
             return;
@@ -571,7 +573,7 @@ fn a_rewriting_test_writes_everything_and_then_reads_it() {
     rewrite("30 %", 30).spec(50, GIB, &mut job);
     let streams: Vec<&StreamSpec> = job.phases.iter().flat_map(|p| &p.streams).collect();
     assert_eq!(streams.len(), 2);
-    assert!(streams.iter().all(|s| s.limit.operations == Some(64)));
+    assert!(streams.iter().all(|s| s.resolved.limit.operations == Some(64)));
     assert_eq!((streams[0].compress, streams[1].compress), (Some(30), None));
     assert_eq!(streams[1].mix, Some(Mix::of_percents(100, 0)));
 }

@@ -272,14 +272,11 @@ impl Growing<'_> {
             }
             // The last worker's share is a separate stream.
             if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
-                let last = StreamSpec {
-                    name: Some("the last worker".into()),
-                    workers: Some(1),
-                    target: first(few),
-                    ..stream.clone()
-                };
+                let mut last =
+                    StreamSpec { name: Some("the last worker".into()), target: first(few), ..stream.clone() };
+                last.give("workers").workers = 1;
                 stream.name = Some("the workers before".into());
-                stream.workers = Some(workers.saturating_sub(1));
+                stream.give("workers").workers = workers.saturating_sub(1);
                 streams.push(last);
             }
         }
@@ -344,7 +341,7 @@ impl Growing<'_> {
                         // cp advises the kernel, dd does not.
                         let advises = name == "cp" && rw == Rw::Read;
                         stream.resolved.advice = advises.then_some(Advice::Sequential);
-                        stream.limit =
+                        stream.resolved.limit =
                             StopRule { operations: Some(bytes / u64::from(bs)), ..StopRule::default() };
                     }
                 }
@@ -428,10 +425,10 @@ impl Point<'_> {
                     stream.mix = *mix;
                     stream.bs = Some(PerKind::all(size));
                 }
-                CellWork::Named(spec) => stream.lines.clone_from(&spec.lines),
+                CellWork::Named(spec) => stream.resolved.access.lines.clone_from(&spec.lines),
             }
             stream.depth = Some(self.depth);
-            stream.workers = Some(self.assignment.workers);
+            stream.give("workers").workers = self.assignment.workers;
             stream.engine = Some(self.engine.clone());
             stream.cache = with_cache.then_some(self.cache);
             stream.batch = self.batch.map(|submit| Batch { submit, complete: 1 });

@@ -22,7 +22,7 @@ use model::plan::{MAKING_NS, Role, Strategy};
 use model::spec::axes::{AXES, Axes, IOMETER, MEMORY_BYTES, Preset, Procedure, Rounds};
 use model::spec::iometer::Spec;
 use model::spec::number::{FEWEST_GATED_RUNS, MIN_TIME_NS};
-use model::spec::{EngineSpec, JobSpec, LineSpec, Rw, StreamSpec};
+use model::spec::{EngineSpec, JobSpec, Rw, StreamSpec};
 use model::sweep::{Cell, Grid, Measure, Search, TOLERANCE, Until};
 use model::units::{minutes, show_block, show_bytes, show_ns};
 use model::verdict::Condition;
@@ -321,7 +321,7 @@ impl CellWork {
     fn measure(&self) -> Measure {
         let random = match self {
             Self::Plain(rw, _) => rw.is_random(),
-            Self::Named(spec) => spec.lines.iter().any(|line| line.random > 0.0),
+            Self::Named(spec) => spec.lines.iter().any(|line| line.random_percent() > 0.0),
         };
         if random { Measure::Iops } else { Measure::Bandwidth }
     }
@@ -347,7 +347,7 @@ impl CellWork {
                 kinds.extend(rw.writes_after_trims().then_some(Kind::Write));
                 kinds
             }
-            Self::Named(spec) => spec.lines.iter().flat_map(|l: &LineSpec| kinds_of(l.mix)).collect(),
+            Self::Named(spec) => spec.lines.iter().flat_map(|line| kinds_of(line.mix)).collect(),
         };
         all.sort_unstable();
         all.dedup();

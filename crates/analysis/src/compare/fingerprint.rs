@@ -10,7 +10,7 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Data, Line, Pace, Phase, Stream};
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
-use model::spec::values;
+use model::spec::{StreamSpec, values};
 use model::units::{show_bytes, show_ns};
 use model::{Known, evidence};
 use std::collections::BTreeSet;
@@ -48,10 +48,11 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     let mut all = Vec::new();
     let phase = result.job.phases.get(result.phase as usize);
     if let Some((phase, stream)) = phase.and_then(|p| Some((p, p.streams.get(result.stream as usize)?))) {
-        all.extend(work(stream).map(|(name, value)| aspect(name, value, true)));
+        let settings = StreamSpec { resolved: stream.clone(), ..StreamSpec::default() };
+        all.extend(work(&settings).map(|(name, value)| aspect(name, value, true)));
         all.push(aspect("concurrent streams", describe_other_streams(phase, result.stream as usize), true));
         all.push(engine(stream));
-        all.extend(execution(phase, stream).map(|(name, value)| aspect(name, value, false)));
+        all.extend(execution(phase, &settings).map(|(name, value)| aspect(name, value, false)));
         let places = stream.targets.iter().enumerate();
         all.extend(places.flat_map(|(i, at)| place_aspects(i, report.machine.places.get(*at))));
     }
@@ -88,7 +89,8 @@ fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
 }
 
 /// The requested work. Results with other values measure different work.
-fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
+fn work(settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
+    let stream = &settings.resolved;
     let access = &stream.access;
     let lines =
         |describe: fn(&Line) -> String| access.lines.iter().map(describe).collect::<Vec<_>>().join("; ");
@@ -112,16 +114,11 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("block size", lines(sizes)),
         ("span", span),
         ("first byte", show_bytes(access.offset_bytes)),
-        ("targets", targets(stream)),
-        ("depth", depth(stream)),
+        ("targets", targets(settings)),
+        ("depth", depth(settings)),
         ("workers", stream.workers.to_string()),
         ("cache", stream.describe_cache()),
-        (
-            "pace",
-            pace(stream.pace)
-                + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.describe()))
-                + if stream.serialize_overlap { ", overlapping operations one by one" } else { "" },
-        ),
+        ("pace", pace(stream.pace) + &stream.waits().map(|wait| format!(", {wait}")).collect::<String>()),
         ("syncs", flush),
         ("data", data),
     ]
@@ -129,14 +126,13 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
 }
 
 /// The number of targets, and how workers and hosts share them.
-fn targets(stream: &Stream) -> String {
+fn targets(settings: &StreamSpec) -> String {
+    let stream = &settings.resolved;
     let shared = stream.shared.map(|shared| format!(", shared {}", shared.layout.describe()));
-    let shift = match stream.shift_hosts {
-        0 => String::new(),
-        hosts => format!(", of the host {hosts} further on"),
-    };
-    let how = values::of_sharing(&stream.sharing);
-    format!("{} ({how}{}{shift})", stream.targets.len(), shared.unwrap_or_default())
+    let shift = settings.shown("shift-hosts").map(|hosts| format!(", of the host {hosts} further on"));
+    let how = settings.shown("sharing").unwrap_or_else(|| "each".into());
+    let count = stream.targets.len();
+    format!("{count} ({how}{}{})", shared.unwrap_or_default(), shift.unwrap_or_default())
 }
 
 fn sizes(line: &Line) -> String {
@@ -171,9 +167,9 @@ fn pace(pace: Pace) -> String {
     }
 }
 
-fn depth(stream: &Stream) -> String {
-    let target = stream.latency_target.map(|target| format!(" at most, by {}", target.to_flag()));
-    format!("{}{}", stream.depth, target.unwrap_or_default())
+fn depth(settings: &StreamSpec) -> String {
+    let target = settings.shown("latency-target").map(|target| format!(" at most, by {target}"));
+    format!("{}{}", settings.resolved.depth, target.unwrap_or_default())
 }
 
 fn data(data: &Data) -> String {
@@ -219,23 +215,22 @@ fn engine(stream: &Stream) -> Aspect {
 }
 
 /// How the work was executed, which may be the subject of the comparison.
-fn execution(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
-    let place = &stream.place;
-    let cpus = if place.cpus.is_empty() { "all".into() } else { values::of_cpus(&place.cpus) };
-    let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
-    let memory = place.memory.as_ref();
-    let memory = memory.map_or(String::new(), |m| format!(", memory {}", values::of_memory_nodes(m)));
-    let split = if place.split { ", one for each worker" } else { "" };
-    let nice = place.nice.map(|n| format!("nice {n}"));
-    let io_priority = place.io_priority.map(|p| format!("I/O {}", values::of_io_priority(p)));
-    let first: Vec<String> = [nice, io_priority].into_iter().flatten().collect();
+fn execution(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
+    let stream = &settings.resolved;
+    let named = |word: &str, key| settings.shown(key).map(|value| format!("{word} {value}"));
+    let cpus = settings.shown("cpus").unwrap_or_else(|| "all".into());
+    let node = stream.place.node.map_or(String::new(), |n| format!(", node {n}"));
+    let memory = named(", memory", "memory-nodes").unwrap_or_default();
+    let split = if stream.place.split { ", one for each worker" } else { "" };
+    let first = [named("nice", "nice"), named("I/O", "io-priority")];
+    let first: Vec<String> = first.into_iter().flatten().collect();
     let first = if first.is_empty() { "as started".into() } else { first.join(", ") };
     let limit = [
         stream.limit.operations.map(|n| format!(" or {n} operations")),
         stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
-        stream.limit.time_ns.map(|ns| format!(" or {}", show_ns(ns as f64))),
+        named(" or", "stop-after"),
     ];
-    let steady = stream.steady.as_ref().map(|rule| format!(" or until it is steady ({})", rule.to_flag()));
+    let steady = settings.shown("steady-state").map(|rule| format!(" or until it is steady ({rule})"));
     let ended = if phase.streams.iter().any(|s| s.ends_others) { " or with another stream" } else { "" };
     let limit = limit.into_iter().chain([steady]).flatten().collect::<String>();
     let time = show_ns(phase.time_ns as f64) + &limit + ended;

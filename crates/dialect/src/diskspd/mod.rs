@@ -16,8 +16,8 @@ use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
 use model::diskspd::{Cache as Caching, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan};
 use model::job::{
-    Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing,
-    Sizes, Start, Think, Zone, ZoneSize,
+    Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Sharing, Sizes, Start,
+    Think, Zone, ZoneSize,
 };
 use model::spec::conditions::RateLimit;
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec, Typed, TypedStream};
@@ -92,8 +92,8 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
         let Some((first, _)) = targets().next() else { continue };
         let mut one = stream(span, first, &pool);
         one.target = targets().map(|(target, _)| target.path.clone()).collect();
-        one.place.cpus = bound_to(span, cpus, &pool.threads);
-        one.place.split = !one.place.cpus.is_empty();
+        one.resolved.place.cpus = bound_to(span, cpus, &pool.threads);
+        one.resolved.place.split = !one.resolved.place.cpus.is_empty();
         streams.push(one);
     }
     PhaseSpec {
@@ -133,19 +133,18 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     let mut stream = StreamSpec {
         bs: Some(PerKind::all(Sizes::Fixed(target.block))),
         depth: Some(depth),
-        workers: Some(workers),
         engine: engine(target, depth),
         cache: Some(cache(target)),
         create: target.create.map(|bytes| Create { bytes, filling: Filling::Data, unlink: false }),
         think: target.think_ms.map(|ms| Think::fixed(u64::from(ms) * MS_NS)),
         burst: target.burst.map(|burst| (burst / workers.max(1)).max(1)),
-        place: Placement { io_priority: priority(target), ..Placement::default() },
         ..StreamSpec::default()
     };
     if targets > 1 {
-        stream.given.insert("sharing");
-        stream.resolved.sharing = if shares { Sharing::Weighted(weights) } else { Sharing::Each };
+        stream.give("sharing").sharing = if shares { Sharing::Weighted(weights) } else { Sharing::Each };
     }
+    stream.give("workers").workers = workers;
+    stream.resolved.place.io_priority = priority(target);
     stream.resolved.advice = advice(target);
     stream.resolved.each_worker_ns = Some(if span.iops { u64::from(span.bucket_ms) * MS_NS } else { 0 });
     order(target, workers, &mut stream);

@@ -333,10 +333,14 @@ fn options_that_linux_lacks_are_refused_by_name() {
 fn each_option_becomes_its_setting() {
     let plain = stream("-n");
     assert_eq!(
-        (plain.rw, plain.depth, plain.workers, plain.create),
-        (Some(Rw::Read), Some(2), Some(1), None)
+        (plain.rw, plain.depth, plain.resolved.workers, plain.create),
+        (Some(Rw::Read), Some(2), 1, None)
     );
-    assert!(plain.place.cpus.is_empty() && !plain.place.split && plain.resolved.each_worker_ns == Some(0));
+    assert!(
+        plain.resolved.place.cpus.is_empty()
+            && !plain.resolved.place.split
+            && plain.resolved.each_worker_ns == Some(0)
+    );
     let word = |s: &StreamSpec| s.cache.map(model::job::Cache::word);
     for (options, cache, engine) in [
         ("-Sb", "buffered", None),
@@ -361,8 +365,8 @@ fn each_option_becomes_its_setting() {
         (mixed.limit_iops, mixed.resolved.advice),
         (Some(RateLimit::All(400.0)), Some(Advice::Random))
     );
-    assert_eq!(mixed.place.io_priority, Some(IoPriority::BestEffort(7)));
-    assert_eq!(stream("-I1").place.io_priority, Some(IoPriority::Idle));
+    assert_eq!(mixed.resolved.place.io_priority, Some(IoPriority::BestEffort(7)));
+    assert_eq!(stream("-I1").resolved.place.io_priority, Some(IoPriority::Idle));
     assert_eq!(stream("-g1000 -t2").limit_bandwidth, Some(RateLimit::All(2_000_000.0)));
     assert_eq!(
         (stream("-i8 -j5 -t2").burst, stream("-i8 -j5 -t2").think),
@@ -421,19 +425,22 @@ fn data_are_those_of_diskspd() {
 fn threads_take_the_cpus_in_turn_over_all_targets() {
     let cpus = |line: &str| {
         let job = parse_job(line).unwrap_or_else(|e| panic!("{e}"));
-        job.phases[0].streams.iter().map(|s| s.place.cpus.clone()).collect::<Vec<_>>()
+        job.phases[0].streams.iter().map(|s| s.resolved.place.cpus.clone()).collect::<Vec<_>>()
     };
     assert_eq!(cpus("-t2 a b"), [vec![0, 1, 2], vec![2, 0, 1]]);
     assert_eq!(cpus("-a4,2 a b"), [vec![4, 2], vec![2, 4]]);
     assert_eq!(cpus("-n a"), [Vec::<u32>::new()]);
     let pooled = parse_job("-F3 -o4 -r a b").unwrap_or_else(|e| panic!("{e}"));
     let stream = &pooled.phases[0].streams[0];
-    assert_eq!((pooled.phases[0].streams.len(), stream.workers, stream.target.len()), (1, Some(3), 2));
+    assert_eq!((pooled.phases[0].streams.len(), stream.resolved.workers, stream.target.len()), (1, 3, 2));
     assert_eq!((stream.shown("sharing").as_deref(), stream.depth), (Some("each"), Some(4)));
     let shared = parse_job("-F3 -O5 -r a b").unwrap_or_else(|e| panic!("{e}"));
     let stream = &shared.phases[0].streams[0];
     assert_eq!((stream.shown("sharing").as_deref(), stream.depth), (Some("weighted:1,1"), Some(5)));
-    assert_eq!((stream.place.cpus.clone(), stream.resolved.each_worker_ns), (vec![0, 1, 2], Some(0)));
+    assert_eq!(
+        (stream.resolved.place.cpus.clone(), stream.resolved.each_worker_ns),
+        (vec![0, 1, 2], Some(0))
+    );
 }
 
 #[test]

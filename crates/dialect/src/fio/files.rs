@@ -83,7 +83,7 @@ fn repeat_first_block(shares: &Shares, rw: &ParsedRw, stream: &mut StreamSpec) -
     }
     if let Some(passes) = stream.passes.take() {
         let region = shares.region("rw", stream)?;
-        stream.limit.bytes = Some(region.saturating_mul(passes.into()));
+        stream.resolved.limit.bytes = Some(region.saturating_mul(passes.into()));
     }
     stream.size = Some(shares.least.into());
     Ok(())
@@ -283,10 +283,10 @@ fn set_end(
     let all = |n: u64| if rw.kind.writes_after_trims() { n.saturating_mul(2) } else { n };
     let loops = job.count("loops", 1)?.unwrap_or(1);
     let operations = job.number("number_ios")?.filter(|n| *n > 0);
-    stream.limit.operations = operations.map(|n| all(n.saturating_mul(loops.into())));
+    stream.resolved.limit.operations = operations.map(|n| all(n.saturating_mul(loops.into())));
     if job.on("create_only", false)? {
         // `create_only` creates the files and runs no operation.
-        stream.limit.operations = Some(0);
+        stream.resolved.limit.operations = Some(0);
     }
     if is_time_based(job)? {
         return Ok(());
@@ -310,14 +310,14 @@ fn set_end(
         "fathom does not support io_size above size with trimwrite; type loops, or time_based and runtime";
     job.refuse_if(rw.kind.writes_after_trims() && is_above, "io_size", why)?;
     let why = "fathom does not combine loops with zones; type io_size";
-    job.refuse_if(stream.strided.is_some() && loops > 1, "loops", why)?;
-    match (amount, stream.strided) {
+    job.refuse_if(stream.resolved.access.strided.is_some() && loops > 1, "loops", why)?;
+    match (amount, stream.resolved.access.strided) {
         (None, Some(zones)) => {
             let region = match stream.size {
                 Some(size) => size,
                 None => shares.length("zonesize")?.saturating_sub(stream.offset.unwrap_or(0)),
             };
-            stream.limit.bytes =
+            stream.resolved.limit.bytes =
                 Some(access::zoned_bytes(zones, region, stream, rw.kind.writes_after_trims()));
         }
         (Some(bytes), _) => {
@@ -327,15 +327,17 @@ fn set_end(
             job.refuse_if(whole == 0, "io_size", "the size is less than one block; type a larger size")?;
             let ends_by_pass = matches!(stream.random, None | Some(Order::Once)) && rw.step == 0;
             let passes = match shares.region("io_size", stream) {
-                // Each pass ends with the files. fio begins `loops` passes, and further ones until it has moved io_size.
-                Ok(region) if ends_by_pass && io_size.is_some() && stream.strided.is_none() => {
+                // Each pass ends with the files. fio begins `loops` passes, and more until it has moved io_size.
+                Ok(region)
+                    if ends_by_pass && io_size.is_some() && stream.resolved.access.strided.is_none() =>
+                {
                     let region = (region / files / least).max(1) * least * files;
                     region.saturating_mul(bytes.div_ceil(region).max(loops.into()))
                 }
                 _ => u64::MAX,
             };
             let total = whole.saturating_mul(loops.into());
-            stream.limit.bytes = Some(all(if loops > 1 { total.min(passes) } else { total }));
+            stream.resolved.limit.bytes = Some(all(if loops > 1 { total.min(passes) } else { total }));
         }
         (None, None)
             if files > 1
@@ -346,7 +348,7 @@ fn set_end(
             // As in fio, all files together move the size, even if it is not a multiple of their blocks.
             let least = u64::from(shares.least);
             let whole = size.unwrap_or(0).div_ceil(least) * least;
-            stream.limit.bytes = Some(all(whole).saturating_mul(loops.into()));
+            stream.resolved.limit.bytes = Some(all(whole).saturating_mul(loops.into()));
         }
         (None, None) if shares.wraps(stream) => {
             // If the size is not a multiple of the number of files, the files together are smaller than the size, but fio moves the full
@@ -357,7 +359,7 @@ fn set_end(
             let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
             // The last operation may have the largest block size, and must not exceed the bytes.
             let rest = u64::from(largest_block(stream).saturating_sub(shares.least));
-            stream.limit.bytes = Some(all(whole).saturating_sub(rest));
+            stream.resolved.limit.bytes = Some(all(whole).saturating_sub(rest));
         }
         (None, None) => stream.passes = Some(loops),
     }

@@ -53,7 +53,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
         for (at, mut streams) in group {
             for stream in &mut streams.all {
                 let end = end_of_window(streams.times);
-                stream.limit.time_ns = streams.times.runtime.filter(|_| end != phase.time);
+                stream.resolved.limit.time_ns = streams.times.runtime.filter(|_| end != phase.time);
             }
             places.extend(std::iter::repeat_n(at, streams.all.len()));
             for (index, stream) in (phase.streams.len()..).zip(&streams.all).filter(|_| streams.reads_back) {
@@ -74,7 +74,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
         }
         if is_over {
             // Further phases do not start, but create their files like all others.
-            phase.streams.iter_mut().for_each(|stream| stream.limit.operations = Some(0));
+            phase.streams.iter_mut().for_each(|stream| stream.resolved.limit.operations = Some(0));
             read_backs.streams.clear();
         }
         is_over |= exits(jobs, &places, &mut phase.streams)?;
@@ -134,7 +134,7 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
 fn drop_lone_flows(streams: &mut [StreamSpec]) {
     let workers = |group: u32| -> u32 {
         let same = streams.iter().filter(|s| s.resolved.flow.is_some_and(|flow| flow.group == group));
-        same.map(|s| s.workers.unwrap_or(1)).sum()
+        same.map(|s| s.resolved.workers).sum()
     };
     let lone: Vec<bool> =
         streams.iter().map(|s| s.resolved.flow.is_some_and(|flow| workers(flow.group) == 1)).collect();

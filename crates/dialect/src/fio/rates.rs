@@ -3,7 +3,9 @@
 
 use super::access::{BLOCK_BYTES, ParsedRw};
 use super::value::Bare;
+use crate::Tool;
 use crate::fio::job_file::{Fault, Job};
+use crate::names_in_tool::format_for_tool;
 use model::job::{
     Arrivals, Flow, LatencyTarget, MinRate, Mix, PerKind, Percent, Quantity, Sizes, Steady, Think,
 };
@@ -44,8 +46,11 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
         stream.resolved.think_spin_ns = job.time("thinktime_spin", Bare::Microseconds)?.unwrap_or(0);
         let why = "the time is longer than thinktime; type a shorter time";
         job.refuse_if(stream.resolved.think_spin_ns > think.unwrap_or(0), "thinktime_spin", why)?;
-        let waits = pairs || stream.resolved.serialize_overlap || stream.resolved.flow.is_some();
-        let why = "fathom does not combine the option with trimwrite, serialize_overlap or flow; type thinktime_blocks";
+        let waits = pairs || stream.resolved.waits().next().is_some();
+        let why = format!(
+            "fathom does not combine the option with trimwrite, {} or flow; type thinktime_blocks",
+            format_for_tool(Tool::Fio, "serialize-overlap", None)
+        );
         job.refuse_if(stream.burst_time.is_some() && waits, "thinktime_iotime", why)?;
         if pairs {
             let Some(blocks) = stream.burst.filter(|n| n.is_multiple_of(2)) else {
@@ -68,10 +73,11 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
 fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(), Fault> {
     let each =
         [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
-    let waiting =
-        [("flow", stream.resolved.flow.is_some()), ("serialize_overlap", stream.resolved.serialize_overlap)];
     let why = "fathom does not combine the option with rates of a mix; type a job for each direction, or remove the option";
-    waiting.iter().try_for_each(|(option, is_typed)| job.refuse_if(*is_typed && each, option, why))
+    let mut waiting = ["flow", "serialize-overlap"].into_iter();
+    waiting.try_for_each(|key| {
+        job.refuse_if(each && stream.has(key), &format_for_tool(Tool::Fio, key, None), why)
+    })
 }
 
 /// Rates of the directions of a job.

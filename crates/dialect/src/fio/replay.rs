@@ -49,7 +49,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     let mut stream = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
     let deep = streams::engine(job, &READS, &mut stream)?;
     streams::depth(job, deep, &mut stream)?;
-    stream.resolved.serialize_overlap = false;
+    stream.reset(&["serialize-overlap"]);
     stream.resolved.advice = streams::advice(job, &READS, &stream);
     streams::advise_mapping(&READS, &mut stream);
     streams::durability_and_data(job, &BOTH, &mut stream)?;

@@ -6,9 +6,11 @@ use super::access::{self, ParsedRw};
 use super::options::{OPTIONS, OTHER_ENGINES};
 use super::value::{self, Size, list, mask};
 use super::{files, rates};
+use crate::Tool;
 use crate::fio::files::Increment;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, times};
 use crate::fio::rates::rules;
+use crate::names_in_tool::format_for_tool;
 use crate::options::ToolOption;
 use model::errno::{by_direction, ignored_errors};
 use model::job::{
@@ -73,7 +75,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     ends_and_logs(job, times, &mut stream)?;
     let files = files::files(job)?;
     files::refuse_directories(job, environment)?;
-    stream.strided = access::strided_zones(job, &rw, files, &stream)?;
+    stream.resolved.access.strided = access::strided_zones(job, &rw, files, &stream)?;
     let increment = files::region(job, &rw, files, environment, times, &mut stream)?;
     stream.resolved.evicts_each_pass = evicts_each_pass(job, &rw, files, &stream)?;
     sharing(job, files, &mut stream)?;
@@ -209,10 +211,10 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
     let is_map = stream.random == Some(Order::Once);
     let in_order = stream.random.is_none();
     let another = if is_time_based(job)? {
-        is_map || (in_order && stream.steps.hole_bytes == 0 && stream.strided.is_none())
+        is_map || (in_order && stream.steps.hole_bytes == 0 && stream.resolved.access.strided.is_none())
     } else {
         let region = stream.size.map(|size| size.saturating_mul(files.into()));
-        let is_more = stream.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
+        let is_more = stream.resolved.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
         let goes_beyond = is_more && files::has_io_size(job)?;
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
@@ -235,7 +237,9 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     // fio treats 0 as 1 when anything is in flight.
     let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
-    stream.resolved.serialize_overlap = job.on("serialize_overlap", false)? && depth > 1;
+    if job.on(&format_for_tool(Tool::Fio, "serialize-overlap", None), false)? && depth > 1 {
+        stream.set("serialize-overlap", "true").map_err(|why| job.fault("iodepth", why))?;
+    }
     stream.depth = Some(depth);
     stream.batch = Some(Batch { submit, complete });
     Ok(())
@@ -300,16 +304,20 @@ pub(super) fn place(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
         None => None,
     };
     if let Some((option, text)) = cpus {
-        let read = text.and_then(|text| values::cpus(&mut stream.place.cpus, &text));
+        let read = text.and_then(|text| values::cpus(&mut stream.resolved.place.cpus, &text));
         read.map_err(|why| job.fault(option, why))?;
     }
-    stream.place.split = job.text("cpus_allowed_policy") == Some("split");
+    stream.resolved.place.split = job.text("cpus_allowed_policy") == Some("split");
     let why = "split needs a list of CPUs; type cpus_allowed too";
-    job.refuse_if(stream.place.split && stream.place.cpus.is_empty(), "cpus_allowed_policy", why)?;
+    job.refuse_if(
+        stream.resolved.place.split && stream.resolved.place.cpus.is_empty(),
+        "cpus_allowed_policy",
+        why,
+    )?;
     if let Some(text) = job.text("nice") {
-        stream.place.nice = Some(values::nice(text).map_err(|why| job.fault("nice", why))?);
+        stream.resolved.place.nice = Some(values::nice(text).map_err(|why| job.fault("nice", why))?);
     }
-    stream.place.io_priority = io_priority(job)?;
+    stream.resolved.place.io_priority = io_priority(job)?;
     Ok(())
 }
 
@@ -323,16 +331,16 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
         let mut nodes = Vec::new();
         let wrong = |_| fault(format!("{text} is not a list of NUMA nodes; type their numbers, such as 0-1"));
         values::cpus(&mut nodes, &list).map_err(wrong)?;
-        stream.place.cpus.clear();
-        stream.place.split = false;
+        stream.resolved.place.cpus.clear();
+        stream.resolved.place.split = false;
         for node in nodes {
             let cpus = environment.cpus_of_node(node).map_err(fault)?;
             // A node with only memory has no CPUs.
             if !cpus.is_empty() {
-                values::cpus(&mut stream.place.cpus, &cpus).map_err(fault)?;
+                values::cpus(&mut stream.resolved.place.cpus, &cpus).map_err(fault)?;
             }
         }
-        if stream.place.cpus.is_empty() {
+        if stream.resolved.place.cpus.is_empty() {
             return Err(fault("these nodes have no CPUs; type others".into()));
         }
     }
@@ -343,7 +351,7 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
         Some((how, list)) => format!("{how}:{}", all(list).map_err(fault)?),
         None => text.into(),
     };
-    stream.place.memory = Some(values::memory_nodes(&policy).map_err(fault)?);
+    stream.resolved.place.memory = Some(values::memory_nodes(&policy).map_err(fault)?);
     Ok(())
 }
 
@@ -439,8 +447,11 @@ fn clones(
                 job.refuse_if(stream.size == Some(0), "offset_increment", why)?;
                 if !files::has_io_size(job)? {
                     let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
-                    stream.limit.bytes =
-                        template.limit.bytes.map(|bytes| within.map_or(bytes, |most| bytes.min(most)));
+                    stream.resolved.limit.bytes = template
+                        .resolved
+                        .limit
+                        .bytes
+                        .map(|bytes| within.map_or(bytes, |most| bytes.min(most)));
                 }
             } else {
                 stream.create =
@@ -457,15 +468,15 @@ fn clones(
     let all = |n: u64| n.saturating_mul(u64::from(count));
     let mut stream = StreamSpec {
         target,
-        workers: Some(count),
         limit_iops: template.limit_iops.map(|limit| limit.times(count.into())),
         rate: template.rate.map(|n| n * f64::from(count)),
         limit_bandwidth: template.limit_bandwidth.map(|limit| limit.times(count.into())),
         ..template.clone()
     };
+    stream.give("workers").workers = count;
     stream.resolved.clones = Some(if own { Clones::Own } else { Clones::Same });
-    stream.limit.bytes = stream.limit.bytes.map(all);
-    stream.limit.operations = stream.limit.operations.map(all);
+    stream.resolved.limit.bytes = stream.resolved.limit.bytes.map(all);
+    stream.resolved.limit.operations = stream.resolved.limit.operations.map(all);
     Ok(vec![stream])
 }
 

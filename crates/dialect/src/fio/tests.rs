@@ -161,7 +161,7 @@ fn defaults_hold_for_the_sections_below() {
 fn variables_keywords_and_includes_are_replaced() {
     let job = job("[global]\ninclude common.inc\n[a]\nfilename=${DISK}\nnumjobs=2*$ncpus\ngroup_reporting\n");
     let stream = &job.phases[0].streams[0];
-    assert_eq!((stream.target.as_slice(), stream.workers), (["/dev/sdx".to_owned()].as_slice(), Some(8)));
+    assert_eq!((stream.target.as_slice(), stream.resolved.workers), (["/dev/sdx".to_owned()].as_slice(), 8));
     assert_eq!((stream.cache, stream.resolved.clones), (Some(Cache::Direct), Some(Clones::Same)));
     for (text, words) in [
         ("[a]\nfilename=${NOPE}\n", ["NOPE is not set", "NOPE=VALUE"]),
@@ -271,10 +271,10 @@ fn engines_and_depths_are_those_of_fio() {
 #[test]
 fn clones_of_a_group_are_one_result() {
     let own = stream("rw=write numjobs=3 group_reporting number_ios=10 rate_iops=100");
-    assert_eq!((own.resolved.clones, own.workers), (Some(Clones::Own), Some(3)));
+    assert_eq!((own.resolved.clones, own.resolved.workers), (Some(Clones::Own), 3));
     assert_eq!(own.target, ["j.0.0", "j.1.0", "j.2.0"]);
     assert_eq!(
-        (own.limit.operations, own.limit_iops),
+        (own.resolved.limit.operations, own.limit_iops),
         (Some(30), Some(RateLimit::All(300.0))),
         "multiplied by the clones"
     );
@@ -297,14 +297,21 @@ fn clones_of_a_group_are_one_result() {
     );
     refused("size=50%", &["there is none", "type a size"]);
     refused("size=50% filename=f:shorter", &["different lengths"]);
-    assert_eq!((stream("io_size=50%").limit.bytes, stream("io_size=0%").passes), (Some(1 << 19), Some(1)));
     assert_eq!(
-        stream("nrfiles=2 filesize=4m io_size=50%").limit.bytes,
+        (stream("io_size=50%").resolved.limit.bytes, stream("io_size=0%").passes),
+        (Some(1 << 19), Some(1))
+    );
+    assert_eq!(
+        stream("nrfiles=2 filesize=4m io_size=50%").resolved.limit.bytes,
         Some(1 << 20),
         "no more than the size"
     );
     refused("io_size=150%", &["io_size=150%"]);
-    assert_eq!(stream("io_size=30% bs=64k").limit.bytes, Some(5 << 16), "the last operation may be more");
+    assert_eq!(
+        stream("io_size=30% bs=64k").resolved.limit.bytes,
+        Some(5 << 16),
+        "the last operation may be more"
+    );
     let share = job("[j]\nfilesize=1m\nsize=50%\noffset=25%\n").phases[0].streams[0].clone();
     let made = share.create.map(|create| create.bytes);
     assert_eq!(
@@ -321,9 +328,9 @@ fn clones_of_a_group_are_one_result() {
     let two = job("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n");
     assert_eq!(two.phases[0].streams.iter().map(|s| s.has("ends-others")).collect::<Vec<_>>(), [true, false]);
     assert!(!stream("exitall").has("ends-others"), "there is no other job");
-    let first = stream("prio=2 nice=-5").place;
+    let first = stream("prio=2 nice=-5").resolved.place;
     assert_eq!((first.io_priority, first.nice), (Some(IoPriority::BestEffort(2)), Some(-5)));
-    assert_eq!(stream("prioclass=3").place.io_priority, Some(IoPriority::Idle));
+    assert_eq!(stream("prioclass=3").resolved.place.io_priority, Some(IoPriority::Idle));
     refused("prioclass=3 prio=1", &["no levels"]);
     refused("prio=8", &["type a level from 0"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
@@ -371,7 +378,7 @@ fn verified_blocks_are_read_back_in_a_separate_phase() {
 fn holes_restart_until_the_size_is_moved() {
     let ends = |options: &str| {
         let stream = stream(&format!("rw=read:60k {options}"));
-        (stream.passes, stream.limit.bytes)
+        (stream.passes, stream.resolved.limit.bytes)
     };
     assert_eq!(ends("size=256k"), (None, Some(256 << 10)));
     assert_eq!(ends("size=256k loops=2"), (None, Some(512 << 10)));
@@ -389,7 +396,7 @@ fn holes_restart_until_the_size_is_moved() {
 #[test]
 fn stepping_back_by_a_block_repeats_the_first_block() {
     let same = stream("rw=read:-4k bs=4k size=64k");
-    assert_eq!((same.size, same.limit.bytes, same.passes), (Some(4096), Some(64 << 10), None));
+    assert_eq!((same.size, same.resolved.limit.bytes, same.passes), (Some(4096), Some(64 << 10), None));
     assert_eq!(same.create.map(|create| create.bytes), Some(64 << 10));
     assert_eq!((same.steps.backwards, same.has("evict-each-pass")), (false, false));
     assert!(stream("rw=read:-8k bs=4k size=64k").steps.backwards);
@@ -397,10 +404,11 @@ fn stepping_back_by_a_block_repeats_the_first_block() {
 
 #[test]
 fn operations_of_loops_are_counted_together() {
-    assert_eq!(stream("number_ios=10 loops=3").limit.operations, Some(30));
+    assert_eq!(stream("number_ios=10 loops=3").resolved.limit.operations, Some(30));
     assert_eq!(stream("number_ios=10 loops=3").passes, Some(3));
-    assert_eq!(stream("number_ios=10").limit.operations, Some(10));
-    let moved = |options: &str| stream(&format!("size=2m bs=64k {options}")).limit.bytes.map(|b| b >> 20);
+    assert_eq!(stream("number_ios=10").resolved.limit.operations, Some(10));
+    let moved =
+        |options: &str| stream(&format!("size=2m bs=64k {options}")).resolved.limit.bytes.map(|b| b >> 20);
     assert_eq!(moved("io_size=6m loops=3"), Some(6), "passes end with the file");
     assert_eq!(moved("io_size=5m loops=2 rw=randread"), Some(6), "and go on until io_size is moved");
     assert_eq!(
@@ -416,8 +424,10 @@ fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
         let job =
             job(&format!("[j]\nrw=write\nbs=1m\nnumjobs=3\noffset_increment=1m\nfilesize=4m\n{options}\n"));
         let all = job.phases[0].streams.iter();
-        all.map(|s| (s.offset, s.size, s.create.map(|c| c.bytes >> 20), s.limit.bytes.map(|b| b >> 20)))
-            .collect()
+        all.map(|s| {
+            (s.offset, s.size, s.create.map(|c| c.bytes >> 20), s.resolved.limit.bytes.map(|b| b >> 20))
+        })
+        .collect()
     };
     let (mib, four) = (|n: u64| Some(n << 20), Some(4));
     assert_eq!(
@@ -514,7 +524,7 @@ fn a_read_only_command_line_makes_no_file() {
 #[test]
 fn a_job_ends_by_its_size_unless_it_is_time_based() {
     assert_eq!(stream("loops=3").passes, Some(3));
-    assert_eq!(stream("io_size=10k loops=2").limit.bytes, Some(24 << 10), "whole operations");
+    assert_eq!(stream("io_size=10k loops=2").resolved.limit.bytes, Some(24 << 10), "whole operations");
     let timed = job("[j]\nsize=1m\nruntime=5\ntime_based\nramp_time=1\n");
     assert_eq!((timed.phases[0].time, timed.phases[0].warmup), (Some(5_000_000_000), Some(1_000_000_000)));
     assert_eq!(timed.phases[0].streams[0].passes, None);
@@ -535,7 +545,8 @@ fn a_job_ends_by_its_size_unless_it_is_time_based() {
     let uneven = job(
         "[a]\nsize=1m\nruntime=5\ntime_based\n[b]\nsize=1m\nruntime=2\n[c]\nsize=1m\nruntime=2\nstartdelay=3\n",
     );
-    let own = |job: &JobSpec| job.phases[0].streams.iter().map(|s| s.limit.time_ns).collect::<Vec<_>>();
+    let own =
+        |job: &JobSpec| job.phases[0].streams.iter().map(|s| s.resolved.limit.time_ns).collect::<Vec<_>>();
     assert_eq!(
         (uneven.phases[0].time, own(&uneven)),
         (Some(5_000_000_000), vec![None, Some(2_000_000_000), None])
@@ -635,7 +646,9 @@ fn honoured_options_are_read_and_others_are_not() {
         include_str!("streams.rs"),
     ];
     for option in OPTIONS {
-        let is_read = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
+        // By its name, or by the setting that it sets.
+        let names = [option.name, option.settings].map(|name| format!("\"{name}\""));
+        let is_read = sources.iter().any(|s| names.iter().any(|name| name.len() > 2 && s.contains(name)));
         match option.how {
             // Values with the same meaning are only checked.
             How::Honoured => {

@@ -3,9 +3,8 @@
 //! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer fields and are read too.
 
 use crate::trouble::{Mark, Trouble, quoted};
-use model::job::{Mix, Sizes};
-use model::spec::LineSpec;
-use model::spec::iometer::{Cycle, Step};
+use model::job::{Line, Mix, PerKind, Sizes};
+use model::spec::iometer::{Cycle, Step, order};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_LINES};
 use std::ops::Range;
 
@@ -25,7 +24,7 @@ pub(super) struct Spec {
     pub(super) name: String,
     /// Default assignment: NONE, ALL, DISK or NET.
     pub(super) default: String,
-    pub(super) lines: Vec<LineSpec>,
+    pub(super) lines: Vec<Line>,
     pub(super) place: Range<usize>,
 }
 
@@ -101,16 +100,17 @@ impl Default for Icf {
 impl Icf {
     /// Adds a line to the last specification, or to a new one if the shares of the lines so far sum to 100. As in Iometer, every worker
     /// runs this specification.
-    fn add_unnamed(&mut self, line: LineSpec, place: Range<usize>) {
-        let sum = |spec: &Spec| spec.lines.iter().map(|line| line.share).sum::<u32>();
+    fn add_unnamed(&mut self, line: Line, place: Range<usize>) {
+        let sum = |spec: &Spec| spec.lines.iter().map(|line| line.weight).sum::<u32>();
         let number = self.specs.len();
         if let Some(spec) = self.specs.last_mut().filter(|spec| sum(spec) < 100) {
             spec.lines.push(line);
             spec.name = format!("Untitled {number}");
             return;
         }
-        let (size, reads) = (model::units::show_bytes(line.bs.most().into()), line.mix.read_percent.get());
-        let base = format!("{size}; {reads}% Read; {}% random", line.random);
+        let (size, reads) =
+            (model::units::show_bytes(line.sizes.read.most().into()), line.mix.read_percent.get());
+        let base = format!("{size}; {reads}% Read; {}% random", line.random_percent());
         let taken = self.specs.iter().filter(|spec| spec.name.starts_with(&base)).count();
         let name = if taken == 0 { base } else { format!("{base} {}", taken + 1) };
         self.specs.push(Spec { name, default: "ALL".into(), lines: vec![line], place });
@@ -317,7 +317,7 @@ impl Reader {
     fn check(&mut self) {
         let names: Vec<String> = self.icf.specs.iter().map(|s| s.name.to_lowercase()).collect();
         for spec in &self.icf.specs {
-            let sum: u32 = spec.lines.iter().map(|line| line.share).sum();
+            let sum: u32 = spec.lines.iter().map(|line| line.weight).sum();
             if sum != 100 {
                 let why =
                     format!("the percentages of the lines add up to {sum}; write lines that add up to 100");
@@ -338,7 +338,7 @@ impl Reader {
 }
 
 /// `size,% of size,% reads,% random,delay,burst,align,reply`.
-fn line(value: &str) -> Result<LineSpec, String> {
+fn line(value: &str) -> Result<Line, String> {
     let [size, share, reads, random, delay, burst, align, reply] = numbers::<8>(value)?;
     let percent = |n: u64, what: &str| {
         u8::try_from(n)
@@ -349,20 +349,21 @@ fn line(value: &str) -> Result<LineSpec, String> {
     if size == 0 || size.max(align).max(reply) > MAX_BLOCK_BYTES {
         return Err(format!("an operation has 1 to {MAX_BLOCK_BYTES} bytes; write another size"));
     }
-    Ok(LineSpec {
-        share: percent(share, "% of size")?.into(),
-        bs: Sizes::Fixed(size as u32),
+    Ok(Line {
+        weight: percent(share, "% of size")?.into(),
+        sizes: PerKind::all(Sizes::Fixed(size as u32)),
         mix: Mix::of_percents(percent(reads, "% reads")?, 0),
-        random: percent(random, "% random")?.into(),
-        delay: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter delay in ms")?,
+        order: order(percent(random, "% random")?.into()),
+        delay_ns: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter delay in ms")?,
         burst: u32::try_from(burst).map_err(|_| "the burst is too long; write fewer operations")?.max(1),
-        align,
-        reply: reply as u32,
+        align_bytes: align,
+        reply_bytes: reply as u32,
+        ..Line::default()
     })
 }
 
 /// A line as written before 1998.05.21: `size % of size % reads % random delay burst`, aligned to 2 KiB.
-fn old_line(value: &str) -> Result<LineSpec, String> {
+fn old_line(value: &str) -> Result<Line, String> {
     line(&format!("{value} 2048 0"))
 }
 

@@ -8,10 +8,10 @@ use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble, quoted};
 use crate::{Language, Objections, Tool};
 use icf::{Icf, Manager, Rises, Spec, Worker};
-use model::job::Stream;
+use model::job::{Kind, Line, Stream};
 use model::spec::iometer::Cycle;
 use model::spec::number::{MAX_DEPTH, MAX_NAME, MAX_PHASES, MAX_TARGETS};
-use model::spec::{JobSpec, LineSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
+use model::spec::{JobSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
 use model::units::show_bytes;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension: "icf", parse };
@@ -134,9 +134,14 @@ fn result_file_options(icf: &Icf) -> Options {
     .to_vec();
     for spec in &icf.specs {
         out.push(("specification".into(), format!("{},{}", spec.name, spec.default)));
-        let line = |l: &LineSpec| {
-            let (size, reads, delay) = (l.bs.most(), l.mix.read_percent.get(), l.delay / 1_000_000);
-            format!("{size},{},{reads},{},{delay},{},{},{}", l.share, l.random, l.burst, l.align, l.reply)
+        let line = |l: &Line| {
+            let (size, reads, delay) =
+                (l.sizes.read.most(), l.mix.read_percent.get(), l.delay_ns / 1_000_000);
+            let random = l.random_percent();
+            format!(
+                "{size},{},{reads},{random},{delay},{},{},{}",
+                l.weight, l.burst, l.align_bytes, l.reply_bytes
+            )
         };
         out.extend(spec.lines.iter().map(|l| ("line".to_owned(), line(l))));
     }
@@ -266,20 +271,19 @@ fn stream(icf: &Icf, load: &Load, names: &[String], places: &[String]) -> Stream
         at.and_then(|at| places.get(at)).cloned().unwrap_or_else(|| path(name).to_owned())
     };
     let target: Vec<String> = worker.targets.iter().take(load.targets).map(place).collect();
-    let writes = spec.lines.iter().any(LineSpec::writes);
-    let largest = spec.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0);
+    let writes = spec.lines.iter().any(|line| line.does(Kind::Write));
+    let largest = spec.lines.iter().map(|l| l.sizes.read.most().max(l.reply_bytes)).max().unwrap_or(0);
     let mut stream = StreamSpec {
         name: Some(name(icf, manager, worker)).filter(|name| !name.is_empty()),
         given: (target.len() > 1).then_some("sharing").into_iter().collect(),
         resolved: Stream { each_worker_ns: Some(0), ..Stream::default() },
         target,
-        lines: spec.lines.clone(),
         depth: Some(outstanding),
-        workers: Some(1),
         offset: Some(worker.first_sector.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         size: Some(worker.sectors.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         ..StreamSpec::default()
     };
+    stream.give("workers").access.lines.clone_from(&spec.lines);
     match worker.pattern {
         0 if writes => stream.compress = Some(100),
         1 if writes => (stream.dedup, stream.dedup_set) = (Some(100), Some(u64::from(largest).max(4096))),
@@ -420,19 +424,20 @@ fn explain_tests(icf: &Icf, places: &[String]) -> String {
         for line in &spec.lines {
             out += &format!(
                 "    {} % of the operations: {}, {} % reads, {} % random",
-                line.share,
-                show_bytes(line.bs.most().into()),
+                line.weight,
+                show_bytes(line.sizes.read.most().into()),
                 line.mix.read_percent.get(),
-                line.random
+                line.random_percent()
             );
-            if line.delay > 0 {
-                out += &format!(", a pause of {} ms after {} operations", line.delay / 1_000_000, line.burst);
+            if line.delay_ns > 0 {
+                out +=
+                    &format!(", a pause of {} ms after {} operations", line.delay_ns / 1_000_000, line.burst);
             }
-            if line.align > 0 {
-                out += &format!(", aligned to {}", show_bytes(line.align));
+            if line.align_bytes > 0 {
+                out += &format!(", aligned to {}", show_bytes(line.align_bytes));
             }
-            if line.reply > 0 {
-                out += &format!(", a reply of {}", show_bytes(line.reply.into()));
+            if line.reply_bytes > 0 {
+                out += &format!(", a reply of {}", show_bytes(line.reply_bytes.into()));
             }
             out.push('\n');
         }

@@ -101,9 +101,14 @@ fn a_worker_follows_its_specification_on_its_targets() {
         (first.target.as_slice(), first.shown("sharing")),
         (["/a".to_owned(), "/b".into()].as_slice(), Some("each".to_owned()))
     );
-    assert_eq!((first.offset, first.size, first.workers), (Some(4096), Some(16 << 20), Some(1)));
-    let lines: Vec<_> =
-        first.lines.iter().map(|l| (l.share, l.bs.most(), l.random, l.delay, l.burst, l.align)).collect();
+    assert_eq!((first.offset, first.size, first.resolved.workers), (Some(4096), Some(16 << 20), 1));
+    let lines: Vec<_> = first
+        .resolved
+        .access
+        .lines
+        .iter()
+        .map(|l| (l.weight, l.sizes.read.most(), l.random_percent(), l.delay_ns, l.burst, l.align_bytes))
+        .collect();
     assert_eq!(lines, [(22, 512, 100.0, 0, 1, 0), (78, 65_536, 30.0, 2_000_000, 4, 4096)]);
     let typed = job.typed.unwrap_or_default();
     let options = &typed.phases[1][2].options;
@@ -139,7 +144,7 @@ fn access_specifications_are_read_alone() {
     let all = specs("x.icf", &file("NORMAL")).unwrap_or_else(|e| panic!("{e}"));
     let names: Vec<&str> = all.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["4K OLTP", "Web; 70%", "Backup", "Mixed"]);
-    assert!(matches!(all[3].lines.as_slice(), [line] if line.reply == 512));
+    assert!(matches!(all[3].lines.as_slice(), [line] if line.reply_bytes == 512));
     assert!(specs("x.icf", "Version 1.1.0\n").is_err());
 }
 
@@ -179,8 +184,8 @@ fn unsupported_settings_have_their_place() {
 #[test]
 fn half_random_lines_are_partly_random() {
     let job = parse_job(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
-    let line = &job.phases[3].streams[0].lines[0];
-    assert!((line.random - 50.0).abs() < f64::EPSILON && line.reply == 512);
+    let line = &job.phases[3].streams[0].resolved.access.lines[0];
+    assert_eq!((&line.order, line.reply_bytes), (&Order::Mixed(50.0), 512));
     assert!(!matches!(job.phases[3].streams[0].random, Some(Order::Random)));
 }
 
@@ -257,7 +262,7 @@ fn files_of_1998_have_numbers_instead_of_words_and_specifications_without_names(
     assert_eq!(names, ["2 KiB; 67% Read; 100% random", "Untitled 2"]);
     let job = parse_job(&text, &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(job.phases.len(), 2, "all workers have both");
-    assert_eq!(job.phases[0].streams[0].lines[0].align, 2048);
+    assert_eq!(job.phases[0].streams[0].resolved.access.lines[0].align_bytes, 2048);
 }
 
 #[test]

@@ -19,8 +19,7 @@ use crate::source::span::{Span, Target};
 use crate::source::submit_times::{OfKind, Pause};
 use crate::source::{Op, Share, Source};
 use model::job::{
-    self, Access, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps, Stream, Strided as Zones,
-    Turn,
+    self, Access, Kind, Order, Positions, Sharing, Sizes, Start, Steps, Stream, Strided as Zones, Turn,
 };
 use model::payload::split_mix;
 use model::spec::number::MAX_INTERLEAVED;
@@ -354,18 +353,9 @@ impl Line {
         let own = line.positions != Positions::Shared && matches!(kinds, Kinds::Drawn { .. });
         let restarts = own && line.positions == Positions::OwnRestart;
         let reply_bytes = line.reply_bytes;
-        let goes_on = match (line.run_length, &line.order) {
-            (Some(length), _) => [1.0 - 1.0 / length; 3],
-            (None, Order::MixedEach(PerKind { read, write, trim })) => {
-                [read, write, trim].map(|percent| 1.0 - percent / 100.0)
-            }
-            (None, _) => [0.0; 3],
-        };
-        if !goes_on.iter().all(|chance| (0.0..=1.0).contains(chance))
-            || line.run_length.is_some_and(f64::is_infinite)
-        {
-            return Err("a mean run length below 1 is not possible; give 1 or more operations".into());
-        }
+        let goes_on = line
+            .chances_to_continue()
+            .ok_or("a mean run length below 1 is not possible; give 1 or more operations")?;
         let interleaved = line.interleaved.clamp(1, MAX_INTERLEAVED);
         let pair = line.has_pairs().then_some(pair_flags);
         let (row, times) = (line.consecutive, line.times);

@@ -497,7 +497,7 @@ impl ByKind {
         let [line] = stream.access.lines.as_slice() else {
             return Err("rates of directions need a single line; remove the other lines".into());
         };
-        let waits = stream.serialize_overlap || stream.flow.is_some() || stream.bursts.is_some();
+        let waits = stream.waits().next().is_some() || stream.bursts.is_some();
         if waits || line.has_pairs() || line.reply_bytes > 0 || line.times > 1 || line.mix_by_run {
             return Err("rates of directions cannot be combined with a setting that also chooses the next operation; leave one of them out".into());
         }
@@ -716,7 +716,7 @@ fn if_all_directions_are_ahead_the_first_due_one_is_next() {
 
 #[test]
 fn syncs_follow_their_writes_and_wait_for_them() {
-    use model::job::{Access, Flush, Pattern, SyncCall};
+    use model::job::{Access, Flow, Flush, Pattern, SyncCall};
     let mut access = Access::plain(Pattern::Random, 4096, 50);
     access.span_bytes = 1 << 20;
     let pace = Pace::Each { iops: each(0.0, 1000.0), bytes_per_s: each(0.0, 0.0) };
@@ -748,9 +748,9 @@ fn syncs_follow_their_writes_and_wait_for_them() {
         assert_eq!(*next == Kind::Sync, writes % 2 == 0, "{kind:?} {next:?} after {writes} writes");
     }
     assert!(writes > 200 && drained >= writes / 2, "{writes} writes, {drained} waits");
-    stream.serialize_overlap = true;
+    stream.flow = Some(Flow { weight: 1, group: 0, pause_ns: 0 });
     assert!(lanes(&stream).is_err());
-    stream.serialize_overlap = false;
+    stream.flow = None;
     stream.access.lines[0].times = 2;
     assert!(lanes(&stream).is_err_and(|why| why.contains("leave one of them out")));
 }

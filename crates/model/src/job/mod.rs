@@ -514,12 +514,17 @@ impl Stream {
         let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
             && self.latency_target.is_none()
-            && self.flow.is_none()
-            && !self.serialize_overlap
+            && self.waits().next().is_none()
             && self.replay.is_none()
             && self.turns.is_empty()
             && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
+    }
+
+    /// Descriptions of the settings by which an operation waits for other operations of the job.
+    pub fn waits(&self) -> impl Iterator<Item = String> {
+        let overlap = self.serialize_overlap.then(|| "overlapping operations one at a time".into());
+        self.flow.as_ref().map(Flow::describe).into_iter().chain(overlap)
     }
 
     /// Descriptions of everything that delays operations or comes between them, for the stream's name; empty for a
@@ -548,8 +553,7 @@ impl Stream {
             |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
         words.extend(delays(false).then(|| "with pauses".into()));
         words.extend(delays(true).then(|| "by periods".into()));
-        words.extend(self.flow.as_ref().map(Flow::describe));
-        words.extend(self.serialize_overlap.then(|| "overlapping operations one at a time".into()));
+        words.extend(self.waits());
         words.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
         words.extend(self.flush.as_ref().map(Flush::describe));
         words

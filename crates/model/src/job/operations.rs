@@ -743,6 +743,20 @@ impl Line {
         goes_on && self.order.pattern() != Some(Pattern::Sequential)
     }
 
+    /// The probabilities that a read, a write or a trim continues a run from a random offset; `None` if the mean
+    /// length of runs is not possible.
+    pub fn chances_to_continue(&self) -> Option<[f64; 3]> {
+        let chances = match (self.run_length, &self.order) {
+            (Some(length), _) if length.is_infinite() => return None,
+            (Some(length), _) => [1.0 - 1.0 / length; 3],
+            (None, Order::MixedEach(PerKind { read, write, trim })) => {
+                [read, write, trim].map(|percent| 1.0 - percent / 100.0)
+            }
+            (None, _) => [0.0; 3],
+        };
+        chances.iter().all(|chance| (0.0..=1.0).contains(chance)).then_some(chances)
+    }
+
     /// Describes the order with all its options; one word without options.
     pub fn describe_order(&self) -> String {
         let mut order = self.order.describe() + self.describe_clusters();

@@ -141,7 +141,7 @@ impl JobSpec {
                 }
                 if settings.has("steady-state")
                     && spec.time.is_none()
-                    && settings.limit.is_none()
+                    && settings.resolved.limit.is_none()
                     && settings.passes.is_none()
                 {
                     let message =
@@ -242,7 +242,7 @@ impl JobSpec {
 
 /// Shares of operations in groups with only one worker.
 fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
-    let group_and_workers = |s: &StreamSpec| Some((s.resolved.flow?.group, s.workers.unwrap_or(1)));
+    let group_and_workers = |s: &StreamSpec| Some((s.resolved.flow?.group, s.resolved.workers));
     let workers = move |group: u32| -> u32 {
         streams
             .iter()
@@ -326,7 +326,7 @@ impl StreamSpec {
 
     /// The key that sets directions.
     fn direction_key(&self) -> &'static str {
-        match (self.lines.is_empty(), self.turns.is_empty()) {
+        match (self.resolved.access.lines.is_empty(), self.turns.is_empty()) {
             (true, true) => "rw",
             (false, _) => "line",
             (true, false) => "turn",
@@ -342,12 +342,8 @@ impl StreamSpec {
         if !self.turns.is_empty() {
             return self.turns.iter().any(|turn| turn.what.has_kind(kind));
         }
-        if !self.lines.is_empty() {
-            return self.lines.iter().any(|l| match kind {
-                Kind::Read => l.mix.does(Kind::Read) || l.reply > 0,
-                Kind::Write => l.writes(),
-                Kind::Trim | Kind::Sync => l.mix.does(kind),
-            });
+        if !self.resolved.access.lines.is_empty() {
+            return self.resolved.access.lines.iter().any(|line| line.does(kind));
         }
         match (self.rw_or_default(), kind) {
             (Rw::Read | Rw::Randread, Kind::Read)
@@ -360,7 +356,7 @@ impl StreamSpec {
     }
 
     fn check_lines(&self, found: &mut Vec<Problem>) {
-        if self.lines.is_empty() {
+        if self.resolved.access.lines.is_empty() {
             return;
         }
         let paused = ["think", "period", "burst", "burst-time"];
@@ -369,7 +365,7 @@ impl StreamSpec {
                 format!("{{{key}}} does not go with {{line}}; set it in the lines, or leave the lines out");
             found.push(Problem::new(&[key, "line"], message));
         }
-        let sum: u32 = self.lines.iter().map(|l| l.share).sum();
+        let sum: u32 = self.resolved.access.lines.iter().map(|l| l.weight).sum();
         if sum != 100 {
             let message = format!("the shares of {{line}} sum to {sum}; type shares that sum to 100");
             found.push(Problem::new(&["line"], message));
@@ -377,7 +373,7 @@ impl StreamSpec {
     }
 
     fn check_directions(&self, found: &mut Vec<Problem>) {
-        if !self.lines.is_empty() || !self.turns.is_empty() {
+        if !self.resolved.access.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
         let rw = self.rw_or_default();
@@ -413,7 +409,7 @@ impl StreamSpec {
                 format!("{{{key}}} is for a closed loop, and {{rate}} makes an open one; type one of them");
             found.push(Problem::new(&[key, "rate"], message));
         }
-        if matches!(self.arrivals, Some(Arrivals::OnOff { .. })) && self.workers.unwrap_or(1) > 1 {
+        if matches!(self.arrivals, Some(Arrivals::OnOff { .. })) && self.resolved.workers > 1 {
             let message =
                 "{arrivals on-off} is for a single worker; leave {workers} out, or write several streams";
             found.push(Problem::new(&["arrivals", "workers"], message.into()));
@@ -463,7 +459,7 @@ impl StreamSpec {
     }
 
     fn check_place(&self, found: &mut Vec<Problem>) {
-        if self.has("clones") && self.workers.unwrap_or(1) < 2 {
+        if self.has("clones") && self.resolved.workers < 2 {
             let message = "{clones} is for several workers, and there is one; type {workers 2} or more, or leave {clones} out";
             found.push(Problem::new(&["clones", "workers"], message.into()));
         }
@@ -482,7 +478,7 @@ impl StreamSpec {
     }
 
     fn check_sharing(&self, targets: usize) -> Option<Problem> {
-        let workers = self.workers.unwrap_or(1);
+        let workers = self.resolved.workers;
         if self.resolved.clones == Some(Clones::Own)
             && (targets as u64).checked_rem(u64::from(workers)) != Some(0)
         {
@@ -570,7 +566,7 @@ impl StreamSpec {
 
 impl StreamSpec {
     fn check_order(&self, found: &mut Vec<Problem>) {
-        if !self.lines.is_empty() || !self.turns.is_empty() {
+        if !self.resolved.access.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
         let rw = self.rw_or_default();
@@ -613,17 +609,17 @@ impl StreamSpec {
         if self.has("clones") && self.has("start") {
             let message = "{start} sets where workers that divide the work begin, and with {clones} each does all of it; type one of them";
             found.push(Problem::new(&["start", "clones"], message.into()));
-        } else if self.has("start") && !rw.is_random() && self.workers.unwrap_or(1) < 2 {
+        } else if self.has("start") && !rw.is_random() && self.resolved.workers < 2 {
             let message = "{start} sets where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
             found.push(Problem::new(&["start", "workers"], message.into()));
         }
     }
 
     fn check_strided(&self, found: &mut Vec<Problem>) {
-        if self.strided.is_none() {
+        if self.resolved.access.strided.is_none() {
             return;
         }
-        if self.has("start") && self.workers.unwrap_or(1) > 1 {
+        if self.has("start") && self.resolved.workers > 1 {
             let message = "{strided} spreads the workers over its zones, and {start} sets where they begin; type one of them";
             found.push(Problem::new(&["strided", "start"], message.into()));
         }
@@ -726,7 +722,7 @@ impl StreamSpec {
             found.push(Problem::new(&[one, other], message));
         }
         for (key, each) in each_limits.into_iter().flatten().filter_map(|(key, each)| Some((key, each?))) {
-            if !self.lines.is_empty() {
+            if !self.resolved.access.lines.is_empty() {
                 let message = format!(
                     "{{{key}}} limits one direction, and each {{line}} has its own directions; type one limit for all, or {{rw}}"
                 );
@@ -813,7 +809,7 @@ impl StreamSpec {
             found.push(Problem::new(&[key, "replay"], message));
         }
         // `number_ios=0` of a job that ended before it began comes from fio, not from a user.
-        let operations = self.limit.operations.filter(|operations| *operations > 0).map(|_| "ops");
+        let operations = self.resolved.limit.operations.filter(|operations| *operations > 0).map(|_| "ops");
         for key in operations.into_iter().chain(self.given_of(["bytes"])) {
             let message = format!(
                 "{{{key}}} ends a stream, and a captured load is replayed to its end; type {{stop-after 10s}}, or leave {{{key}}} out"
@@ -833,7 +829,7 @@ impl StreamSpec {
 
     /// Keys about the place of operations and the calls between them that have an effect.
     fn surrounding_keys(&self) -> impl Iterator<Item = &'static str> {
-        SURROUNDING_KEYS.into_iter().filter(|key| *key != "workers" || self.workers.is_some_and(|n| n > 1))
+        SURROUNDING_KEYS.into_iter().filter(|key| *key != "workers" || self.resolved.workers > 1)
     }
 
     /// Those of these keys that were given: the switches that are on, and the other keys with any value.
@@ -987,7 +983,7 @@ fn keys_that_conflict_with_turns_are_rejected() {
         change(&mut stream);
         stream.check().iter().map(Problem::in_toml).collect::<Vec<_>>().join("; ")
     };
-    assert_eq!(check(|s| (s.depth, s.workers, s.rate) = (Some(8), Some(2), Some(100.0))), "");
+    assert_eq!(check(|s| (s.depth, s.resolved.workers, s.rate) = (Some(8), 2, Some(100.0))), "");
     for (change, word) in [
         ((|s| s.rw = Some(Rw::Read)) as fn(&mut StreamSpec), "`rw` does not go with `turn`"),
         (|s| s.size = Some(4096), "`size` does not go"),

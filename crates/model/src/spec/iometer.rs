@@ -11,8 +11,7 @@
 //! in "Tom's Storage Charts 2009", <https://www.tomshardware.com/reviews/tom-s-hdd-charts,2285-8.html>. 4K OLTP:
 //! the mix of Database in blocks of 4 KiB.
 
-use crate::job::{Kind, Mix, Sizes};
-use crate::spec::LineSpec;
+use crate::job::{Kind, Line, Mix, Order, Pattern, PerKind, Sizes, Steps};
 use crate::spec::number::{
     MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, quoted_excerpt, share, size, time,
 };
@@ -25,7 +24,7 @@ pub struct Spec {
     /// Name in Iometer and in reviews.
     pub name: String,
     /// Lines, whose shares sum to 100.
-    pub lines: Vec<LineSpec>,
+    pub lines: Vec<Line>,
 }
 
 /// Name of a specification that the user types line by line.
@@ -92,8 +91,8 @@ pub fn library() -> Vec<Spec> {
 
 /// Returns the specifications that reviews and vendors quote.
 pub fn classics() -> Vec<Spec> {
-    let line = |(share, bytes): &(u32, u32), reads, random| LineSpec {
-        random,
+    let line = |(share, bytes): &(u32, u32), reads, random| Line {
+        order: order(random),
         ..default_line(*share, *bytes, reads)
     };
     CLASSICS
@@ -108,11 +107,11 @@ pub fn classics() -> Vec<Spec> {
 /// Returns the specifications with which Iometer starts.
 fn specs_of_iometer() -> Vec<Spec> {
     let mut all = vec![Spec { name: "Default".into(), lines: vec![default_line(100, 2048, 100)] }];
-    let mut each: Vec<LineSpec> = Vec::new();
+    let mut each: Vec<Line> = Vec::new();
     for (bytes, aligned, reads) in OWN {
         for reads in *reads {
-            let (random, align) = if *aligned { (100.0, u64::from(*bytes)) } else { (0.0, 0) };
-            let line = LineSpec { random, align, ..default_line(100, *bytes, *reads) };
+            let (random, align_bytes) = if *aligned { (100.0, u64::from(*bytes)) } else { (0.0, 0) };
+            let line = Line { order: order(random), align_bytes, ..default_line(100, *bytes, *reads) };
             let unit = if *bytes < 1024 { format!("{bytes} B") } else { format!("{} KiB", bytes / 1024) };
             let how = if *aligned { " aligned" } else { "" };
             let name = format!("{unit}{how}; {reads}% Read; {random}% random");
@@ -124,21 +123,26 @@ fn specs_of_iometer() -> Vec<Spec> {
     all
 }
 
-/// Creates a line that differs from a new line in Iometer's editor only in these values.
-fn default_line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
-    LineSpec {
-        share,
-        bs: Sizes::Fixed(bytes),
-        mix: Mix::of_percents(read_percent, 0),
-        ..LineSpec::with_defaults()
+/// Returns a line that differs from a new line in Iometer's editor only in these values.
+fn default_line(weight: u32, bytes: u32, read_percent: u8) -> Line {
+    let sizes = PerKind::all(Sizes::Fixed(bytes));
+    Line { weight, sizes, mix: Mix::of_percents(read_percent, 0), ..Line::default() }
+}
+
+/// Returns the order of a line with this percentage of operations at random offsets.
+pub fn order(random_percent: f64) -> Order {
+    match random_percent {
+        percent if percent >= 100.0 => Order::Random,
+        percent if percent <= 0.0 => Order::Sequential(Steps::default()),
+        percent => Order::Mixed(percent),
     }
 }
 
 /// Distributes shares as evenly as whole percents allow. The first lines get the remainder, as in Iometer.
-fn with_even_shares(mut lines: Vec<LineSpec>) -> Vec<LineSpec> {
+fn with_even_shares(mut lines: Vec<Line>) -> Vec<Line> {
     let count = (lines.len() as u32).max(1);
     for (at, line) in (0..).zip(&mut lines) {
-        line.share = 100 / count + u32::from(at < 100 % count);
+        line.weight = 100 / count + u32::from(at < 100 % count);
     }
     lines
 }
@@ -169,12 +173,12 @@ pub fn named(word: &str) -> Result<Vec<Spec>, String> {
 impl Spec {
     /// Returns the bytes of the largest operation, including replies.
     pub fn largest_bytes(&self) -> u32 {
-        self.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0)
+        self.lines.iter().map(|l| l.sizes.read.most().max(l.reply_bytes)).max().unwrap_or(0)
     }
 
     /// Returns all sizes, including both ends of ranges.
     pub fn sizes(&self) -> impl Iterator<Item = u32> {
-        self.lines.iter().flat_map(|l| match &l.bs {
+        self.lines.iter().flat_map(|l| match &l.sizes.read {
             Sizes::Fixed(size) => vec![*size],
             Sizes::Range(least, most) => vec![*least, *most],
             Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
@@ -183,12 +187,12 @@ impl Spec {
 
     /// Returns all reply sizes.
     pub fn replies(&self) -> impl Iterator<Item = u32> {
-        self.lines.iter().map(|l| l.reply).filter(|bytes| *bytes > 0)
+        self.lines.iter().map(|l| l.reply_bytes).filter(|bytes| *bytes > 0)
     }
 
     /// Whether anything is written.
     pub fn writes(&self) -> bool {
-        self.lines.iter().any(LineSpec::writes)
+        self.lines.iter().any(|line| line.does(Kind::Write))
     }
 
     /// Formats the lines for `--line` of `fathom run`.
@@ -197,16 +201,16 @@ impl Spec {
     }
 }
 
-fn format_line(line: &LineSpec) -> String {
+fn format_line(line: &Line) -> String {
     let mut words = format!(
         "share={},bs={},mix={},random={}",
-        line.share,
-        line.bs.describe().to_lowercase(),
+        line.weight,
+        line.sizes.read.describe().to_lowercase(),
         line.mix.read_percent,
-        line.random
+        line.random_percent()
     );
-    if line.align > 0 {
-        words += &format!(",align={}", show_block(line.align).to_lowercase());
+    if line.align_bytes > 0 {
+        words += &format!(",align={}", show_block(line.align_bytes).to_lowercase());
     }
     words
 }
@@ -221,7 +225,7 @@ pub struct LineKey {
     /// One line of help.
     pub about: &'static str,
     /// Parses the value into a line.
-    pub set: fn(&mut LineSpec, &str) -> Result<(), String>,
+    pub set: fn(&mut Line, &str) -> Result<(), String>,
 }
 
 /// Every key of a line.
@@ -230,13 +234,13 @@ pub const LINE_KEYS: &[LineKey] = &[
         name: "share",
         value: "%",
         about: "Share of the operations; all lines of a stream sum to 100 [default: 100]",
-        set: |line, text| put(&mut line.share, percent(text).map(u32::from)),
+        set: |line, text| put(&mut line.weight, percent(text).map(u32::from)),
     },
     LineKey {
         name: "bs",
         value: "SIZE",
         about: "Bytes per operation: 4k, 4k-64k or 4k:60,64k:40; required",
-        set: |line, text| put(&mut line.bs, sizes(text)),
+        set: |line, text| put(&mut line.sizes, sizes(text).map(PerKind::all)),
     },
     LineKey {
         name: "mix",
@@ -248,13 +252,13 @@ pub const LINE_KEYS: &[LineKey] = &[
         name: "random",
         value: "%",
         about: "Share at random offsets; the rest continues after the last operation [default: 100]",
-        set: |line, text| put(&mut line.random, share(text)),
+        set: |line, text| put(&mut line.order, share(text).map(order)),
     },
     LineKey {
         name: "delay",
         value: "DURATION",
         about: "Pause before each burst [default: 0]",
-        set: |line, text| put(&mut line.delay, time(text, 0, MAX_TIME_NS)),
+        set: |line, text| put(&mut line.delay_ns, time(text, 0, MAX_TIME_NS)),
     },
     LineKey {
         name: "burst",
@@ -266,13 +270,13 @@ pub const LINE_KEYS: &[LineKey] = &[
         name: "align",
         value: "SIZE",
         about: "Offsets are multiples of this; 0 for what the target needs [default: 0]",
-        set: |line, text| put(&mut line.align, size(text, 0, MAX_BLOCK_BYTES)),
+        set: |line, text| put(&mut line.align_bytes, size(text, 0, MAX_BLOCK_BYTES)),
     },
     LineKey {
         name: "reply",
         value: "SIZE",
         about: "Size of an operation in the opposite direction that follows each one; 0 for none [default: 0]",
-        set: |line, text| put(&mut line.reply, size(text, 0, MAX_BLOCK_BYTES).map(|b| b as u32)),
+        set: |line, text| put(&mut line.reply_bytes, size(text, 0, MAX_BLOCK_BYTES).map(|b| b as u32)),
     },
 ];
 
@@ -281,18 +285,18 @@ fn put<T>(slot: &mut T, value: Result<T, String>) -> Result<(), String> {
     Ok(())
 }
 
-impl LineSpec {
-    /// Returns a line with all defaults. The size has no default and is 0 until it is set.
-    pub fn with_defaults() -> Self {
-        Self {
-            share: 100,
-            bs: Sizes::Fixed(0),
-            mix: Mix::of_percents(100, 0),
-            random: 100.0,
-            delay: 0,
-            burst: 1,
-            align: 0,
-            reply: 0,
+impl Line {
+    /// Returns a line with the defaults of Iometer. The size has no default and is 0 until it is set.
+    pub fn with_iometer_defaults() -> Self {
+        default_line(100, 0, 100)
+    }
+
+    /// Percentage of operations at random offsets; the others continue from the last one.
+    pub fn random_percent(&self) -> f64 {
+        match (&self.order, self.order.pattern()) {
+            (Order::Mixed(percent), _) => *percent,
+            (_, Some(Pattern::Sequential)) => 0.0,
+            _ => 100.0,
         }
     }
 
@@ -301,7 +305,7 @@ impl LineSpec {
     /// # Errors
     /// What is missing and what to type.
     pub fn finished(self) -> Result<Self, String> {
-        if self.bs == Sizes::Fixed(0) {
+        if self.sizes.read == Sizes::Fixed(0) {
             return Err("a line has no size; type bs, such as 4k".into());
         }
         Ok(self)
@@ -326,7 +330,7 @@ impl LineSpec {
                 }
             }
         }
-        let mut line = Self::with_defaults();
+        let mut line = Self::with_iometer_defaults();
         for (at, (name, value)) in pairs.iter().enumerate() {
             let Some(key) = LINE_KEYS.iter().find(|k| k.name == *name) else {
                 let known: Vec<&str> = LINE_KEYS.iter().map(|k| k.name).collect();
@@ -338,11 +342,6 @@ impl LineSpec {
             (key.set)(&mut line, &value.join(",")).map_err(|why| format!("{name} of a line: {why}"))?;
         }
         line.finished()
-    }
-
-    /// Whether the line writes, directly or as replies to its reads.
-    pub fn writes(&self) -> bool {
-        self.mix.does(Kind::Write) || (self.reply > 0 && self.mix.does(Kind::Read))
     }
 }
 
@@ -486,9 +485,8 @@ fn shares_of_each_spec_sum_to_100_and_its_lines_can_be_parsed() {
     let all = library();
     assert_eq!(all.len(), 5 + 1 + 29 + 1, "classics, Default, the tool's list, All in one");
     for spec in &all {
-        assert_eq!(spec.lines.iter().map(|l| l.share).sum::<u32>(), 100, "{}", spec.name);
-        let typed: Result<Vec<LineSpec>, String> =
-            spec.to_lines().iter().map(|w| LineSpec::parse(w)).collect();
+        assert_eq!(spec.lines.iter().map(|l| l.weight).sum::<u32>(), 100, "{}", spec.name);
+        let typed: Result<Vec<Line>, String> = spec.to_lines().iter().map(|w| Line::parse(w)).collect();
         assert_eq!(typed.as_deref(), Ok(spec.lines.as_slice()), "{}", spec.name);
         assert_eq!(named(&spec.name), Ok(vec![spec.clone()]), "no other has this name");
     }
@@ -499,27 +497,30 @@ fn well_known_specs_have_their_published_lines() {
     let first_named = |word: &str| named(word).unwrap_or_else(|e| panic!("{e}")).remove(0);
     let file_server = first_named("file-server");
     assert_eq!((file_server.name.as_str(), file_server.lines.len()), ("File Server", 8));
-    assert_eq!((file_server.lines[3].share, file_server.lines[3].bs.most()), (60, 4096));
+    assert_eq!((file_server.lines[3].weight, file_server.lines[3].sizes.read.most()), (60, 4096));
     assert!(file_server.writes() && !first_named("WEB SERVER").writes());
     assert_eq!(first_named("web server").largest_bytes(), 512 << 10);
     assert_eq!(first_named("workstation").to_lines(), ["share=100,bs=8k,mix=80,random=80"]);
-    assert_eq!(first_named("4KiB-aligned-50-read-100-random").lines[0].align, 4096);
+    assert_eq!(first_named("4KiB-aligned-50-read-100-random").lines[0].align_bytes, 4096);
     let all_in_one = first_named("All in one");
-    assert_eq!((all_in_one.lines.len(), all_in_one.lines[12].share, all_in_one.lines[13].share), (29, 4, 3));
+    assert_eq!(
+        (all_in_one.lines.len(), all_in_one.lines[12].weight, all_in_one.lines[13].weight),
+        (29, 4, 3)
+    );
     assert!(named("idle").is_err_and(|e| e.contains("--list-specs")));
 }
 
 #[test]
 fn a_line_has_the_defaults_of_iometer() {
-    let line = LineSpec::parse("bs=2k").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(line, LineSpec { bs: Sizes::Fixed(2048), ..LineSpec::with_defaults() });
-    assert!(!line.writes());
-    let full =
-        LineSpec::parse("share=30,bs=4k:60,64k:40,mix=70,random=50,delay=1ms,burst=8,align=4k,reply=512")
-            .unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((full.share, full.delay, full.burst, full.align, full.reply), (30, 1_000_000, 8, 4096, 512));
-    assert_eq!(full.bs, Sizes::Split(vec![(4096, 60), (65536, 40)]));
-    assert!(full.writes());
+    let line = Line::parse("bs=2k").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(line, default_line(100, 2048, 100));
+    assert!(!line.does(Kind::Write));
+    let full = Line::parse("share=30,bs=4k:60,64k:40,mix=70,random=50,delay=1ms,burst=8,align=4k,reply=512")
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((full.weight, full.delay_ns, full.burst), (30, 1_000_000, 8));
+    assert_eq!((full.align_bytes, full.reply_bytes, full.random_percent()), (4096, 512, 50.0));
+    assert_eq!(full.sizes.read, Sizes::Split(vec![(4096, 60), (65536, 40)]));
+    assert!(full.does(Kind::Write));
 }
 
 #[test]
@@ -532,7 +533,7 @@ fn invalid_lines_are_rejected_with_a_reason() {
         ("bs=4k,mix=170", "mix of a line"),
         ("bs=4k,burst=0", "burst of a line"),
     ] {
-        let message = LineSpec::parse(bad).map_or_else(|e| e, |l| format!("{l:?}"));
+        let message = Line::parse(bad).map_or_else(|e| e, |l| format!("{l:?}"));
         assert!(message.contains(word) && message.contains("; type"), "{bad}: {message}");
     }
 }

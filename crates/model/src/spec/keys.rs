@@ -7,9 +7,9 @@
 
 use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
 use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
-use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
+use super::{JobSpec, PhaseSpec, StreamSpec};
 use crate::errno::{by_direction, format_ignored_errors, ignored_errors};
-use crate::job::{Advice, Clones, Order, Positions};
+use crate::job::{Advice, Clones, Line, Order, Positions, Stream};
 use crate::spec;
 use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
@@ -374,7 +374,7 @@ pub const KEYS: &[Key] = &[
         "KEY=VALUE,...",
         "Line of an Iometer access specification, instead of rw, mix, bs and related keys; may be repeated",
         &[Run, Sweep],
-        list!(lines, s, t => add_line(s, LineSpec::parse(t)?), v => format!("{} lines", v.len())),
+        list!(resolved.access.lines, s, t => add_line(s, Line::parse(t)?), v => format!("{} lines", v.len())),
     ),
     key(
         "random",
@@ -491,7 +491,7 @@ pub const KEYS: &[Key] = &[
         "SIZE[,RANGE[,SKIP]]",
         "Work in one zone of the region at a time, and continue in the next one after SIZE bytes; a zone has RANGE bytes, and the SKIP bytes after it are not used, as in 64m,256m,2g [default: RANGE as SIZE, SKIP 0]",
         &[Run, Limit],
-        option!(strided, t => operations::strided(t), v => v.describe()),
+        option!(resolved.access.strided, t => operations::strided(t), v => v.describe()),
     )
     .elsewhere(&[fio("zonesize", "256m", unchanged)]),
     key(
@@ -625,7 +625,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         option!(burst, t => count(t, 1, u32::MAX)),
     )
-    .needs(|s| s.think.is_some() || s.period.is_some() || !s.lines.is_empty(), "{burst} is the number of operations after a pause; type {think} too, or leave {burst} out")
+    .needs(|s| s.think.is_some() || s.period.is_some() || !s.resolved.access.lines.is_empty(), "{burst} is the number of operations after a pause; type {think} too, or leave {burst} out")
     .elsewhere(&[fio("thinktime_blocks", "4", unchanged), diskspd("i", "4", unchanged)]),
     key(
         "burst-time",
@@ -671,7 +671,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Stop after this many operations, if the time is not over before",
         &[Run],
-        option!(limit.operations, t => whole(t, 1, u64::MAX)),
+        option!(resolved.limit.operations, t => whole(t, 1, u64::MAX)),
     )
     .elsewhere(&[fio("number_ios", "1000", unchanged)]),
     key(
@@ -680,7 +680,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Stop after this many bytes, if the time is not over before",
         &[Run],
-        option!(limit.bytes, t => size(t, 1, u64::MAX)),
+        option!(resolved.limit.bytes, t => size(t, 1, u64::MAX)),
     )
     .elsewhere(&[fio("io_size", "10g", unchanged), fio("io_limit", "10g", unchanged)]),
     key(
@@ -689,7 +689,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "End the stream this long after its first operation, even if other streams of its phase continue",
         &[Run],
-        option!(limit.time_ns, t => time(t, MIN_TIME_NS, MAX_TIME_NS), v => show_ns(*v as f64)),
+        option!(resolved.limit.time_ns, t => time(t, MIN_TIME_NS, MAX_TIME_NS), v => show_ns(*v as f64)),
     ),
     key(
         "passes",
@@ -866,7 +866,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Threads [default: 1]",
         &[Run, Bench, Layers, Limit],
-        option!(workers, t => count(t, 1, MAX_WORKERS)),
+        value!(resolved.workers, t => count(t, 1, MAX_WORKERS)),
     )
     .defaults(&[(Bench, "as in the profile; for ior-easy and ior-hard 1 on each host")])
     .elsewhere(&[fio("numjobs", "4", unchanged), diskspd("t", "4", unchanged), diskspd("F", "4", unchanged), other("threads", "4", unchanged), other("jobs", "4", unchanged)]),
@@ -884,7 +884,7 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, RunCapture, Limit, Sweep],
-        list!(place.cpus, s, t => values::cpus(&mut s.place.cpus, t), v => values::of_cpus(v)),
+        list!(resolved.place.cpus, s, t => values::cpus(&mut s.resolved.place.cpus, t), v => values::of_cpus(v)),
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", unchanged), diskspd("a", "0,1", unchanged)]),
     key(
@@ -893,9 +893,9 @@ pub const KEYS: &[Key] = &[
         "",
         "Run each worker on a single one of the CPUs, in turn",
         &[Run, RunCapture, Limit, Sweep],
-        switch!(place.split),
+        switch!(resolved.place.split),
     )
-    .needs(|s| !s.place.cpus.is_empty() || s.place.node.is_some(), "{pin} needs a list of CPUs; type {cpus 0-3} or {node 0} too")
+    .needs(|s| !s.resolved.place.cpus.is_empty() || s.resolved.place.node.is_some(), "{pin} needs a list of CPUs; type {cpus 0-3} or {node 0} too")
     .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { unchanged("true") } else { Vec::new() })]),
     key(
         "node",
@@ -903,7 +903,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "NUMA node of the memory, and of the threads if no CPUs are given",
         &[Run, RunCapture, Limit, Sweep],
-        option!(place.node, t => count(t, 0, MAX_NODE)),
+        option!(resolved.place.node, t => count(t, 0, MAX_NODE)),
     )
     .elsewhere(&[fio("numa_cpu_nodes", "0", unchanged)]),
     key(
@@ -912,7 +912,7 @@ pub const KEYS: &[Key] = &[
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (only these), prefer:0 (this one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
         &[Run, RunCapture, Limit, Sweep],
-        option!(place.memory, t => values::memory_nodes(t), v => values::of_memory_nodes(v)),
+        option!(resolved.place.memory, t => values::memory_nodes(t), v => values::of_memory_nodes(v)),
     )
     .elsewhere(&[fio("numa_mem_policy", "bind:0", unchanged)]),
     key(
@@ -921,7 +921,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Nice value of the workers, -20 to 19",
         &[Run, RunCapture, Limit, Sweep],
-        option!(place.nice, t => values::nice(t), v => v.to_string()),
+        option!(resolved.place.nice, t => values::nice(t), v => v.to_string()),
     ),
     key(
         "io-priority",
@@ -929,7 +929,7 @@ pub const KEYS: &[Key] = &[
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, RunCapture, Limit, Sweep],
-        option!(place.io_priority, t => values::io_priority(t), v => values::of_io_priority(*v)),
+        option!(resolved.place.io_priority, t => values::io_priority(t), v => values::of_io_priority(*v)),
     ),
     key(
         "op-priority",
@@ -1145,11 +1145,11 @@ fn add_target(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// There are too many.
-pub fn add_line(stream: &mut StreamSpec, line: LineSpec) -> Result<(), String> {
-    if stream.lines.len() == MAX_LINES {
+pub fn add_line(stream: &mut StreamSpec, line: Line) -> Result<(), String> {
+    if stream.resolved.access.lines.len() == MAX_LINES {
         return Err(format!("there are too many lines; type {MAX_LINES} at most"));
     }
-    stream.lines.push(line);
+    stream.resolved.access.lines.push(line);
     Ok(())
 }
 
@@ -1266,7 +1266,8 @@ impl Key {
 static UNCHANGED: LazyLock<StreamSpec> = LazyLock::new(StreamSpec::default);
 
 impl StreamSpec {
-    /// Whether a switch is on, or a key was given, or its value differs from the default.
+    /// Whether a switch is on, or a key was given, or its value differs from the default. A switch that is typed off has no effect, so it
+    /// does not count: `drain = false` is allowed with turns.
     pub fn has(&self, name: &str) -> bool {
         let Some(key) = find(name) else { return name == TURN && !self.turns.is_empty() };
         key.is_set(self) || (!key.is_switch() && self.given.contains(name))
@@ -1277,10 +1278,39 @@ impl StreamSpec {
         find(name)?.shown(self)
     }
 
+    /// Parses the value of a key of streams.
+    ///
+    /// # Errors
+    /// What is wrong and what to type.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        find(name).map_or(Ok(()), |key| key.parse_into(self, text))
+    }
+
+    /// Returns the settings to change. Records the key as typed, even if its value will be the default.
+    pub fn give(&mut self, name: &'static str) -> &mut Stream {
+        self.given.insert(name);
+        &mut self.resolved
+    }
+
     /// Sets these keys to their defaults.
     pub fn reset(&mut self, names: &[&str]) {
         names.iter().filter_map(|name| find(name)).for_each(|key| key.reset(self));
     }
+}
+
+#[test]
+fn a_default_counts_as_typed_only_if_its_key_was_given() {
+    let mut stream = StreamSpec::default();
+    (stream.resolved.delay_ns, stream.resolved.workers) = (0, 1);
+    assert!(["delay", "workers"].iter().all(|key| !stream.has(key) && stream.shown(key).is_none()));
+    assert_eq!(stream.set("delay", "0s"), Ok(()));
+    stream.give("workers").workers = 1;
+    assert!(stream.has("delay") && stream.shown("delay").is_some() && stream.has("workers"));
+    stream.reset(&["delay", "workers"]);
+    assert_eq!(stream, StreamSpec::default());
+    stream.turns = vec![super::TurnSpec::default(), super::TurnSpec::default()];
+    assert_eq!(stream.set("drain", "false"), Ok(()));
+    assert!(!stream.has("drain") && stream.check().iter().all(|p| !p.keys.contains(&"drain")));
 }
 
 /// Returns a valid value for a key that differs from its default.

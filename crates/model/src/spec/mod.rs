@@ -20,7 +20,7 @@ pub use check::Problem;
 use crate::diskspd::Profile;
 use crate::job::{
     Arrivals, Batch, Cache, Changes, Create, Every, Kind, Layout, Line, Mix, Options as EngineOptions, Order,
-    PerKind, Placement, ReplayPace, Sizes, Steps, StopRule, Stream, Strided, Think,
+    PerKind, ReplayPace, Sizes, Steps, Stream, Think,
 };
 use crate::verdict::Condition;
 use conditions::RateLimit;
@@ -85,7 +85,7 @@ pub struct StreamSpec {
     pub given: BTreeSet<&'static str>,
     /// The settings that the plan copies unchanged, with their defaults. The plan fills in all others.
     pub resolved: Stream,
-    /// The settings of a line that the plan copies unchanged, if `lines` is empty.
+    /// The settings of a line that the plan copies unchanged, if `resolved.access` has no lines of an access specification.
     pub line: Line,
     /// The steps of a sequential order.
     pub steps: Steps,
@@ -101,10 +101,6 @@ pub struct StreamSpec {
     pub bs: Option<PerKind<Sizes>>,
     /// How random offsets are drawn: never [`Order::Sequential`].
     pub random: Option<Order>,
-    /// Zones that are used one at a time.
-    pub strided: Option<Strided>,
-    /// Lines of an access specification, instead of the settings above.
-    pub lines: Vec<LineSpec>,
     /// Turns that the stream repeats one after another. They replace the settings for directions, offsets, sizes,
     /// pauses and syncs.
     pub turns: Vec<TurnSpec>,
@@ -114,8 +110,6 @@ pub struct StreamSpec {
     pub size: Option<u64>,
     /// Operations in flight.
     pub depth: Option<u32>,
-    /// Threads.
-    pub workers: Option<u32>,
     /// How the workers of all hosts divide a file, so that each worker has its own part.
     pub shared: Option<Layout>,
     /// Whether each worker has its own test file.
@@ -166,38 +160,13 @@ pub struct StreamSpec {
     pub counting: bool,
     /// Write the bytes of this file repeatedly.
     pub data: Option<String>,
-    /// Operations, bytes or time after which the stream ends.
-    pub limit: StopRule,
     /// Number of passes over the region after which the stream ends.
     pub passes: Option<u32>,
-    /// CPUs, memory nodes and priority of its threads.
-    pub place: Placement,
     /// Number, from 1, of the stream in the previous phase whose blocks this stream reads and verifies. The stream then
     /// has no other settings.
     pub read_back: Option<u32>,
     /// The captured load that the stream replays.
     pub replay: Option<ReplaySpec>,
-}
-
-/// The request for a line of an access specification, in Iometer's sense.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LineSpec {
-    /// Share of operations in percent; all lines sum to 100.
-    pub share: u32,
-    /// Size of an operation in bytes.
-    pub bs: Sizes,
-    /// Shares of directions.
-    pub mix: Mix,
-    /// Share of operations at random offsets in percent; the others continue from the last one.
-    pub random: f64,
-    /// Pause in ns before each burst; 0 for none.
-    pub delay: u64,
-    /// Operations in a burst.
-    pub burst: u32,
-    /// Alignment of offsets in bytes; 0 for the alignment that the target needs.
-    pub align: u64,
-    /// Size of the reply in bytes: an operation in the opposite direction that follows each operation; 0 for none.
-    pub reply: u32,
 }
 
 /// The request for a turn of a stream.

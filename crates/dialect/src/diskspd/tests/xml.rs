@@ -74,7 +74,7 @@ fn a_profile_has_several_time_spans_and_templates() {
         (first.random.clone(), first.limit_iops),
         (Some(Order::Mixed(60.0)), Some(RateLimit::All(1000.0)))
     );
-    assert_eq!((first.place.cpus.clone(), first.workers), (vec![1], Some(2)));
+    assert_eq!((first.resolved.place.cpus.clone(), first.resolved.workers), (vec![1], 2));
     assert_eq!(all.phases[1].streams[0].steps.start, Start::Interlocked);
 }
 
@@ -128,16 +128,16 @@ fn threads_have_their_own_targets_and_weights() {
     let summary = |stream: &model::spec::StreamSpec| {
         (
             stream.target.join(" "),
-            stream.workers,
+            stream.resolved.workers,
             stream.depth,
             stream.resolved.sharing.clone(),
-            stream.place.cpus.clone(),
+            stream.resolved.place.cpus.clone(),
         )
     };
     let streams: Vec<_> = all.phases[0].streams.iter().map(summary).collect();
     let weighted = |weights: &[u32]| Sharing::Weighted(weights.to_vec());
-    assert_eq!(streams[0], ("a b".into(), Some(2), Some(6), weighted(&[3, 1]), vec![4, 6]));
-    assert_eq!(streams[1], ("a c".into(), Some(1), Some(6), weighted(&[3, 7]), vec![5, 6, 4]));
+    assert_eq!(streams[0], ("a b".into(), 2, Some(6), weighted(&[3, 1]), vec![4, 6]));
+    assert_eq!(streams[1], ("a c".into(), 1, Some(6), weighted(&[3, 7]), vec![5, 6, 4]));
     assert_eq!(streams.len(), 2);
 }
 

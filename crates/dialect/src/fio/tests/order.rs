@@ -12,7 +12,7 @@ fn a_write_follows_each_trim_and_limits_count_both() {
     let random = stream("rw=randtrimwrite bs=4k,4k,8k");
     assert_eq!((random.rw, random.random), (Some(Rw::Randtrimwrite), Some(Order::Once)));
     assert_eq!(random.bs, Some(PerKind::all(Sizes::Fixed(8192))), "a write has the size of its trim");
-    let ends = stream("rw=trimwrite io_size=64k number_ios=3").limit;
+    let ends = stream("rw=trimwrite io_size=64k number_ios=3").resolved.limit;
     assert_eq!((ends.bytes, ends.operations), (Some(128 << 10), Some(6)));
     let rates = stream("rw=randtrimwrite rate_iops=10");
     assert_eq!(
@@ -35,11 +35,13 @@ fn a_write_follows_each_trim_and_limits_count_both() {
 
 #[test]
 fn zones_are_used_one_after_another() {
-    let zones = |options: &str| stream(options).strided.map(|z| (z.bytes, z.range_bytes, z.skip_bytes));
+    let zones = |options: &str| {
+        stream(options).resolved.access.strided.map(|z| (z.bytes, z.range_bytes, z.skip_bytes))
+    };
     assert_eq!(zones("zonemode=strided zonesize=64k"), Some((65_536, 65_536, 0)));
     assert_eq!(zones("zonesize=64k zonerange=128k zoneskip=4k"), Some((65_536, 131_072, 4096)));
     assert_eq!((zones("zonemode=none"), zones("zonemode=strided zonesize=64k").is_some()), (None, true));
-    let moved = |options: &str| (stream(options).limit.bytes, stream(options).passes);
+    let moved = |options: &str| (stream(options).resolved.limit.bytes, stream(options).passes);
     // As in fio, the job moves as many bytes as the region has, in several rounds over the zones.
     assert_eq!(moved("zonesize=64k zoneskip=64k"), (Some(1 << 20), None));
     assert_eq!(moved("rw=trimwrite zonesize=64k"), (Some(2 << 20), None));
@@ -56,7 +58,7 @@ fn zones_are_used_one_after_another() {
     assert_eq!(moved("zonesize=64k time_based runtime=1"), (None, None));
     // The last five bytes of the existing file would start a new zone.
     let there = job("[j]\nfilename=f\nzonesize=64k\nzoneskip=64k\n").phases.remove(0).streams.remove(0);
-    assert_eq!((there.size, there.limit.bytes), (None, Some(512 << 10)));
+    assert_eq!((there.size, there.resolved.limit.bytes), (None, Some(512 << 10)));
     // The size of the file includes the bytes before the offset.
     let rest = stream("filesize=1m offset=256k zonesize=64k");
     assert_eq!(
@@ -65,7 +67,7 @@ fn zones_are_used_one_after_another() {
     );
     assert_eq!(stream("ioengine=null offset=64k").offset, Some(64 << 10));
     assert_eq!(
-        stream("zonesize=64k").strided,
+        stream("zonesize=64k").resolved.access.strided,
         Some(Strided { bytes: 65_536, range_bytes: 65_536, skip_bytes: 0 })
     );
     for (options, words) in [

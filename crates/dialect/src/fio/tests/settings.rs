@@ -16,7 +16,7 @@ fn logs(options: &str) -> Logs {
 fn files_and_their_creation() {
     let each = stream("nrfiles=2 filesize=64k");
     assert_eq!(
-        (each.size, each.limit.bytes),
+        (each.size, each.resolved.limit.bytes),
         (Some(64 << 10), Some(128 << 10)),
         "no more than the files have"
     );
@@ -78,9 +78,9 @@ fn files_are_evicted_before_each_further_pass() {
 
 #[test]
 fn places_and_engines() {
-    let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split").place;
+    let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split").resolved.place;
     assert_eq!((split.cpus.as_slice(), split.split), ([0, 1, 2].as_slice(), true));
-    assert_eq!(stream("cpumask=5").place.cpus, [0, 2]);
+    assert_eq!(stream("cpumask=5").resolved.place.cpus, [0, 2]);
     let options = |options: &str| stream(options).engine.map(|engine| engine.options).unwrap_or_default();
     let uring = options("ioengine=io_uring fixedbufs=1 registerfiles=1 sqthread_poll=1 sqthread_poll_cpu=1");
     assert_eq!(uring.into_iter().collect::<Vec<_>>(), [("sqpoll".to_owned(), Some(1))]);
@@ -92,14 +92,14 @@ fn places_and_engines() {
 
 #[test]
 fn numa_nodes_of_threads_and_of_memory() {
-    let cpus = |options: &str| stream(options).place.cpus;
+    let cpus = |options: &str| stream(options).resolved.place.cpus;
     assert_eq!(cpus("numa_cpu_nodes=1"), [2, 3]);
     assert_eq!(cpus("cpus_allowed=7 numa_cpu_nodes=0-2"), [0, 1, 4, 2, 3], "as in fio, nodes go before CPUs");
     assert_eq!(cpus("numa_cpu_nodes=all"), [0, 1, 4, 2, 3]);
     refused("numa_cpu_nodes=7", &["there is no such NUMA node", "type one of 0-2"]);
     refused("numa_cpu_nodes=2", &["no CPUs"]);
     refused("numa_cpu_nodes=!0", &["!0", "such as 0-1"]);
-    let memory = |options: &str| stream(options).place.memory;
+    let memory = |options: &str| stream(options).resolved.place.memory;
     assert_eq!(memory("numa_cpu_nodes=1 numa_mem_policy=bind:0"), Some(MemoryNodes::Bind(vec![0])));
     assert_eq!(memory("numa_mem_policy=prefer:1"), Some(MemoryNodes::Prefer(1)));
     assert_eq!(memory("numa_mem_policy=local"), Some(MemoryNodes::Local));
@@ -329,8 +329,11 @@ fn tolerated_errors_overlaps_and_queues() {
 #[test]
 fn create_only_and_offset_alignment() {
     let created = stream("create_only=1 rw=write");
-    assert_eq!((created.limit.operations, created.create.map(|c| c.bytes)), (Some(0), Some(1 << 20)));
-    assert_eq!(stream("create_only=0").limit.operations, None);
+    assert_eq!(
+        (created.resolved.limit.operations, created.create.map(|c| c.bytes)),
+        (Some(0), Some(1 << 20))
+    );
+    assert_eq!(stream("create_only=0").resolved.limit.operations, None);
     let offset = |options: &str| stream(&format!("filename=f size=0 {options}")).offset;
     assert_eq!(offset("offset=50%"), Some((1 << 19) + 4096));
     assert_eq!(offset("offset=10% offset_align=64k"), Some(128 << 10));
@@ -344,7 +347,10 @@ fn jobs_that_end_with_another() {
             "[global]\nsize=1m\n[a]\nexitall\n{what}\n[b]\n{second}\n[c]\nstonewall\n[d]\nstonewall\n"
         ));
         let state = |at: usize| {
-            (spec.phases[at].streams[0].has("ends-others"), spec.phases[at].streams[0].limit.operations)
+            (
+                spec.phases[at].streams[0].has("ends-others"),
+                spec.phases[at].streams[0].resolved.limit.operations,
+            )
         };
         (state(0).0, state(1).1, state(2).1)
     };
