@@ -156,6 +156,28 @@ fn percentile_list_is_used_as_typed() {
 }
 
 #[test]
+fn percentiles_and_syncs_are_reported_as_by_fio() {
+    let stage = Stage::shared();
+    for (at, (words, has_percentiles, syncs, has_depth)) in [
+        ("--gtod_reduce=1 --fsync=4", false, 3, true),
+        ("--disable_clat=1 --fsync=4", false, 3, true),
+        ("--fdatasync=4", true, 0, true),
+        ("--create_only=1", false, 0, false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let words = format!("--name=x --directory=DIR --rw=write --size=64k --output-format=json {words}");
+        for (who, out, _) in both(&stage, &format!("reduced{at}"), &words) {
+            let job = &json(&out)["jobs"][0];
+            assert_eq!(job["write"]["clat_ns"].get("percentile").is_some(), has_percentiles, "{who} {words}");
+            assert_eq!(job["sync"]["total_ios"], syncs, "{who} {words}: {job:#}");
+            assert_eq!(job.get("latency_depth").is_some(), has_depth, "{who} {words}: {job:#}");
+        }
+    }
+}
+
+#[test]
 fn depth_distribution_counts_every_depth() {
     let stage = Stage::shared();
     for (at, (words, level, submit)) in [

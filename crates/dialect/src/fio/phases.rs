@@ -267,10 +267,11 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
 
 /// Settings of fio's output: percentiles, units and the description.
 fn layout(job: &Job) -> Result<FioLayout, Fault> {
+    let reduced = job.on("gtod_reduce", false)?;
     let mut layout = FioLayout {
         description: job.text("description").unwrap_or_default().to_owned(),
-        clat_percentiles: job.on("clat_percentiles", true)?,
-        lat_percentiles: job.on("lat_percentiles", false)?,
+        clat_percentiles: job.on("clat_percentiles", true)? && !reduced && !job.on("disable_clat", false)?,
+        lat_percentiles: job.on("lat_percentiles", false)? && !reduced && !job.on("disable_lat", false)?,
         decimal_first: job.text("kb_base") == Some("1000"),
         ..FioLayout::default()
     };

@@ -505,6 +505,13 @@ fn output_settings_of_a_job_are_kept() {
         ([50.0, 99.9].as_slice(), 1, true)
     );
     assert_eq!(layout("description=nightly").description, "nightly");
+    let percentiles = |options: &str| {
+        let own = layout(&format!("lat_percentiles=1 {options}"));
+        [own.clat_percentiles, own.lat_percentiles]
+    };
+    assert_eq!(percentiles("gtod_reduce=1"), [false, false]);
+    assert_eq!(percentiles("disable_clat=1"), [false, true]);
+    assert_eq!(percentiles("disable_lat=1"), [true, false]);
     refused("percentile_list=50:x", &["percentile_list=50:x", "50:99:99.9"]);
     refused("unit_base=2", &["unit_base=2", "8 for bytes"]);
 }
@@ -628,7 +635,7 @@ fn a_job_is_named_by_its_section_or_its_own_name() {
 
 #[test]
 fn options_without_effect_are_reported_once() {
-    let job = job("[global]\nthread\ngtod_reduce=1\n[a]\nsize=1mib\n[b]\nsize=1m\nthread=1\nfilename=x;y\n");
+    let job = job("[global]\nthread\n[a]\nsize=1mib\n[b]\nsize=1m\nthread=1\nfilename=x;y\n");
     let all = job.remarks.join("\n");
     assert_eq!(all.matches("thread has no effect").count(), 1, "{all}");
     assert!(all.contains("powers of ten") && all.contains("only 'filename=x' is used"), "{all}");

@@ -13,7 +13,7 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use model::figures::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, Stretch};
 use model::histogram::Distribution;
-use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
+use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream, SyncCall};
 pub(super) use model::record::stream::COLUMNS;
 use model::record::stream::DepthCounts;
 use model::report::{Measured, Report};
@@ -160,6 +160,14 @@ impl<'r> Job<'r> {
     pub(super) fn sync(&self) -> Distribution {
         let all = self.members.iter().filter_map(|member| member.seen.kinds.get(&Kind::Sync));
         all.map(|kind| &kind.latency).collect()
+    }
+
+    /// Returns the number of sync calls that fio counts as operations: only those of `fsync`.
+    pub(super) fn fsync_count(&self) -> u64 {
+        let calls_fsync =
+            |member: &&Member| member.stream.flush.is_none_or(|flush| flush.call == SyncCall::Fsync);
+        let all = self.members.iter().filter(calls_fsync);
+        all.filter_map(|member| member.seen.kinds.get(&Kind::Sync)).map(|kind| kind.latency.count).sum()
     }
 
     /// Returns the number of errors by errno.

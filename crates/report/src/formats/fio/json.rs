@@ -70,7 +70,7 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
         let sync = job.sync();
         let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
         let lat = latency_json(&sync, has_percentiles.then_some(&layout), plus);
-        out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
+        out.insert("sync".into(), json!({ "total_ios": job.fsync_count(), "lat_ns": lat }));
     }
     out.extend(cost_keys(job));
     out.extend(depth_keys(job));
@@ -81,13 +81,16 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
         out.insert("total_err".into(), total.into());
         out.insert("first_error".into(), job.error().into());
     }
-    out.insert("latency_depth".into(), job.depth().into());
-    // As in fio, the target is in ns and the window in us.
-    let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
-    let percent = job.latency_target().map_or(100.0, |t| t.percent);
-    out.insert("latency_target".into(), target.into());
-    out.insert("latency_percentile".into(), percent.into());
-    out.insert("latency_window".into(), window.into());
+    // fio leaves these out for a job that only creates its files.
+    if job.first().stream.limit.operations != Some(0) {
+        out.insert("latency_depth".into(), job.depth().into());
+        // As in fio, the target is in ns and the window in us.
+        let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
+        let percent = job.latency_target().map_or(100.0, |t| t.percent);
+        out.insert("latency_target".into(), target.into());
+        out.insert("latency_percentile".into(), percent.into());
+        out.insert("latency_window".into(), window.into());
+    }
     if !layout.description.is_empty() {
         out.insert("desc".into(), layout.description.clone().into());
     }

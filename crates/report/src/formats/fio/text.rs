@@ -314,7 +314,7 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     all.resize_with(DIRECTIONS.len(), Direction::default);
     let joined =
         |count: fn(&Direction) -> u64| all.iter().map(|d| count(d).to_string()).collect::<Vec<_>>().join(",");
-    let syncs = job.sync().count;
+    let syncs = job.fsync_count();
     let (total, short) = (joined(|d| d.ops), joined(|d| d.short));
     writeln!(to, "     issued rwts: total={total},{syncs} short={short},0 dropped=0,0,0,0")?;
     // As in fio, the target is in ns and the window in us.
