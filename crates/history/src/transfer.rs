@@ -200,7 +200,13 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
 fn import_one(path: &Path) -> Result<String, Failure> {
     let bytes = session::bytes(path).map_err(|e| Failure::Usage(e.to_string()))?;
     let (record, torn) = record::decode(&bytes)
-        .map_err(|e| Failure::Usage(format!("{e}; `fathom import` reads what `fathom export` wrote")))?;
+        .map_err(|e| match e {
+            Unreadable::NoMagic(_) => {
+                "this is not a session file: type one that `fathom export` wrote".into()
+            }
+            other => other.to_string(),
+        })
+        .map_err(Failure::Usage)?;
     let annotations_read = annotations::read(path).map_err(Failure::Usage)?;
     let id = id_of(path, &record, &bytes);
     if let Some(there) = Files::find_file(&id) {
