@@ -71,8 +71,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biased,
             numbers,
-            "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
+            "The rate was still {direction} when the run ended: by {} of its mean within {}{}{}.",
             show_share(share.abs()),
+            show_seconds(seconds),
             if drifts.settle() { ", most of it at the beginning" } else { "" },
             // A drift within a second cannot be scaled to a minute.
             if seconds >= A_MINUTE_FROM_S {

@@ -58,8 +58,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Note,
         numbers,
-        "The first {seconds:.1} s differ from the rest and are part of the mean: {} IOPS with them and {} \
+        "The first {} differ from the rest and are part of the mean: {} IOPS with them and {} \
          without ({} {}).",
+        show_seconds(seconds),
         show_rate(with_warm_up),
         show_rate(without_warm_up),
         show_share(moved.abs()),

@@ -161,6 +161,12 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
             }
         }
     }
+    let limiter = &report.limiter;
+    match reason.filter(|f| f.sentence == limiter.sentence) {
+        _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
+        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
+        None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
+    }
     show_quick(out, "  ", report);
     // The sentences explain in full what was busy, why repeating stopped, and what to do.
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
@@ -168,12 +174,6 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     }
     if let Some(text) = describe_ending(report) {
         out.prose("  ", "  ", &text);
-    }
-    let limiter = &report.limiter;
-    match reason.filter(|f| f.sentence == limiter.sentence) {
-        _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
-        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
-        None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
     }
     out.line("");
 }
