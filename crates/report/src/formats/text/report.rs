@@ -6,7 +6,7 @@
 //! table too.
 
 use super::{commands, results, studies, sweep};
-use crate::page::Page;
+use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
 use crate::view::comparison::{PAIR_LEGEND, pair_table};
 use crate::view::findings;
 use crate::view::findings::{
@@ -433,7 +433,14 @@ pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Optio
         if let Some(counts) =
             rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
         {
-            part.paragraph(&format!("{counts}: {}", full_report_hint(report)));
+            let hint = full_report_hint(report);
+            // A command is not broken between two lines.
+            if display_width(&counts) + display_width(&hint) + 2 <= part.width().min(MAX_PROSE_WIDTH) {
+                part.paragraph(&format!("{counts}: {hint}"));
+            } else {
+                part.paragraph(&format!("{counts}:"));
+                part.note(&hint);
+            }
         }
         part
     };
