@@ -422,6 +422,7 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
     }
     let place = machine::resolve::resolve(root, path)?;
     let (role, bytes) = if kind.is_dir() {
+        machine::file_systems::refuse_unwritable(typed_path, path)?;
         (Role::Made, 0)
     } else if kind.is_file() {
         (Role::File, facts.len())
@@ -429,8 +430,10 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         let bytes_in_sysfs = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
         (Role::Device, if bytes_in_sysfs > 0 { bytes_in_sysfs } else { device_bytes(path).unwrap_or(0) })
     } else {
-        let what = "neither a directory, a file nor a block device";
-        return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(typed_path))));
+        return Err(Failure::Usage(format!(
+            "{} is neither a directory, a file nor a block device; type a directory such as ., a file, or a block device of `fathom devices`",
+            name::shown(typed_path)
+        )));
     };
     if bytes == 0 && role == Role::Device {
         return Err(Failure::Refused(format!(
@@ -552,6 +555,11 @@ pub(super) fn guard_writing(
 
 /// Explains a target that does not exist. `creates` is set if the typed command has `--create`.
 fn missing_target(typed_path: &Path, creates: bool) -> Failure {
+    if typed_path.as_os_str().is_empty() {
+        return Failure::Usage(
+            "the target is an empty word; type a directory, such as ., a file or a block device".into(),
+        );
+    }
     let path = name::shown(typed_path);
     let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let missing = folder.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).last();
