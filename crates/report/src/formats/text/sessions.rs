@@ -1,7 +1,7 @@
 //! Several sessions as text: lists, tables and comparisons.
 //!
 //! From 60 columns on, every row of a list has time, verdict, value and target. If the width is small, targets are shortened, then what was
-//! measured, the interval, tags and finally the id are dropped.
+//! measured, the interval, tags and finally the start of the id and the year are dropped.
 
 use super::report::show_passed;
 use crate::page::Page;
@@ -19,6 +19,9 @@ use model::report::CountsAs;
 use std::io::{self, Write};
 
 const ID_COLUMN: usize = 0;
+const WHEN_COLUMN: usize = 1;
+/// Bytes of `2026-`, which the narrowest list leaves out.
+const YEAR_BYTES: usize = 5;
 const VERDICT_COLUMN: usize = 2;
 /// Fewest characters of an id's end.
 const SHORT_ID: usize = 5;
@@ -39,6 +42,9 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
         if is_narrow && listing.entries.len() <= MOST_SHORT_IDS {
             let ids: Vec<&str> = listing.entries.iter().map(|entry| entry.id.as_str()).collect();
             table.edit(ID_COLUMN, |id| short_id(id, &ids));
+            if lacks_ids(&table) {
+                table.edit(WHEN_COLUMN, |when| when.get(YEAR_BYTES..).unwrap_or(when).into());
+            }
         }
         out.table(&table);
         if lacks_ids(&table) {
@@ -365,7 +371,7 @@ id                 when              verdict  measured             value  ±95 %
                 for value in [
                     "12345",
                     "12346",
-                    "2026-11-21 16:12",
+                    "11-21 16:12",
                     "SUSPECT",
                     "interrupted",
                     "2,000 IOPS",
