@@ -120,12 +120,12 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
     }
 }
 
-/// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if it contains it, or a part
+/// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if it is in it, begins with a part
 /// of it, or is spelt nearly alike.
 fn similar<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
     const LIKENESS: f64 = 0.7;
     let word = typed.to_lowercase();
-    let has_part = |valid: &str| valid.split('-').any(|part| part.len() > 2 && word.contains(part));
+    let has_part = |valid: &str| valid.split('-').any(|part| part.len() > 2 && word.starts_with(part));
     let is_alike = |valid: &str| strsim::normalized_damerau_levenshtein(&word, valid) > LIKENESS;
     let rules: [&dyn Fn(&str) -> bool; 3] = [&|valid| valid.contains(&word), &has_part, &is_alike];
     let found = |rule: &dyn Fn(&str) -> bool| -> Vec<&'v str> {
