@@ -17,6 +17,7 @@ use analysis::compare::{Options, accept_findings, compare_each, compare_sides};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing};
 use model::finding::CheckId;
 use model::name;
+use model::record::{FIO_RESULT, is_fio_result};
 use model::report::{CountsAs, FORMAT, Report};
 use report::{Detail, Format, Style};
 use std::collections::BTreeSet;
@@ -287,15 +288,10 @@ fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     let not =
         |why: String| fail(format!("not a report of fathom ({why}); make one with -o {}", name::shown(file)));
     let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
-    let mut report = Report::from_json(text).map_err(|why| {
-        if text.contains("\"fio version\"") {
-            return fail(
-                "a result of fio, without the observations that checks need; measure with `fathom fio`, and compare ids of `fathom list`"
-                    .into(),
-            );
-        }
-        not(why)
-    })?;
+    if is_fio_result(&bytes) {
+        return Err(fail(format!("not a report of fathom: {FIO_RESULT}")));
+    }
+    let mut report = Report::from_json(text).map_err(not)?;
     if report.fathom.format > FORMAT {
         return Err(fail(format!(
             "a report of format {}, and this fathom reads only up to {FORMAT}; use a newer fathom",

@@ -136,7 +136,7 @@ fn slug(name: &str) -> String {
 }
 
 /// Flags that `-h` shows, with their line.
-const SHOWN: [(&str, &str); 37] = [
+const SHOWN: [(&str, &str); 38] = [
     ("rw", "read, write, randread, randwrite, rw, randrw, trim ..."),
     ("mix", "Share of reads in rw and randrw, such as 70%"),
     ("bs", "Block size, such as 4k, or sizes with weights: 4k/60:64k/40"),
@@ -153,6 +153,7 @@ const SHOWN: [(&str, &str); 37] = [
     ("precondition", "First write the target until its rate settles"),
     ("until", "steady: run rounds until they no longer drift"),
     ("fail-if", "Exit code 1 under a condition, such as 'p99>10ms'"),
+    ("fail_if_slower", "Exit code 1 if slower than the other side by this, in percent"),
     ("profile", "Which tests: cdm, nvme, peak, real, atto, asssd ..."),
     ("budget", "Time limit from start to report"),
     ("tolerance", "Count settings as equally fast up to this difference"),
@@ -177,9 +178,9 @@ const SHOWN: [(&str, &str); 37] = [
 ];
 /// Flags of several commands that only `--help` has.
 #[rustfmt::skip]
-const HIDDEN: [&str; 34] = [
+const HIDDEN: [&str; 33] = [
     "format", "force", "accept", "ledger", "brief", "no_history", "unseen_users", "expect_device", "live", "no_live", "quiet",
-    "ranks_per_host", "hosts", "inconclusive", "fail_on", "fail_if_slower", "against", "keep", "own", "shared", "p50", "p90", "p95",
+    "ranks_per_host", "hosts", "inconclusive", "fail_on", "against", "keep", "own", "shared", "p50", "p90", "p95",
     "p99_9", "spec_file", "cycle", "step", "pattern", "skipped", "list_specs", "exhaustive", "targets", "memory", "shift_hosts",
 ];
 

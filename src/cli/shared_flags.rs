@@ -570,17 +570,17 @@ pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
 /// # Errors
 /// A message with the most similar check.
 pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
-    let word = typed.to_ascii_uppercase();
+    let mut word = typed.to_ascii_uppercase();
+    // `B5`: the ids have two digits.
+    if word.len() == 2 && word.is_char_boundary(1) {
+        word.insert(1, '0');
+    }
     let id = word.parse::<CheckId>().ok();
     if let Some(check) = pages().find(|c| Some(c.id) == id || c.name == word) {
         return Ok(check);
     }
     // Letters that resemble digits are the most likely slip in an id.
-    let mut figures = word.replace('O', "0").replace(['I', 'L'], "1");
-    // `B5`: the ids have two digits.
-    if figures.len() == 2 && figures.is_char_boundary(1) {
-        figures.insert(1, '0');
-    }
+    let figures = word.replace('O', "0").replace(['I', 'L'], "1");
     let likeness = |c: &CheckPage| {
         let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());
         id.max(strsim::normalized_damerau_levenshtein(&word, c.name))

@@ -3,6 +3,7 @@
 use crate::cli::shared_flags::{HOW_LONG, InconclusiveArgs, OUTPUT, OutputArgs, WHAT, detail, formats_of};
 use crate::failure::Failure;
 use crate::show::Showing;
+use crate::stderr;
 use crate::time::{self, OWN_FAILURE, Request};
 use clap::value_parser;
 use model::command::{Cold, Command, CommandStudy};
@@ -93,11 +94,37 @@ fn conditions(text: &str) -> Result<Conditions, String> {
     }
 }
 
+/// Returns the program of a shell command if the shell does not find it. Only first words without a slash and without characters that
+/// the shell interprets are looked up.
+fn missing_program(line: &str) -> Option<&str> {
+    let word = line.split_whitespace().next()?;
+    let is_plain =
+        word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c)) && !word.starts_with('-');
+    if !is_plain {
+        return None;
+    }
+    let found = std::process::Command::new(time::SHELL)
+        .args(["-c", "command -v \"$1\"", "sh", word])
+        .stdout(std::process::Stdio::null())
+        .status();
+    found.is_ok_and(|status| !status.success()).then_some(word)
+}
+
 impl Args {
     /// Runs the command and reports. The exit code is the command's.
     pub fn run(self) -> ExitCode {
         if self.sync_all {
             return time::sync_all();
+        }
+        // --prepare may make the program.
+        if let Some((line, program)) = self.compare.iter().find_map(|l| Some((l, missing_program(l)?)))
+            && self.prepare.is_none()
+        {
+            stderr::say(&format!(
+                "fathom: --compare {}: there is no program '{program}'; type the name or path of one",
+                name::quoted(line)
+            ));
+            return ExitCode::from(time::NOT_FOUND);
         }
         match self.request() {
             Ok((request, showing)) => time::time(&request, &showing),

@@ -52,6 +52,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
                 .or_else(|| command_as_option(option, words, name))
                 .or_else(|| value_as_option(option, command?))
                 .or_else(|| negative_value(option, words))
+                .or_else(|| flag_of_others(option, name))
                 .or_else(|| typed(ContextKind::SuggestedArg).map(|similar| format!("type {similar}")))?;
             Some(format!("unknown option '{option}': {advice}"))
         }
@@ -72,10 +73,42 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
             if value.is_empty() && valid.is_empty() {
                 return Some(format!("'{option}' needs a value"));
             }
-            let similar: Vec<&String> = valid.iter().filter(|valid| valid.contains(value)).collect();
-            let listed = if similar.is_empty() { valid.iter().collect() } else { similar };
-            let listed: Vec<&str> = listed.into_iter().map(String::as_str).collect();
-            Some(format!("'{value}' is not a value of {option}: type {}", any_of(&listed)))
+            Some(format!("'{value}' is not a value of {option}: type {}", any_of(&similar(value, valid))))
+        }
+        ErrorKind::ValueValidation => {
+            let (option, value) = (typed(ContextKind::InvalidArg)?, typed(ContextKind::InvalidValue)?);
+            Some(format!("'{value}' is not a value of {option}: {}", corrected(option, value, name?)?))
+        }
+        ErrorKind::TooFewValues => {
+            let option = typed(ContextKind::InvalidArg)?;
+            let (flag, form) = option.split_once(' ')?;
+            let at = words.iter().position(|word| word == flag)?;
+            let form = form.trim_matches(|c| "<>.".contains(c)).split('>').next()?;
+            let after = words.get(at + 1).filter(|word| !word.starts_with('-'))?;
+            // A word before the flag is the target if it is no option and no option's value.
+            let before = words[..at]
+                .iter()
+                .skip(2)
+                .last()
+                .filter(|_| words[..at].iter().skip(2).all(|word| !word.starts_with('-')));
+            let line: Vec<String> = before.into_iter().chain([after]).cloned().collect();
+            let other = if line.len() == 1 { format!(" {form}") } else { String::new() };
+            Some(format!(
+                "{flag} needs two values: type fathom {} {flag} {}{other}",
+                name?,
+                name::line(&line)
+            ))
+        }
+        ErrorKind::TooManyValues => {
+            let option = typed(ContextKind::InvalidArg)?;
+            Some(format!("{option} takes no value: type {option}"))
+        }
+        ErrorKind::ArgumentConflict => {
+            let (option, prior) = (typed(ContextKind::InvalidArg)?, typed(ContextKind::PriorArg)?);
+            if option == prior {
+                return Some(format!("{option} is typed twice: type it once"));
+            }
+            Some(format!("'{option}' cannot be used with '{prior}': leave one of them out"))
         }
         ErrorKind::MissingRequiredArgument => Some(format!(
             "fathom {} needs {}: type {}",
@@ -85,6 +118,65 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
         )),
         _ => None,
     }
+}
+
+/// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if it is in it, begins with a part
+/// of it, or is spelt nearly alike.
+fn similar<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
+    const LIKENESS: f64 = 0.7;
+    let word = typed.to_lowercase();
+    let has_part = |valid: &str| valid.split('-').any(|part| part.len() > 2 && word.starts_with(part));
+    let is_alike = |valid: &str| strsim::normalized_damerau_levenshtein(&word, valid) > LIKENESS;
+    let rules: [&dyn Fn(&str) -> bool; 3] = [&|valid| valid.contains(&word), &has_part, &is_alike];
+    let found = |rule: &dyn Fn(&str) -> bool| -> Vec<&'v str> {
+        valid.iter().map(String::as_str).filter(|valid| rule(valid)).collect()
+    };
+    let groups = rules.into_iter().map(found);
+    groups.chain([found(&|_| true)]).find(|group| !group.is_empty()).unwrap_or_default()
+}
+
+/// Returns what to type for a value in another notation, if this command or a sweep accepts the result: `1-8` is the range `1..8`,
+/// `70:30` are 70 % reads, `>=` is `>`, `1,5g` is `1.5g`, `60sec` is `60s`.
+fn corrected(option: &str, value: &str, command: &str) -> Option<String> {
+    let flag = option.split_once(' ')?.0;
+    let is_two_parts =
+        |(a, b): &(&str, &str)| [a, b].iter().all(|part| part.starts_with(|c: char| c.is_ascii_digit()));
+    let parts = value.split_once(['-', ':', '/']).filter(is_two_parts);
+    let reads = parts.filter(|(a, b)| {
+        a.parse::<u8>().ok().zip(b.parse().ok()).is_some_and(|(a, b)| a.checked_add(b) == Some(100))
+    });
+    let number = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = value[number.len()..].chars().next().map(|unit| format!("{}{unit}", number.trim()));
+    let here = [
+        reads.map(|(reads, _)| reads.to_owned()),
+        Some(value.replace(">=", ">").replace("<=", "<")),
+        Some(value.replace(',', ".")),
+        unit,
+    ];
+    let several = [
+        Some(value.to_owned()).filter(|list| list.contains(',') || list.contains("..")),
+        parts.map(|(from, to)| format!("{from}..{to}")),
+    ];
+    let words = |value: String| [flag.to_owned(), value];
+    let advice = |command: &str, value: &Option<String>| {
+        let words = words(value.clone()?);
+        accepts(command, &words).then(|| name::line(&words))
+    };
+    let for_this = here.iter().chain(&several).find_map(|value| advice(command, value));
+    let for_this = for_this.map(|words| format!("type {words}"));
+    for_this.or_else(|| {
+        let words = several.iter().find_map(|value| advice("sweep", value))?;
+        Some(format!("fathom {command} measures one value; type fathom sweep {words}"))
+    })
+}
+
+/// Names the commands that have an option of this name.
+fn flag_of_others(option: &str, command: Option<&str>) -> Option<String> {
+    let long = option.strip_prefix("--")?;
+    let takers: Vec<String> = takers(long).iter().map(|taker| format!("fathom {taker}")).collect();
+    (!takers.is_empty()).then(|| {
+        format!("fathom {} does not take it; type it with {}", command.unwrap_or_default(), takers.join(", "))
+    })
 }
 
 /// Returns the typed command.
@@ -191,7 +283,7 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> Strin
     match command {
         _ if values.is_empty() => format!("{theirs}; type {} {}", spelling(key), key.value),
         Some(command) if accepts(command, &words) => format!("{theirs}; type {}", name::line(&words)),
-        Some(command) if takers(key).contains(&command.to_owned()) => {
+        Some(command) if takers(key.name).contains(&command.to_owned()) => {
             format!(
                 "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
                 name::line(&words)
@@ -211,18 +303,19 @@ fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -
         Some(command) if accepts(command, &words) => {
             format!("the flag is {}; type {}", spelling(key), name::line(&words))
         }
-        Some(command) if is_spelt || !takers(key).contains(&command.to_owned()) => {
-            let takers: Vec<String> = takers(key).iter().map(|taker| format!("fathom {taker}")).collect();
+        Some(command) if is_spelt || !takers(key.name).contains(&command.to_owned()) => {
+            let takers: Vec<String> =
+                takers(key.name).iter().map(|taker| format!("fathom {taker}")).collect();
             format!("fathom {command} does not take {}; it is a flag of {}", spelling(key), takers.join(", "))
         }
         _ => format!("the flag is {}; type fathom run {} {}", spelling(key), spelling(key), key.value),
     }
 }
 
-/// Returns the commands that have a flag with the name of a key, whatever parses it.
-fn takers(key: &Key) -> Vec<String> {
+/// Returns the commands that have a flag of this name, whatever parses it.
+fn takers(long: &str) -> Vec<String> {
     let cli = Cli::command();
-    let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(key.name));
+    let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(long));
     cli.get_subcommands().filter(takes).map(|c| c.get_name().to_owned()).collect()
 }
 
@@ -312,6 +405,25 @@ fn tips_name_flag_value_and_command() {
         ("run --duration 10", "here it is --time; type --time 10s"),
         ("run --dept 3", "type --depth"),
         ("recipe postgres", "type postgres-wal or postgres-pages"),
+        ("recipe postgresql", "type postgres-wal or postgres-pages"),
+        ("recipe MySQL", "type mysql"),
+        ("recipe sqllite", "type sqlite"),
+        ("bench --profile cmd", "type cdm"),
+        ("run --depth 1-8", "fathom run measures one value; type fathom sweep --depth 1..8"),
+        ("limit --workers 1,2,4", "fathom limit measures one value; type fathom sweep --workers 1,2,4"),
+        ("sweep --depth 1-8", "'1-8' is not a value of --depth <COUNTS>: type --depth 1..8"),
+        ("sweep --bs 4k-64k", "type --bs 4k..64k"),
+        ("run --mix 70:30", "'70:30' is not a value of --mix <READ%>: type --mix 70"),
+        ("bench --fail-if p99>=10ms", "type --fail-if 'p99>10ms'"),
+        ("run --size 1,5g", "type --size 1.5g"),
+        ("run --time 60sec", "type --time 60s"),
+        ("bench --compare a", "--compare needs two values: type fathom bench --compare a TARGET"),
+        ("bench a --compare b", "type fathom bench --compare a b"),
+        ("time --compare true", "--compare needs two values: type fathom time --compare true COMMAND"),
+        ("bench --quick=1", "--quick takes no value: type --quick"),
+        ("bench --runs 3 --runs 4", "--runs <N> is typed twice: type it once"),
+        ("run --p99 1ms", "fathom run does not take it; type it with fathom limit"),
+        ("bench --preset iops", "fathom bench does not take it; type it with fathom sweep"),
         ("capture vda", "fathom capture needs --output <FILE>: type fathom capture --output <FILE>"),
         ("run --iodepth 32", "fio's --iodepth is --depth; type --depth 32"),
         ("run -iodepth=32", "fio's --iodepth is --depth; type --depth 32"),

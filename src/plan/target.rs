@@ -27,6 +27,7 @@ use model::job::{
 use model::machine::{Identity, Layer, Place};
 use model::name;
 use model::plan::{Common, MadeFor, Role, Target};
+use model::record::{MAGIC, is_fio_result};
 use model::units::{GIB, MIB, show_bytes};
 use rustix::io::Errno;
 use std::io::{Seek, SeekFrom};
@@ -143,7 +144,10 @@ impl<'a> Targets<'a> {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(typed_path) {
                 Some(index) if draft.create.is_none() => return Ok(self.shares(index, draft)),
                 _ if draft.create.is_some() => return self.missing(typed_path, draft, from, origins),
-                _ => return Err(unreachable_path(typed_path, &e)),
+                _ => {
+                    let creates = self.request.command.get(1).is_some_and(|command| command == "run");
+                    return Err(missing_target(typed_path, creates));
+                }
             },
             path => path.map_err(|e| unreachable_path(typed_path, &e))?,
         };
@@ -419,6 +423,7 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
     }
     let place = machine::resolve::resolve(root, path)?;
     let (role, bytes) = if kind.is_dir() {
+        machine::file_systems::refuse_unwritable(typed_path, path)?;
         (Role::Made, 0)
     } else if kind.is_file() {
         (Role::File, facts.len())
@@ -426,8 +431,10 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         let bytes_in_sysfs = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
         (Role::Device, if bytes_in_sysfs > 0 { bytes_in_sysfs } else { device_bytes(path).unwrap_or(0) })
     } else {
-        let what = "neither a directory, a file nor a block device";
-        return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(typed_path))));
+        return Err(Failure::Usage(format!(
+            "{} is neither a directory, a file nor a block device; type a directory such as ., a file, or a block device of `fathom devices`",
+            name::shown(typed_path)
+        )));
     };
     if bytes == 0 && role == Role::Device {
         return Err(Failure::Refused(format!(
@@ -547,16 +554,41 @@ pub(super) fn guard_writing(
     }
 }
 
+/// Explains a target that does not exist. `creates` is set if the typed command has `--create`.
+fn missing_target(typed_path: &Path, creates: bool) -> Failure {
+    if typed_path.as_os_str().is_empty() {
+        return Failure::Usage(
+            "the target is an empty word; type a directory, such as ., a file or a block device".into(),
+        );
+    }
+    let path = name::shown(typed_path);
+    let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let missing = folder.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).last();
+    let is_device = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
+    let dir = name::quoted(&name::shown(folder));
+    Failure::Usage(match missing {
+        Some(missing) => format!(
+            "{path} does not exist: there is no directory {}; type the path of an existing directory, file or block device",
+            name::shown(missing)
+        ),
+        None if is_device => {
+            format!("{path} does not exist; type the path of a block device: `fathom devices` lists them")
+        }
+        None if creates => format!(
+            "{path} does not exist; type --create 1g to make this file and keep it, or {dir} to measure in that directory with a test file \
+             that is removed at the end"
+        ),
+        None => format!(
+            "{path} does not exist; type {dir} to measure in that directory with a test file that is removed at the end, or an existing \
+             file, or a block device of `fathom devices`"
+        ),
+    })
+}
+
 pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Failure {
     let path = name::shown(typed_path);
     match error.kind() {
-        std::io::ErrorKind::NotFound if typed_path.components().count() == 1 => Failure::Usage(format!(
-            "{path} does not exist, and no block device has this name; name a directory (a test file is made in it), an existing file or a \
-             block device (`fathom devices` lists them)"
-        )),
-        std::io::ErrorKind::NotFound => Failure::Usage(format!(
-            "{path} does not exist; name a directory (a test file is made in it), an existing file or a block device"
-        )),
+        std::io::ErrorKind::NotFound => missing_target(typed_path, false),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
             "this user may not access {path} ({error}); {}",
             sys::error_advice::other_owner_advice()
@@ -890,6 +922,15 @@ pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
         return Err(is_no_disk(format!("a trace ({})", language.name()), &then));
     }
     let Small::Read(content) = files::small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
+    if is_fio_result(&content) {
+        return Err(is_no_disk("a result of fio".into(), "name a directory, another file or a block device"));
+    }
+    if content.starts_with(MAGIC.as_bytes()) {
+        return Err(is_no_disk(
+            "a session of fathom".into(),
+            &format!("`fathom show {name}` prints its report"),
+        ));
+    }
     let is_text = std::str::from_utf8(&content).is_ok_and(|text| !text.contains('\0'));
     let Some(tool) = what_language(&content).or_else(|| tool_of_extension(typed_path).filter(|_| is_text))
     else {

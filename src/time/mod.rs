@@ -31,7 +31,7 @@ use model::record::{self, Clock, End, Frame, Header, RunEnding, SelfTest};
 use model::report::Report;
 use model::verdict::Condition;
 use report::Style;
-pub(crate) use run::SHELL;
+pub(crate) use run::{NOT_FOUND, SHELL};
 use run::{Run, Runner, Tracing};
 use std::collections::BTreeSet;
 use std::io::read_to_string;

@@ -45,7 +45,7 @@ use sys::bpf::{Counting, RequestLayout};
 pub(crate) const SHELL: &str = "/bin/sh";
 /// Exit codes of shells if a command cannot be started.
 const NOT_EXECUTABLE: u8 = 126;
-const NOT_FOUND: u8 = 127;
+pub(crate) const NOT_FOUND: u8 = 127;
 /// Most busy neighbours that a run records.
 const MAX_NEIGHBOURS: usize = 3;
 /// Other processes are sampled once the command has run this long.

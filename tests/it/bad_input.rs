@@ -128,6 +128,81 @@ fn impossible_targets_are_named() {
 }
 
 #[test]
+fn missing_targets_name_what_to_type() {
+    let stage = Stage::shared();
+    let folder = stage.folder("here");
+    let missing = folder.join("missing.dat");
+    let directory = format!("type {} to measure in that directory", folder.display());
+    refused(
+        &stage.fathom("run --quiet", &missing),
+        2,
+        &["does not exist; type --create 1g to make this file"],
+    );
+    for command in ["bench", "sweep --rw randread", "limit", "layers", "api", "verify"] {
+        refused(&stage.fathom(&format!("{command} --quiet"), &missing), 2, &["does not exist", &directory]);
+    }
+    let in_missing = folder.join("none/at/all");
+    let none = format!("there is no directory {}/none;", folder.display());
+    refused(&stage.fathom("run --quiet", &in_missing), 2, &[&none]);
+    refused(
+        &stage.fathom("bench --quiet", Path::new("/dev/no-such-disk")),
+        2,
+        &["type the path of a block device"],
+    );
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn results_of_fio_are_named_with_what_to_type() {
+    let stage = Stage::shared();
+    let results = [
+        ("json", "{\n  \"fio version\" : \"fio-3.33\",\n  \"jobs\" : []\n}\n"),
+        ("json+", "fio: a message\n{\n  \"fio version\" : \"fio-3.33\"\n}\n"),
+        ("terse", "3;fio-3.33;a;0;0;4096;372363\n"),
+        ("text", "a: (g=0): rw=read, bs=(R) 4096B-4096B, iodepth=1\nfio-3.33\nStarting 1 process\n"),
+    ];
+    for (name, text) in results {
+        let file = stage.path(name);
+        std::fs::write(&file, text).unwrap();
+        let other = stage.path(&format!("other-{name}"));
+        std::fs::write(&other, text).unwrap();
+        for words in ["show", "export", &format!("compare {}", other.display()), "run --against"] {
+            println!("{words} {name}");
+            refused(&stage.fathom(words, &file), 2, &["a result of fio", "type `fathom fio`"]);
+        }
+        refused(&stage.fathom("import", &file), 2, &["type one that `fathom export` wrote"]);
+        for words in ["bench --quiet", "run --quiet", "layers --quiet"] {
+            refused(
+                &stage.fathom(words, &file),
+                2,
+                &["is a result of fio, not a disk to measure; name a directory"],
+            );
+        }
+    }
+    let report = stage.path("report.json");
+    std::fs::write(&report, "{\"fathom\": {\"format\": 1}}\n").unwrap();
+    refused(
+        &stage.fathom("show", &report),
+        2,
+        &["a JSON report of fathom, which only `fathom compare` reads"],
+    );
+    assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn missing_programs_are_named_before_the_first_run() {
+    let stage = Stage::shared();
+    let out = shell(&stage, "\"$F\" time --compare true 'no-such-program --flag'");
+    refused(&out, 127, &["--compare 'no-such-program --flag': there is no program 'no-such-program'"]);
+    // Builtins and programs that --prepare makes.
+    assert_eq!(shell(&stage, "\"$F\" time --runs 1 --compare ': a' true").code, Some(0));
+    let made = shell(&stage, "\"$F\" time --runs 1 --prepare : --compare 'no-such-program' true");
+    assert_eq!(made.code, Some(127), "{made:?}");
+    assert!(!made.stderr.contains("there is no program"), "{made:?}");
+    assert_eq!(stage.sessions().len(), 2);
+}
+
+#[test]
 fn non_sessions_are_not_shown() {
     let stage = Stage::shared();
     let text = stage.path("text");

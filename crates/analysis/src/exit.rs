@@ -20,7 +20,11 @@ pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
         return Some(answer);
     }
     let reason = &report.verdict_reason;
-    let accept = report.verdict_by.map_or_else(String::new, |id| format!(" {}", type_accept(id)));
+    let has_number = report.headline_result().is_some_and(|result| result.total.is_some());
+    let accept = report
+        .verdict_by
+        .filter(|_| has_number)
+        .map_or_else(String::new, |id| format!(" {}", type_accept(id)));
     let sentence = match answer.word {
         AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
         AnswerWord::Pass | AnswerWord::Inconclusive => {

@@ -175,6 +175,10 @@ impl Gated<'_> {
     /// Why the number is withheld, and what to type.
     fn withheld(&self) -> String {
         match not_accepted(&self.result.name, self.acting, &[Severity::Void]) {
+            Some(f) if self.result.total.is_none() => format!(
+                "{} has no number: no operation completed within a measured window. {} {} explains it.",
+                self.result.name, f.id, f.name
+            ),
             Some(f) => format!(
                 "{} has no number: {} {} invalidates it. {}",
                 self.result.name,

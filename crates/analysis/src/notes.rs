@@ -54,24 +54,29 @@ pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     streams.filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
 
-/// A note with its jobs (empty for all jobs) and how often it occurred.
+/// A note with its jobs (empty for all jobs) and how often it occurred. Notes of runs that differ only in their numbers are one.
 struct Remark {
     jobs: Vec<String>,
     sentence: String,
     times: usize,
+    differs: bool,
 }
 
 impl Remark {
     fn add(remarks: &mut Vec<Self>, job: Option<&str>, sentence: String) {
-        let same = |t: &&mut Self| t.sentence == sentence && t.jobs.is_empty() == job.is_none();
+        let words = |text: &str| text.replace(|c: char| c.is_ascii_digit() || ".,".contains(c), "");
+        let is_alike = |other: &str| *other == sentence || job.is_some() && words(other) == words(&sentence);
+        let same = |t: &&mut Self| t.jobs.is_empty() == job.is_none() && is_alike(&t.sentence);
         let Some(known) = remarks.iter_mut().find(same) else {
             return remarks.push(Self {
                 jobs: job.into_iter().map(str::to_owned).collect(),
                 sentence,
                 times: 1,
+                differs: false,
             });
         };
         known.times += 1;
+        known.differs |= known.sentence != sentence;
         if let Some(job) = job.filter(|j| !known.jobs.iter().any(|k| k == j)) {
             known.jobs.push(job.to_owned());
         }
@@ -85,7 +90,11 @@ impl Remark {
             [one, other] => format!("{one} and {other}: "),
             [one, rest @ ..] => format!("{one} and {} others: ", rest.len()),
         };
-        let times = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
+        let times = match self.times {
+            1 => String::new(),
+            times if self.differs => format!(" ({times} times, with other numbers)"),
+            times => format!(" ({times} times)"),
+        };
         format!("{who}{}{times}", self.sentence)
     }
 }
@@ -229,13 +238,17 @@ fn quick_record() -> Record {
 #[test]
 fn repeated_notes_appear_once_and_a_truncated_file_is_mentioned() {
     let mut record = Fixture::honest().record();
-    for run in &mut record.runs {
-        run.end.as_mut().unwrap().notes.push("3 pages of the target stayed in the page cache".into());
+    for (at, run) in record.runs.iter_mut().enumerate() {
+        let notes = &mut run.end.as_mut().unwrap().notes;
+        notes.push("a worker was late".into());
+        notes.push(format!("{at} pages of the target stayed in the page cache"));
     }
     record.runs[4].end = None;
     record.end = None;
     let notes = notes(&record);
-    assert!(notes.iter().any(|n| n.ends_with("(4 times)")), "{notes:?}");
+    assert!(notes.iter().any(|n| n.ends_with("late (4 times)")), "{notes:?}");
+    let pages: Vec<&String> = notes.iter().filter(|n| n.contains("pages of")).collect();
+    assert!(pages.len() == 1 && pages[0].ends_with("cache (4 times, with other numbers)"), "{notes:?}");
     assert!(notes.iter().any(|n| n.contains("run 5") && n.contains("ends inside")), "{notes:?}");
     assert_eq!(ending(&record), Ending::Cut);
 }

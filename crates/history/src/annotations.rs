@@ -79,7 +79,10 @@ pub enum Change {
 pub fn annotate(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     let session = find(word)?;
     if !is_session(&session) {
-        return Err(Failure::Usage(format!("{}: there is no such session file", name::shown(&session))));
+        return Err(Failure::Usage(format!(
+            "{}: there is no such session; type an id of `fathom list`",
+            name::shown(&session)
+        )));
     }
     let annotations = apply_change(&session, change)?;
     remember();

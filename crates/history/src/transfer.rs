@@ -6,7 +6,7 @@
 use crate::session::{self, EXTENSION};
 use crate::{Files, SessionFile, annotations, find, id, remember, resolve_id};
 use analysis::Judging;
-use model::record::Record;
+use model::record::{Record, Unreadable};
 use model::report::Report;
 use model::units::show_bytes;
 use model::{name, record};
@@ -121,7 +121,13 @@ fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
 
 fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Failure> {
     let Some(format) = format else {
-        return session::bytes(session).map_err(|e| Failure::Usage(format!("{}: {e}", name::shown(session))));
+        let fail = |e: Unreadable| Failure::Usage(format!("{}: {e}", name::shown(session)));
+        let bytes = session::bytes(session).map_err(|e| fail(e.into()))?;
+        // A damaged session is exported as it is, any other file is not.
+        return match record::decode(&bytes) {
+            Err(other @ Unreadable::NoMagic(_)) => Err(fail(other)),
+            _ => Ok(bytes),
+        };
     };
     let judging = Judging {
         session: Some(name::text(session)),
@@ -195,7 +201,13 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
 fn import_one(path: &Path) -> Result<String, Failure> {
     let bytes = session::bytes(path).map_err(|e| Failure::Usage(e.to_string()))?;
     let (record, torn) = record::decode(&bytes)
-        .map_err(|e| Failure::Usage(format!("{e}; `fathom import` reads what `fathom export` wrote")))?;
+        .map_err(|e| match e {
+            Unreadable::NoMagic(_) => {
+                "this is not a session file: type one that `fathom export` wrote".into()
+            }
+            other => other.to_string(),
+        })
+        .map_err(Failure::Usage)?;
     let annotations_read = annotations::read(path).map_err(Failure::Usage)?;
     let id = id_of(path, &record, &bytes);
     if let Some(there) = Files::find_file(&id) {

@@ -12,7 +12,8 @@ use crate::root::Root;
 use model::evidence::SECTOR_BYTES;
 use model::machine::Identity;
 use model::{Known, name};
-use rustix::fs::{Mode, OFlags, fstatfs, statfs};
+use rustix::fs::{Access, Mode, OFlags, access, fstatfs, statfs};
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -145,6 +146,19 @@ pub fn refuse_synthetic_at(typed: &Path, path: &Path) -> Result<(), MachineError
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let opened = opened.map_err(|e| MachineError::at(typed, "accessed", &e.into()))?;
     refuse_synthetic(typed, &File::from(opened))
+}
+
+/// Refuses a directory in which this user cannot make a file. `typed` is the path as the user typed it.
+///
+/// # Errors
+///
+/// Why no file can be made there.
+pub fn refuse_unwritable(typed: &Path, dir: &Path) -> Result<(), MachineError> {
+    match access(dir, Access::WRITE_OK | Access::EXEC_OK) {
+        Err(e @ (Errno::ACCESS | Errno::ROFS)) => Err(MachineError::at(typed, "written to", &e.into())),
+        // The file itself shows any other reason.
+        _ => Ok(()),
+    }
 }
 
 /// One line of `/proc/PID/mountinfo`.

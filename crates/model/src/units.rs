@@ -109,6 +109,11 @@ pub fn show_ns(ns: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// Formats seconds with one decimal: `12.5 s`. Below 0.1 s with a smaller unit: `40.0 ms`.
+pub fn show_seconds(seconds: f64) -> String {
+    if (0.0..0.1).contains(&seconds) { show_ns(seconds * 1e9) } else { format!("{seconds:.1} s") }
+}
+
 /// Formats a number with three significant digits below a thousand, and without decimals above.
 fn three_digits(value: f64) -> String {
     match value.abs() {

@@ -144,7 +144,7 @@ impl Page {
 }
 
 /// Maximum width of prose: longer lines are hard to read.
-const MAX_PROSE_WIDTH: usize = 110;
+pub(crate) const MAX_PROSE_WIDTH: usize = 110;
 /// Replaces the removed part of a word.
 const ELLIPSIS: char = '…';
 

@@ -15,7 +15,7 @@ use crate::figures::iops;
 use crate::figures::time_series::{courses, rows_of};
 use model::Known;
 use model::figures::{Estimate, Snia, State, Steadiness};
-use model::units::{show_rate, show_share};
+use model::units::{show_rate, show_seconds, show_share};
 use stats::change::{Change, Step, change};
 use stats::sample::mean;
 use stats::series::{
@@ -81,7 +81,8 @@ impl Cliff {
 
     /// Describes all levels: `20,000 IOPS until 30.0 s, 5,000 IOPS until 70.0 s and 1,000 IOPS after`.
     pub(crate) fn in_words(&self, course: &Series) -> String {
-        let until = |s: &Step| format!("{} IOPS until {:.1} s", show_rate(s.before), course.second_of(s.at));
+        let until =
+            |s: &Step| format!("{} IOPS until {}", show_rate(s.before), show_seconds(course.second_of(s.at)));
         let levels: Vec<String> = self.steps.iter().map(until).collect();
         let last = self.steps.last().map_or(0.0, |s| s.after);
         format!("{} and {} IOPS after", levels.join(", "), show_rate(last))
@@ -370,14 +371,18 @@ impl Observed {
 
     fn how_long(&self) -> String {
         match self.rates.len() {
-            ..=1 => format!("{:.1} s", self.seconds),
-            runs => format!("{runs} runs of {:.1} s are {:.1} s", self.run_seconds(), self.seconds),
+            ..=1 => show_seconds(self.seconds),
+            runs => format!(
+                "{runs} runs of {} are {}",
+                show_seconds(self.run_seconds()),
+                show_seconds(self.seconds)
+            ),
         }
     }
 
     fn within_what(&self) -> String {
         let each = if self.rates.len() > 1 { "Within a run of" } else { "Within" };
-        format!("{each} {:.1} s", self.run_seconds())
+        format!("{each} {}", show_seconds(self.run_seconds()))
     }
 
     /// Returns the drift per minute: the drift within a run or the drift from run to run, whichever could be larger.

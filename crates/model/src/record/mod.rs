@@ -514,9 +514,9 @@ pub const MAX_FILE_BYTES: u64 = 80 << 20;
 /// Why bytes are not a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The file does not begin like a session.
-    #[error("this is not a session file: its first line is not 'fathom session 1'")]
-    NoMagic,
+    /// The file does not begin like a session. Holds what it is, or what is missing, with what to type.
+    #[error("this is not a session file: {0}")]
+    NoMagic(&'static str),
     /// The file has no complete first frame.
     #[error("the session is empty: fathom was killed before the first run")]
     Headless,
@@ -553,7 +553,7 @@ pub fn encode(frame: &Frame) -> Result<String, serde_json::Error> {
 pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
     let Some(body) = bytes.strip_prefix(MAGIC.as_bytes()) else {
         let begun = MAGIC.as_bytes().starts_with(bytes);
-        return Err(if begun { Unreadable::Headless } else { Unreadable::NoMagic });
+        return Err(if begun { Unreadable::Headless } else { Unreadable::NoMagic(other_file(bytes)) });
     };
     let complete = body.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
     let mut torn = complete < body.len();
@@ -571,6 +571,35 @@ pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
         return Err(Unreadable::Headless);
     }
     Ok((Record::from_frames(frames)?, torn))
+}
+
+/// Returns what a file is that is no session, with what to type.
+fn other_file(bytes: &[u8]) -> &'static str {
+    if is_fio_result(bytes) {
+        FIO_RESULT
+    } else if bytes.starts_with(b"{") && find(bytes, b"\"fathom\"") {
+        "it is a JSON report of fathom, which only `fathom compare` reads; type an id of `fathom list`"
+    } else {
+        "its first line is not 'fathom session 1'; type an id of `fathom list`"
+    }
+}
+
+/// What a result of fio is to fathom.
+pub const FIO_RESULT: &str = "it is a result of fio, which lacks the kernel's counters; type `fathom fio` and the same arguments to measure with \
+     fathom, then `fathom list` for the id";
+
+/// Whether a file is a result of fio: as JSON, terse or as text.
+pub fn is_fio_result(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(FIO_START_BYTES)];
+    let is_terse = start.get(1..6) == Some(b";fio-") && start[0].is_ascii_digit();
+    is_terse || find(start, b"\"fio version\"") || (find(start, b": (g=") && find(start, b"\nfio-"))
+}
+
+/// Start of a file that names fio. Messages of fio may precede it.
+const FIO_START_BYTES: usize = 64 << 10;
+
+fn find(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 fn decode_line(line: &[u8]) -> Result<Frame, String> {

@@ -415,9 +415,11 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biased,
             numbers,
-            "Other load disturbed {} of {} counted runs: {}.",
-            counting.len(),
-            case.runs.len(),
+            "Other load disturbed {}: {}.",
+            match case.runs.len() {
+                1 => "the only run".into(),
+                all => format!("{} of {all} counted runs", counting.len()),
+            },
             describe_disturbed_runs(&counting)
         );
     }

@@ -78,8 +78,9 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biased,
             numbers,
-            "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
+            "The rate was still {direction} when the run ended: by {} of its mean within {}{}{}.",
             show_share(share.abs()),
+            show_seconds(seconds),
             if drifts.settle() { ", most of it at the beginning" } else { "" },
             // A drift within a second cannot be scaled to a minute.
             if seconds >= A_MINUTE_FROM_S {
@@ -319,8 +320,9 @@ fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Note,
         numbers,
-        "The first {seconds:.1} s differ from the rest and are part of the mean: {} IOPS with them and {} \
+        "The first {} differ from the rest and are part of the mean: {} IOPS with them and {} \
          without ({} {}).",
+        show_seconds(seconds),
         show_rate(with_warm_up),
         show_rate(without_warm_up),
         show_share(moved.abs()),

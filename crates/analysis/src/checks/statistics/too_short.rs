@@ -98,8 +98,9 @@ fn check_too_short(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Note,
             numbers,
-            "Only {seconds:.1} s were measured in total, so periodic work such as a journal commit every \
-             five seconds is hardly included."
+            "Only {} were measured in total, so periodic work such as a journal commit every \
+             five seconds is hardly included.",
+            show_seconds(seconds)
         );
     }
     holds("The runs are longer than the period of journal commits and writeback.", numbers)

@@ -6,7 +6,7 @@
 //! session that was measured again has a table too.
 
 use super::{commands, results, studies, sweep};
-use crate::page::Page;
+use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
 use crate::view::comparison::{PAIR_LEGEND, pair_table};
 use crate::view::findings;
 use crate::view::findings::{
@@ -161,6 +161,12 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
             }
         }
     }
+    let limiter = &report.limiter;
+    match reason.filter(|f| f.sentence == limiter.sentence) {
+        _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
+        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
+        None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
+    }
     show_quick(out, "  ", report);
     // The sentences explain in full what was busy, why repeating stopped, and what to do.
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
@@ -168,12 +174,6 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     }
     if let Some(text) = describe_ending(report) {
         out.prose("  ", "  ", &text);
-    }
-    let limiter = &report.limiter;
-    match reason.filter(|f| f.sentence == limiter.sentence) {
-        _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
-        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
-        None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
     }
     out.line("");
 }
@@ -433,7 +433,14 @@ pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Optio
         if let Some(counts) =
             rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
         {
-            part.paragraph(&format!("{counts}: {}", full_report_hint(report)));
+            let hint = full_report_hint(report);
+            // A command is not broken between two lines.
+            if display_width(&counts) + display_width(&hint) + 2 <= part.width().min(MAX_PROSE_WIDTH) {
+                part.paragraph(&format!("{counts}: {hint}"));
+            } else {
+                part.paragraph(&format!("{counts}:"));
+                part.note(&hint);
+            }
         }
         part
     };

@@ -402,7 +402,10 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
 fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
-    let bar = |cell: &Option<ToolCell>| cell.as_ref().and_then(|c| c.value).map(|v| fractional_bar(v, most));
+    // A column of withheld numbers keeps its heading: a space is no empty cell.
+    let bar = |cell: &Option<ToolCell>| {
+        cell.as_ref().map(|c| c.value.map_or_else(|| " ".into(), |v| fractional_bar(v, most)))
+    };
     let mut table = Columns::new(rows)
         .value("", |row| row.name.clone())
         .label("write", |row| bar(&row.write))

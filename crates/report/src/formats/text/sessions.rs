@@ -1,7 +1,7 @@
 //! Several sessions as text: lists, tables and comparisons.
 //!
 //! From 60 columns on, every row of a list has time, verdict, value and target. If the width is too small, targets are
-//! shortened first. Then these columns are dropped in order: what was measured, interval, tags, id.
+//! shortened first. Then these columns are dropped in order: what was measured, interval, tags, start of the id, year.
 
 use super::report::show_passed;
 use crate::page::Page;
@@ -18,7 +18,15 @@ use model::history::{Listing, SessionTable};
 use model::report::CountsAs;
 use std::io::{self, Write};
 
+const ID_COLUMN: usize = 0;
+const WHEN_COLUMN: usize = 1;
+/// Bytes of `2026-`, which the narrowest list leaves out.
+const YEAR_BYTES: usize = 5;
 const VERDICT_COLUMN: usize = 2;
+/// Fewest characters of an id's end.
+const SHORT_ID: usize = 5;
+/// Most rows whose ids are compared with each other.
+const MOST_SHORT_IDS: usize = 500;
 /// Below this width a verdict with a remark, such as `SUSPECT, interrupted`, takes two lines.
 const NARROW_WIDTH: usize = 80;
 
@@ -29,9 +37,20 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
         if style.width < NARROW_WIDTH {
             table.edit(VERDICT_COLUMN, |verdict| verdict.replace(", ", ",\n"));
         }
+        let lacks_ids = |table: &crate::view::table::Table| table.lines(style.width).1.contains(&ID_HEADING);
+        let is_narrow = lacks_ids(&table);
+        if is_narrow && listing.entries.len() <= MOST_SHORT_IDS {
+            let ids: Vec<&str> = listing.entries.iter().map(|entry| entry.id.as_str()).collect();
+            table.edit(ID_COLUMN, |id| short_id(id, &ids));
+            if lacks_ids(&table) {
+                table.edit(WHEN_COLUMN, |when| when.get(YEAR_BYTES..).unwrap_or(when).into());
+            }
+        }
         out.table(&table);
-        if table.lines(style.width).1.contains(&ID_HEADING) {
+        if lacks_ids(&table) {
             out.paragraph("`COLUMNS=120 fathom list` shows the ids.");
+        } else if is_narrow && listing.entries.len() <= MOST_SHORT_IDS {
+            out.paragraph("These are the ends of the ids; type one where an id is required.");
         }
     }
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
@@ -41,6 +60,14 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
         out.paragraph(&note);
     }
     out.write(to)
+}
+
+/// Returns the shortest end of an id that no other listed id contains.
+fn short_id(id: &str, all: &[&str]) -> String {
+    let starts = (0..=id.len().saturating_sub(SHORT_ID)).rev().filter(|at| id.is_char_boundary(*at));
+    let mut ends = starts.map(|at| &id[at..]).filter(|end| !end.starts_with('-'));
+    let is_unique = |end: &&str| all.iter().filter(|other| other.contains(*end)).count() == 1;
+    ends.find(is_unique).unwrap_or(id).to_owned()
 }
 
 pub(super) fn write_session_table(
@@ -338,12 +365,19 @@ id                 when              verdict  measured             value  ±95 %
                 write_list(&listing, Style { width, ..Style::default() }, &mut bytes)?;
                 let shown = String::from_utf8_lossy(&bytes).into_owned();
                 let head = shown.lines().next().unwrap_or_default();
-                for heading in ["when", "verdict", "value", "target"] {
+                for heading in ["id", "when", "verdict", "value", "target"] {
                     assert!(head.contains(heading), "{heading} at {width}\n{shown}");
                 }
-                for value in
-                    ["2026-11-21 16:12", "SUSPECT", "interrupted", "2,000 IOPS", "1,234,567 IOPS", "/va"]
-                {
+                for value in [
+                    "12345",
+                    "12346",
+                    "11-21 16:12",
+                    "SUSPECT",
+                    "interrupted",
+                    "2,000 IOPS",
+                    "1,234,567 IOPS",
+                    "/va",
+                ] {
                     assert!(shown.contains(value), "{value} at {width}\n{shown}");
                 }
             }
