@@ -150,6 +150,11 @@ impl Args {
                 "--pattern requires --preset iops; type --rw read or --rw randread instead".into(),
             );
         }
+        if way == Procedure::Once && self.budget.budget.is_some() {
+            return refuse(format!(
+                "--budget: --preset {name} measures every cell once; leave --budget out, or type --preset ccsio"
+            ));
+        }
         if !preset.is_some_and(Preset::is_in_order) {
             return Ok(());
         }
@@ -250,8 +255,9 @@ impl Args {
             axes.rw = vec![Rw::Read];
         }
         let targets = all_targets(&axes, self.typed_targets)?;
+        let is_once = named.is_some_and(|p| p.way == Procedure::Once);
         let each = self.budget.budget.is_none() && named.is_some_and(|p| p.way == Procedure::Each);
-        let exhaustive = self.exhaustive || each;
+        let exhaustive = self.exhaustive || each || is_once;
         let spec = SweepSpec {
             axes,
             flags: self.axes.names(),
@@ -266,6 +272,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), targets);
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.budget_ns = self.budget.budget;
+        request.job.runs = request.job.runs.or(is_once.then_some(1));
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} requires --exhaustive: otherwise the search decides how often it measures a cell; type --exhaustive too, or leave --runs out"

@@ -272,11 +272,35 @@ impl Setup<'_> {
             stream.bs = Some(self.bs.clone());
             stream.size = Some(span);
         }
+        if cache == Cache::Buffered && writes(rw) {
+            for phase in &mut job.phases {
+                phase.time = phase.time.or_else(|| flusher_ns(self.root));
+            }
+        }
         let index = jobs.specs.len();
         jobs.specs.push(job);
         jobs.comparison.layers.push(ComparedLayer { job: index, ..layer });
         index
     }
+}
+
+/// Time in which the kernel begins to write dirty pages on its own account, in ns: their age, the interval at which it looks for them, and
+/// a second to see it.
+fn flusher_ns(root: &Root) -> Option<u64> {
+    let centiseconds =
+        |name: &str| root.read(&format!("/proc/sys/vm/{name}")).ok()?.trim().parse::<u64>().ok();
+    let age =
+        centiseconds("dirty_expire_centisecs")?.saturating_add(centiseconds("dirty_writeback_centisecs")?);
+    Some(age.saturating_add(100).saturating_mul(10_000_000))
+}
+
+#[test]
+fn buffered_writes_run_until_the_flusher_is_seen() {
+    let root = Root::real();
+    let ns = flusher_ns(&root).unwrap_or_default();
+    let read = |name: &str| root.read(&format!("/proc/sys/vm/{name}")).unwrap_or_default();
+    let expire: u64 = read("dirty_expire_centisecs").trim().parse().unwrap_or_default();
+    assert!(ns > expire * 10_000_000, "{ns}");
 }
 
 fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {

@@ -43,6 +43,10 @@ fn ccsio_has_285_cells_and_names_15_skipped_ones() {
     assert_eq!(stage.fathom("sweep --preset ccsio --explain", &folder).code, Some(0));
     let more = stage.fathom("sweep --preset ccsio --memory 256m --list", &folder);
     assert_eq!(more.stdout.lines().count(), 300);
+    // The 285 cells and the two yardsticks of each direction, none measured as another one.
+    let classic = stage.fathom("sweep --preset ccsio-classic --explain", &folder).stdout;
+    assert!(classic.starts_with("sweep ccsio-classic: 289 workloads; each 1 run"), "{classic}");
+    assert!(classic.contains("1.00 s a run"), "{classic}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod a;
 mod b;
 mod c;
 mod d;
+pub use d::d24_remote_fs::is_remote;
 mod e;
 mod f;
 pub(crate) mod prelude;

@@ -6,7 +6,7 @@ use crate::view::table::Table;
 use model::Known;
 use model::comparison::{Answer, Pair};
 use model::evidence::Extents;
-use model::figures::{Difference, LayerRow, Layers, Pace};
+use model::figures::{Difference, Layers, Pace};
 use model::finding::CheckId;
 use model::report::{Figures, Measured, Rates};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, TargetRow, Targets};
@@ -18,39 +18,25 @@ const NO_NUMBER: &str = "no number";
 /// Factor from which a ratio is printed as a multiple and not in percent.
 const RATIO_FROM: f64 = 2.0;
 
-/// Returns a row for each layer under the name of its work.
+/// Returns a row for each layer under the name of its work: what fathom did and what the device did, at any width. A number that a finding
+/// invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    // Without a number the row has no figures of the device either.
-    let device = |row: &LayerRow, show: fn(&Pace) -> String, none: &str| {
-        row.tool.map(|_| row.device.as_ref().map_or_else(|| none.to_owned(), show))
-    };
+    let did = |pace: &Pace, iops: String| format!("{iops} x {}", request_size(pace));
     Columns::new(&layers.rows)
         .label("layer", |row| format!("  {}", row.name))
         .label("verdict", |row| results.get(row.result).map(verdict_mark))
-        .value("IOPS", |row| {
-            row.tool.map_or_else(|| NO_NUMBER.into(), |t| supported(t.iops, row.iops_interval))
+        .value("fathom IOPS", |row| match (&row.tool, &row.tool_did) {
+            (Some(tool), _) => did(tool, supported(tool.iops, row.iops_interval)),
+            (None, Some(tool)) => format!("({})", did(tool, show_count(tool.iops))),
+            (None, None) => NO_NUMBER.into(),
         })
         .value("±95 %", |row| row.tool.map(|tool| half_width(tool.iops, row.iops_interval)))
-        .value("size", |row| row.tool.as_ref().map(request_size))
         .value("latency", |row| row.tool.as_ref().map(layer_latency))
-        .value("device IOPS", |row| device(row, |d| show_count(d.iops), "-"))
-        .value("device size", |row| device(row, request_size, ""))
-        .value("device latency", |row| device(row, layer_latency, ""))
+        .value("device IOPS", |row| or_dash(row.device, |device| did(&device, show_count(device.iops))))
+        .value("device latency", |row| row.tool.and(row.device.as_ref()).map(layer_latency))
         .label("against", |row| row.tool.and(row.against.as_ref()).map(describe_difference))
         .label("findings", |row| CheckId::list(&row.findings, " "))
-        .grouped(
-            |row| &row.work,
-            &[
-                "device size",
-                "device latency",
-                "size",
-                "device IOPS",
-                "findings",
-                "latency",
-                "±95 %",
-                "against",
-            ],
-        )
+        .grouped(|row| &row.work, &["findings", "device latency", "latency", "±95 %", "against"])
 }
 
 fn request_size(pace: &Pace) -> String {

@@ -25,7 +25,7 @@ mod d20_nearly_full;
 mod d21_numa_remote;
 mod d22_scheduler_effects;
 mod d23_raid_state;
-mod d24_remote_fs;
+pub(super) mod d24_remote_fs;
 mod d25_container_view;
 mod d26_stood_still;
 mod d27_runs_disturbed;

@@ -16,7 +16,7 @@ use crate::view::{comparison, findings};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
 use model::machine::Place;
-use model::report::{CountsAs, Figures, Measured, Quick, Report, Verdict};
+use model::report::{CountsAs, Figures, Measured, Quick, Report, StoredFile, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::verdict::Gate;
@@ -605,6 +605,7 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
     for place in &machine.places {
         add("Target", Place::chain(place));
     }
+    add("File", StoredFile::describe(&report.files).unwrap_or_default());
     add("Host", machine.host.clone());
     add("Kernel", machine.kernel.clone());
     add("CPU", format!("{}, {} CPUs", machine.cpu.clone().unwrap_or_else(|_| unknown()), machine.cpus));

@@ -18,7 +18,10 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured]) {
     out.table(&layer_table(layers, results));
-    out.line("Latencies are means; the device is the topmost one below; changes have their 95 % interval over rounds.");
+    out.legend(
+        "fathom IOPS, device IOPS: operations per second x bytes of each, as fathom issued them and as the topmost device below completed \
+         them; in parentheses: a finding invalidates the number. Latencies are means; changes have their 95 % interval over rounds.",
+    );
     for missing in &layers.missing {
         out.note(&format!("Not measured: {missing}."));
     }
