@@ -284,7 +284,14 @@ fn targets_as_an_axis_are_measured_separately() {
         assert_eq!(targets.as_array().map(Vec::len), Some(1), "{targets:#}");
     }
     let shown = stage.fathom("show last", nothing()).stdout;
-    assert!(shown.contains(&format!("  {}", places[1].display())), "{shown}");
+    assert!(shown.contains("MB/s of each device with the best setting of every device"), "{shown}");
+    let listed = stage.fathom("list --table=devices --format json", nothing()).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let best = &listed["best_settings"][0];
+    assert_eq!((&best["work"], &best["settings"][0]), (&"read".into(), &"1 x 64K direct, io_uring".into()));
+    let named: Vec<&str> =
+        best["rows"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(named, on, "{listed:#}");
     let mixed = stage.fathom(&words, &places[0]);
     assert!(mixed.code == Some(2) && mixed.stderr.contains("after --target"), "{mixed:?}");
     let counted = stage.fathom(&format!("{words} --targets 1,2"), nothing());

@@ -8,6 +8,7 @@ use model::comparison::{Answer, Pair};
 use model::evidence::Extents;
 use model::figures::{Difference, Layers, Pace};
 use model::finding::CheckId;
+use model::job::Pattern;
 use model::report::{Figures, Measured, Rates};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, TargetRow, Targets};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
@@ -84,6 +85,24 @@ fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> 
     row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
 }
 
+/// Returns the row with the device's own sequential rate: the fastest sequential access past the page cache in this direction.
+pub(crate) fn raw_rate<'a>(api: &'a Api, results: &[Measured], writes: bool) -> Option<&'a ApiRow> {
+    let is_raw = |row: &&ApiRow| {
+        let job = results.get(row.result).map(|result| &result.job);
+        let mut streams = job.into_iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
+        row.stored_after.is_some() == writes
+            && streams.any(|s| s.cache.is_direct() && s.access.pattern() == Some(Pattern::Sequential))
+    };
+    let measured = api.rows.iter().filter(is_raw).filter(|row| row.mb_per_s.is_some());
+    measured.max_by(|a, b| a.mb_per_s.unwrap_or(0.0).total_cmp(&b.mb_per_s.unwrap_or(0.0)))
+}
+
+/// `the device's own sequential rate, 3,558 MB/s (io_uring O_DIRECT, 128K sequential read).`
+pub(crate) fn describe_raw_rate(row: &ApiRow) -> String {
+    let rate = or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval));
+    format!("the device's own sequential rate, {rate} MB/s ({}, {}).", row.interface, row.work)
+}
+
 /// Returns the table of interfaces.
 pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
     let time = |ns: Option<u64>| or_dash(ns, |ns| show_ns(ns as f64));
@@ -111,7 +130,7 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
             Ok([read, written]) => format!("{:.2}", read + written),
             Err(_) => "-".into(),
         })
-        .grouped(|row| &row.work, &["faults", "calls", "device", "p50", "user", "kernel", "synced", "p99"])
+        .grouped(|row| &row.work, &["faults", "calls", "device", "p50", "user", "kernel", "p99", "synced"])
 }
 
 /// Returns a row for each target under the name of its test.

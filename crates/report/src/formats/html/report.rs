@@ -72,7 +72,7 @@ fn study_cards(report: &Report) -> (String, String) {
             (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
-        Studied::Sweep(sweep) if sweep.is_in_order() || sweep.rounds.is_some() => {
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => {
             let cells = studies::figures(report, "Every setting");
             (plain_card("Every setting", &cells), studies::sweep_cards(report, sweep))
         }

@@ -6,8 +6,8 @@ use super::results;
 use crate::page::Page;
 use crate::view::findings::full_report_hint;
 use crate::view::studies::{
-    COVERAGE_TOLERANCE, host_count_table, interface_run_table, interface_table, layer_table, load_table,
-    shown_loads, target_table,
+    COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
+    layer_table, load_table, raw_rate, shown_loads, target_table,
 };
 use model::evidence::Extents;
 use model::figures::{Layers, by_reason};
@@ -36,6 +36,9 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
     out.legend("synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
          system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
     );
+    for row in [false, true].into_iter().filter_map(|writes| raw_rate(api, &report.results, writes)) {
+        out.note(&format!("Compare with {}", describe_raw_rate(row)));
+    }
     if all {
         show_interface_notes(out, api);
         out.line("");
