@@ -754,7 +754,7 @@ fn settings_are_described_in_the_usual_form() {
         offset_bytes: Some(1 << 30),
         ..Setting::plain("read", 512, 1)
     };
-    assert_eq!(there.describe(), "read 1 x 512 B direct, io_uring, /mnt/a, at 1 GiB");
+    assert_eq!(there.describe(), "read on /mnt/a 1 x 512 B direct, io_uring, at 1 GiB");
     let share = Setting { offset_percent: Some(25), ..there };
     assert_eq!(share.position(), Some("25 %".into()));
     let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };

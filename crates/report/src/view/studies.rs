@@ -22,7 +22,10 @@ const RATIO_FROM: f64 = 2.0;
 /// Returns a row for each layer under the name of its work: what fathom did and what the device did, at any width. A number that a finding
 /// invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    let did = |pace: &Pace, iops: String| format!("{iops} x {}", request_size(pace));
+    let did = |pace: &Pace, iops: String| match pace.bytes {
+        Some(_) => format!("{iops} x {}", request_size(pace)),
+        None => iops,
+    };
     Columns::new(&layers.rows)
         .label("layer", |row| format!("  {}", row.name))
         .label("verdict", |row| results.get(row.result).map(verdict_mark))

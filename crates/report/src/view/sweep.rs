@@ -162,7 +162,7 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
         table = table.value(setting.clone(), |row| cell(row, at));
     }
     let last_first: Vec<&str> = best.settings.iter().skip(1).rev().map(String::as_str).collect();
-    table.table(&last_first).stacked()
+    table.table(&last_first)
 }
 
 /// Marks the best setting of a device. Pages print such a cell in bold.

@@ -141,7 +141,7 @@ fn each_number_of_threads_is_a_line_in_both_panels() {
         [1, 8].into_iter().flat_map(|n| (9..14).map(move |size| cell(n, 1 << size))).collect();
     let html = draw(&all.iter().collect::<Vec<_>>(), None, "x");
     assert_eq!(html.matches("<figure").count(), 2, "{html}");
-    for part in ["1 thread</span>", "8 threads</span>", ">512B</span>", ">8K</span>", "Block size"] {
+    for part in ["1 thread</span>", "8 threads</span>", ">512</span>", ">8K</span>", "Block size"] {
         assert!(html.contains(part), "{part}: {html}");
     }
     let lines = html.matches("<path class=\"ours\"").count() + html.matches("<path class=\"third\"").count();

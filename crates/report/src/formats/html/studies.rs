@@ -639,8 +639,11 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
         .filter(|_| work.chosen == Chosen::Fastest)
         .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
     let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
-    let valid: Vec<&CellFigures> = mine.iter().copied().filter(|c| !is_void(c)).collect();
-    let curves = size_curves::draw(&valid, marks.best, &work.name);
+    // A void cell breaks its line.
+    let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
+    let drawn = mine.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
+    let drawn: Vec<CellFigures> = drawn.collect();
+    let curves = size_curves::draw(&drawn.iter().collect::<Vec<_>>(), marks.best, &work.name);
     card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&mine, work.by, marks, None)))
 }
 

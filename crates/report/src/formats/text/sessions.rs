@@ -243,7 +243,7 @@ Not read: 2 older sessions; --limit 0 reads all.
     assert!(!chosen.iter().any(|line| line.contains("--job NAME")), "{chosen:?}");
     let by_device = SessionTable { rows_of: model::history::RowsOf::Devices, ..example() };
     assert!(
-        session_table(&by_device).lines(80).0[5].starts_with("sda Disk [1]  new      1.00 TiB"),
+        session_table(&by_device).lines(80).0[5].starts_with("sda Disk [1]  new         1 TiB"),
         "{:?}",
         session_table(&by_device).lines(80)
     );
