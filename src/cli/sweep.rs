@@ -423,6 +423,9 @@ pub struct IopsArgs {
     /// Number of threads [default: 32]
     #[arg(short = 'n', long = "num-threads", value_name = "N", help_heading = HOW_DEEP)]
     threads: Option<u32>,
+    /// Also write the report to a file, in the format of its extension: page.html has operations and throughput over block size
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = OUTPUT)]
+    output: Option<PathBuf>,
     /// Refused: type fathom sweep --preset iops --format csv DEVICE, which converts no units
     #[arg(short = 'm', long, help_heading = OUTPUT)]
     machine_readable: bool,
@@ -446,6 +449,7 @@ impl IopsArgs {
         add("--time", self.seconds.map(|s| format!("{s}s")));
         add("--bs", self.block);
         add("--pattern", self.pattern);
+        words.extend(self.output.into_iter().flat_map(|path| ["--output".into(), path.into_os_string()]));
         words.extend(["--".into(), self.device.into_os_string()]);
         let read = Cli::try_parse_from(words).map_err(|wrong| in_terms_of_iops(&wrong))?;
         match read.command {
