@@ -30,6 +30,8 @@ const NOT_QUICK: [&str; 13] = [
 ///
 /// In a directory, fathom makes a test file, writes it completely, and removes it at the end. A file or a block device is only read,
 /// unless --destroy names it.
+///
+/// To check whether the numbers are plausible, copy a large file: `fathom time -- cp FILE TARGET` prints what the copy did to the devices.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]

@@ -44,12 +44,16 @@ pub struct ListArgs {
     #[arg(long, value_name = "DATE", value_parser = history::until)]
     until: Option<i64>,
     /// Print one table with a row for each session and a column for each result of the newest session's workload; --job chooses another
-    /// workload. With =devices: a row for each device, from its newest session
+    /// workload. With =devices: a row for each device, from its newest session; after a sweep, its rates with the best settings of all
+    /// devices
     #[arg(
         long, value_name = "ROWS", help_heading = OUTPUT, value_parser = one_of(&ROWS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sessions"
     )]
     table: Option<RowsOf>,
+    /// With --table=devices: random access in IOPS instead of MB/s
+    #[arg(long, requires = "table", help_heading = OUTPUT)]
+    iops: bool,
     /// Number of sessions, the newest first; 0 for all [default: 40 as text, otherwise all]
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
     limit: Option<u32>,
@@ -72,9 +76,10 @@ const ROWS: [(&str, &str, RowsOf); 2] = [
 impl ListArgs {
     /// Returns the request.
     pub fn request(self) -> ListRequest {
-        let Self { target, device, job, verdict, tag, since, until, limit, rebuild, table, format } = self;
+        let Self { target, device, job, verdict, tag, since, until, limit, rebuild, table, iops, format } =
+            self;
         let filter = Filter { target, device, job, verdict, tag, since, until };
-        ListRequest { filter, limit, rebuild, table, format }
+        ListRequest { filter, limit, rebuild, table, iops, format }
     }
 }
 

@@ -212,7 +212,12 @@ fn has_failed(report: &Report) -> bool {
 /// Returns fathom's verdict as lines of text.
 fn verdict(report: &Report, conventions: &ToolOutput) -> String {
     if conventions.measures {
-        in_names_of(conventions.tool, &report::fio_verdict(report))
+        let ends = if conventions.tool == Tool::Diskspd && conventions.is_text() {
+            report::front_and_back_end(report)
+        } else {
+            String::new()
+        };
+        ends + &in_names_of(conventions.tool, &report::fio_verdict(report))
     } else {
         "fathom: made the files and measured nothing (create_only)\n".into()
     }

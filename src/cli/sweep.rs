@@ -151,6 +151,11 @@ impl Args {
                 "--pattern requires --preset iops; type --rw read or --rw randread instead".into(),
             );
         }
+        if way == Procedure::Once && self.budget.budget.is_some() {
+            return refuse(format!(
+                "--budget: --preset {name} measures every cell once; leave --budget out, or type --preset ccsio"
+            ));
+        }
         if !preset.is_some_and(Preset::is_in_order) {
             return Ok(());
         }
@@ -251,8 +256,9 @@ impl Args {
             axes.rw = vec![Rw::Read];
         }
         let targets = all_targets(&axes, self.typed_targets)?;
+        let is_once = named.is_some_and(|p| p.way == Procedure::Once);
         let each = self.budget.budget.is_none() && named.is_some_and(|p| p.way == Procedure::Each);
-        let exhaustive = self.exhaustive || each;
+        let exhaustive = self.exhaustive || each || is_once;
         let spec = SweepSpec {
             axes,
             flags: self.axes.names(),
@@ -267,6 +273,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), targets);
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.budget_ns = self.budget.budget;
+        request.job.runs = request.job.runs.or(is_once.then_some(1));
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} requires --exhaustive: otherwise the search decides how often it measures a cell; type --exhaustive too, or leave --runs out"
@@ -417,6 +424,9 @@ pub struct IopsArgs {
     /// Number of threads [default: 32]
     #[arg(short = 'n', long = "num-threads", value_name = "N", help_heading = HOW_DEEP)]
     threads: Option<u32>,
+    /// Also write the report to a file, in the format of its extension: page.html has operations and throughput over block size
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = OUTPUT)]
+    output: Option<PathBuf>,
     /// Refused: type fathom sweep --preset iops --format csv DEVICE, which converts no units
     #[arg(short = 'm', long, help_heading = OUTPUT)]
     machine_readable: bool,
@@ -440,6 +450,7 @@ impl IopsArgs {
         add("--time", self.seconds.map(|s| format!("{s}s")));
         add("--bs", self.block);
         add("--pattern", self.pattern);
+        words.extend(self.output.into_iter().flat_map(|path| ["--output".into(), path.into_os_string()]));
         words.extend(["--".into(), self.device.into_os_string()]);
         let read = Cli::try_parse_from(words).map_err(|wrong| in_terms_of_iops(&wrong))?;
         match read.command {

@@ -43,6 +43,10 @@ fn ccsio_has_285_cells_and_names_15_skipped_ones() {
     assert_eq!(stage.fathom("sweep --preset ccsio --explain", &folder).code, Some(0));
     let more = stage.fathom("sweep --preset ccsio --memory 256m --list", &folder);
     assert_eq!(more.stdout.lines().count(), 300);
+    // The 285 cells and the two yardsticks of each direction, none measured as another one.
+    let classic = stage.fathom("sweep --preset ccsio-classic --explain", &folder).stdout;
+    assert!(classic.starts_with("sweep ccsio-classic: 289 workloads; each 1 run"), "{classic}");
+    assert!(classic.contains("1.00 s a run"), "{classic}");
 }
 
 #[test]
@@ -280,7 +284,14 @@ fn targets_as_an_axis_are_measured_separately() {
         assert_eq!(targets.as_array().map(Vec::len), Some(1), "{targets:#}");
     }
     let shown = stage.fathom("show last", nothing()).stdout;
-    assert!(shown.contains(&format!("  {}", places[1].display())), "{shown}");
+    assert!(shown.contains("MB/s of each device with the best setting of every device"), "{shown}");
+    let listed = stage.fathom("list --table=devices --format json", nothing()).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let best = &listed["best_settings"][0];
+    assert_eq!((&best["work"], &best["settings"][0]), (&"read".into(), &"1 x 64K direct, io_uring".into()));
+    let named: Vec<&str> =
+        best["rows"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(named, on, "{listed:#}");
     let mixed = stage.fathom(&words, &places[0]);
     assert!(mixed.code == Some(2) && mixed.stderr.contains("after --target"), "{mixed:?}");
     let counted = stage.fathom(&format!("{words} --targets 1,2"), nothing());

@@ -38,6 +38,7 @@ pub mod under_way;
 mod verdict;
 pub mod watch;
 
+pub use checks::is_remote;
 pub use exit::{exit_code, exit_code_of};
 use findings::CaseAnswers;
 pub use findings::{KnownBefore, known_before};
@@ -146,6 +147,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
             .collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
+        files: notes::stored_files(&answered),
         title: header.plan.title.clone(),
         command: header.plan.command.clone(),
         started: header.started.clone(),

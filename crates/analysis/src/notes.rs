@@ -1,10 +1,11 @@
 //! Notes of a report: events of the session, each once. They come from the plan, the runs and the end of the record, and change no number.
 //! The same file describes how the session ended, and the jobs that a quick session (`--quick`) left out.
 
+use crate::findings::CaseAnswers;
 use crate::strategy::disturbed::{before_runs, is_the_rule};
 use model::plan::Plan;
 use model::record::{Attempt, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
-use model::report::{Ending, Quick};
+use model::report::{Ending, Quick, StoredFile};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeSet;
 
@@ -146,6 +147,23 @@ fn job_name<'r>(record: &'r Record, run: &Run) -> &'r str {
 
 /// Maximum number of rounds whose rates a note lists.
 const ROUNDS_NAMED: usize = 5;
+
+/// Returns how each file was stored before the first run that used it.
+pub(crate) fn stored_files(answered: &[CaseAnswers]) -> Vec<StoredFile> {
+    let mut files: Vec<StoredFile> = Vec::new();
+    for case in answered.iter().map(|answers| &answers.case) {
+        let Ok(stored) = case.extents() else { continue };
+        // The first entries are those of the first run.
+        for (target, extents) in case.stream.targets.iter().zip(stored) {
+            let path = case.record.header.plan.targets.get(*target).map(|target| target.path.clone());
+            let (Some(path), Some(share)) = (path, extents.largest_share()) else { continue };
+            if files.iter().all(|file| file.path != path) {
+                files.push(StoredFile { path, extents: extents.count, largest_piece_share: share });
+            }
+        }
+    }
+    files
+}
 
 /// Describes the preconditioning.
 fn preconditioned(record: &Record, done: &Preconditioned) -> String {

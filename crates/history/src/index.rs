@@ -16,6 +16,7 @@ use model::job::Job;
 use model::machine::{Capacity, Machine, Place};
 use model::record::{Header, Record, Unreadable};
 use model::report::{Ending, Measured, QuotedRate, Report, Verdict};
+use model::sweep::Sweep;
 use model::watch::MeasuredIn;
 use output::failure::Failure;
 use output::session_directories::session_directories;
@@ -278,7 +279,7 @@ impl Index {
 }
 
 /// Version of the tables. An index of an earlier version is emptied, and the next refresh reads all sessions again.
-const VERSION: i64 = 8;
+const VERSION: i64 = 9;
 const TABLES: &str = "
     DROP TABLE IF EXISTS session;
     CREATE TABLE session (
@@ -469,6 +470,7 @@ pub(super) fn entry_of_report(id: String, record: &Record, report: &Report) -> E
             value: headline.value,
             interval: headline.interval,
             verdict: report.verdict,
+            mb_per_s: None,
         }];
     }
     entry
@@ -489,6 +491,7 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     if report.study.shows_results() {
         entry.figures = report.results.iter().map(figure).collect();
     }
+    entry.settings = report.study.sweep().map(Sweep::settings).unwrap_or_default();
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();
     entry.hosts.clone_from(&report.hosts);
     entry.fingerprint = Some(fingerprint(header));
@@ -501,7 +504,15 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
 
 fn figure(result: &Measured) -> Figure {
     let QuotedRate { unit, value, interval } = result.quoted_rate();
-    Figure { name: result.name.clone(), unit: unit.into(), value, interval, verdict: result.verdict }
+    let mb_per_s = value.and(result.total.as_ref()).map(|total| total.mb_per_s).filter(|rate| *rate > 0.0);
+    Figure {
+        name: result.name.clone(),
+        unit: unit.into(),
+        value,
+        interval,
+        verdict: result.verdict,
+        mb_per_s,
+    }
 }
 
 /// Returns the start in ns since 1970, from the session or, if unknown there, from the last change of its file.
@@ -515,8 +526,12 @@ pub(super) fn started_ns(entry: &Entry, stamp: &Stamp) -> i64 {
 fn devices(record: &Record) -> Vec<Device> {
     let mut all: Vec<Device> = Vec::new();
     for layer in record.header.hosts.iter().flat_map(|h| &h.places).flat_map(|p| &p.layers) {
-        let device =
-            Device { name: layer.name.clone(), model: layer.model.clone(), serial: layer.serial.clone() };
+        let device = Device {
+            name: layer.name.clone(),
+            model: layer.model.clone(),
+            serial: layer.serial.clone(),
+            bytes: layer.bytes,
+        };
         if !all.contains(&device) {
             all.push(device);
         }
@@ -702,6 +717,7 @@ mod tests {
                     name: "vda".into(),
                     model: Some("Disk 'n' \"roll\"".into()),
                     serial: Some("S1".into()),
+                    bytes: 0,
                 }];
             }
             entry

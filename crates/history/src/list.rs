@@ -8,9 +8,11 @@ use crate::{Files, id};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use model::history::{Column, Device, Entry, Figure, Listing, OtherWork, Row, RowsOf, SessionTable};
+use model::finding::Severity;
+use model::history::{Column, Device, Entry, Figure, Listing, Mark, OtherWork, Row, RowsOf, SessionTable};
 use model::record::Record;
 use model::report::{Ending, Report};
+use model::sweep::{BestSettings, SweptSetting};
 use output::failure::Failure;
 use output::{stderr, stdout};
 use report::{Format, Style, TEXT};
@@ -31,6 +33,8 @@ pub struct Request {
     pub rebuild: bool,
     /// Whether to print a table of results instead of a list.
     pub table: Option<RowsOf>,
+    /// Whether a table of devices has random access in IOPS instead of MB/s.
+    pub iops: bool,
     /// The output format.
     pub format: &'static Format,
 }
@@ -52,12 +56,16 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
         None if request.format.name == TEXT.name => Some(ENTRIES_SHOWN),
         given => given,
     };
+    let in_mb_per_s = request.table == Some(RowsOf::Devices) && !request.iops;
     let (mut entries, asked_for) = index::query(&files, |index| {
         Ok((index.entries(&request.filter, most)?, index.count(&request.filter)?))
     })?;
     for entry in &mut entries {
         let Some(found) = files.by_id.get(&entry.id) else { continue };
         entry.path = model::name::text(&found.path);
+        if in_mb_per_s {
+            entry.figures = entry.figures.iter().map(Figure::in_mb_per_s).collect();
+        }
         entry.running = entry.ending == Some(Ending::Cut) && session::is_running(&found.path);
     }
     if let Some(rows_of) = request.table {
@@ -75,6 +83,10 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
 
 /// Returns the table of these entries, newest first. Its columns are the results of the newest entry that has results.
 pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> SessionTable {
+    let newest = entries.iter().find(|e| !e.figures.is_empty() || !e.settings.is_empty());
+    if rows_of == RowsOf::Devices && newest.is_some_and(|e| !e.settings.is_empty()) {
+        return table_of_settings(entries, beyond_limit);
+    }
     let newest = entries.iter().find(|e| !e.figures.is_empty()).map_or(&[][..], |e| &e.figures);
     let column = |f: &Figure| Column { name: f.name.clone(), unit: f.unit.clone() };
     let columns: Vec<Column> = newest.iter().map(column).collect();
@@ -94,6 +106,31 @@ pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: 
         known.push(disks);
         table.rows.push(row(entry, figures));
     }
+    table
+}
+
+/// Returns the table of the newest sweep of each device.
+fn table_of_settings(entries: &[Entry], beyond_limit: u64) -> SessionTable {
+    let mut table = SessionTable { rows_of: RowsOf::Devices, beyond_limit, ..SessionTable::default() };
+    let mut known: Vec<Vec<String>> = Vec::new();
+    let mut devices: Vec<(String, Vec<SweptSetting>)> = Vec::new();
+    for entry in entries {
+        let disks =
+            [identity(entry), entry.settings.iter().filter_map(|s| s.first()?.target.clone()).collect()];
+        let disks = disks.concat();
+        if entry.settings.is_empty() {
+            count(&mut table.other_work, entry);
+        } else if known.contains(&disks) {
+            table.older += 1;
+        } else {
+            known.push(disks);
+            let row = row(entry, Vec::new());
+            let name = row.device.clone().unwrap_or_else(|| entry.targets.join(" + "));
+            devices.extend(entry.settings.iter().map(|settings| (name.clone(), settings.clone())));
+            table.rows.push(row);
+        }
+    }
+    table.best_settings = BestSettings::tables(&devices);
     table
 }
 
@@ -132,7 +169,14 @@ fn count(other_work: &mut Vec<OtherWork>, entry: &Entry) {
 
 fn row(entry: &Entry, figures: Vec<Option<Figure>>) -> Row {
     let names: Vec<String> = disks(entry).map(shown).collect();
+    let is_more_than_a_note = |mark: &&Mark| mark.severity.is_some_and(|severity| severity < Severity::Note);
+    let mut findings: Vec<Mark> = entry.findings.iter().filter(is_more_than_a_note).cloned().collect();
+    // They are sorted by check, the worst effect first.
+    findings.dedup_by_key(|mark| mark.id);
+    let bytes: u64 = disks(entry).map(|disk| disk.bytes).sum();
     Row {
+        device_bytes: (bytes > 0).then_some(bytes),
+        findings,
         session: entry.id.clone(),
         started: entry.started.clone(),
         verdict: entry.verdict,
@@ -173,6 +217,7 @@ fn entry(id: &str, device: Device, figures: &[(&str, f64)]) -> Entry {
         value: Some(*value),
         interval: None,
         verdict: model::report::Verdict::Valid,
+        mb_per_s: Some(value / 1000.0),
     };
     Entry {
         id: id.into(),
@@ -185,7 +230,12 @@ fn entry(id: &str, device: Device, figures: &[(&str, f64)]) -> Entry {
 
 #[cfg(test)]
 fn device(name: &str, serial: Option<&str>) -> Device {
-    Device { name: name.into(), model: serial.map(|_| "Disk".into()), serial: serial.map(str::to_owned) }
+    Device {
+        name: name.into(),
+        model: serial.map(|_| "Disk".into()),
+        serial: serial.map(str::to_owned),
+        bytes: 1 << 30,
+    }
 }
 
 /// Reads and judges each session, and returns a table with their results.
@@ -290,6 +340,40 @@ fn disks_are_identified_by_serial_and_show_their_newest_session() {
     assert_eq!((rows, table.older), (vec![("5", "sda Disk"), ("3", "sda Disk"), ("2", "loop0")], 2));
     let nowhere = Entry { devices: Vec::new(), targets: vec!["/a".into()], ..named("9", "x", None) };
     assert_eq!(table_of_latest(&[nowhere.clone(), nowhere], RowsOf::Devices, 0).rows.len(), 1);
+}
+
+#[test]
+fn devices_after_a_sweep_are_compared_at_their_best_settings() {
+    let swept = |setting: &str, value: f64, best: bool| SweptSetting {
+        work: "read".into(),
+        target: None,
+        setting: setting.into(),
+        by: model::sweep::Measure::Bandwidth,
+        value,
+        best,
+    };
+    let sweep = |id, name, first: f64| Entry {
+        settings: vec![vec![swept("1 x 8K", first, first > 100.0), swept("8 x 512K", 100.0, first <= 100.0)]],
+        ..entry(id, device(name, None), &[])
+    };
+    let all = [sweep("4", "sda", 50.0), sweep("3", "sda", 1.0), sweep("2", "sdb", 200.0)];
+    let table = table_of_latest(&all, RowsOf::Devices, 0);
+    assert_eq!((table.rows.len(), table.older), (2, 1));
+    let rows: Vec<(&str, usize)> =
+        table.best_settings[0].rows.iter().map(|row| (row.name.as_str(), row.best)).collect();
+    assert_eq!(rows, [("sda", 0), ("sdb", 1)]);
+    assert_eq!(table.best_settings[0].rows[0].values, [Some(100.0), Some(50.0)]);
+    assert!(table_of_latest(&all, RowsOf::Sessions, 0).best_settings.is_empty());
+}
+
+#[test]
+fn figures_in_mb_per_s_keep_the_width_of_their_interval() {
+    let mut iops = entry("1", device("sda", None), &[("a", 2000.0)]).figures.remove(0);
+    iops.interval = Some([1000.0, 3000.0]);
+    let mb = iops.in_mb_per_s();
+    assert_eq!((mb.unit.as_str(), mb.value, mb.interval), ("MB/s", Some(2.0), Some([1.0, 3.0])));
+    let void = Figure { value: None, mb_per_s: None, ..iops };
+    assert_eq!((void.in_mb_per_s().unit.as_str(), void.in_mb_per_s().value), ("MB/s", None));
 }
 
 #[test]

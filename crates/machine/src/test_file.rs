@@ -1,7 +1,8 @@
 //! Test files: created, filled, verified, and removed at the end of every exit.
 //!
 //! 1. [`TestFile::make`] creates a file, without a name if the file system allows it (`O_TMPFILE`), and locks it.
-//! 2. fathom fills it with unique data, with direct I/O if that works. On a slow or full file system the file becomes smaller.
+//! 2. fathom reserves the space in one piece if the file system can, and fills the file with unique data, with direct I/O if that works.
+//!    On a slow or full file system the file becomes smaller.
 //! 3. The extents and the cached pages of the file are checked. Each deviation becomes a note, which the checks evaluate.
 //! 4. Dropping the `TestFile`, or a forced exit, removes the file. [`leftovers`] finds the files of killed runs.
 //!
@@ -17,7 +18,7 @@ use model::job::Cache;
 use model::name;
 use model::payload::{fill, split_mix};
 use model::units::{MIB, minutes, show_bytes};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, fstatvfs};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, fstatfs, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -177,6 +178,22 @@ impl TestFile {
         Ok(target)
     }
 
+    /// Reserves the space of the file before the first write, so that it is stored in one piece where the file system has one. If the
+    /// pieces are several, reserves once more. Returns whether the space is reserved: not every file system can.
+    fn reserve(&self, bytes: u64) -> bool {
+        let reserve = || fallocate(&self.file, FallocateFlags::empty(), 0, bytes).is_ok();
+        let is_split = || {
+            let stored = extents::map_file_extents(&self.file);
+            stored.is_ok_and(|extents| extents.largest_share().is_some_and(|share| share < 1.0))
+        };
+        let is_reserved = reserve() && (!is_split() || (self.file.set_len(0).is_ok() && reserve()));
+        if !is_reserved {
+            // A full disk may have reserved a part.
+            let _ = self.file.set_len(0);
+        }
+        is_reserved
+    }
+
     /// Writes up to `target` bytes, truncates the file to the written length, and syncs it.
     fn fill(
         &mut self,
@@ -187,6 +204,7 @@ impl TestFile {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), MachineError> {
+        let is_reserved = self.reserve(target);
         let mut writer = Writer::new(self, seed).map_err(|e| MachineError::at(dir, "filled", &e))?;
         let start = Instant::now();
         let mut done = 0;
@@ -201,7 +219,7 @@ impl TestFile {
                 break Filled::Slow;
             }
             // Other programs write here too, so free space may shrink.
-            if done.is_multiple_of(CHECK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
+            if !is_reserved && done.is_multiple_of(CHECK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
                 break Filled::Full;
             }
             match writer.next(done) {
@@ -695,6 +713,21 @@ mod tests {
         file.reopen(Cache::Dsync, true)?.write_all_at(&block, 0)?;
         drop(file);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn space_is_reserved_before_the_first_write() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let (file, name) = create(dir.path())?;
+        let empty = TestFile::from_open(file, name);
+        if empty.reserve(16 * MIB) {
+            assert_eq!(empty.file.metadata()?.len(), 16 * MIB);
+            let stored = extents::map_file_extents(&empty.file)?;
+            assert_eq!((stored.hole_bytes, stored.unwritten_bytes), (0, 16 * MIB), "{stored:?}");
+        }
+        assert!(!empty.reserve(1 << 60));
+        assert_eq!(empty.file.metadata()?.len(), 0, "a failed reservation leaves nothing");
         Ok(())
     }
 

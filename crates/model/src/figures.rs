@@ -267,6 +267,9 @@ pub struct LayerRow {
     pub result: usize,
     /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
     pub tool: Option<Pace>,
+    /// The same figures, also if a finding invalidates them; `None` if no run was complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_did: Option<Pace>,
     /// 95 % interval of the tool's operations per second; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,
     /// 95 % interval of the tool's mean latency in ns; `None` with fewer than three runs.

@@ -3,6 +3,7 @@
 use crate::finding::{CheckId, Severity};
 use crate::machine::Capacity;
 use crate::report::{Annotations, Ending, Headline, Report};
+use crate::sweep::{BestSettings, SweptSetting};
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,9 @@ pub struct Entry {
     /// The figure of each result, for jobs and profiles, whose results are listed together.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// The value of every setting of a sweep, by target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<Vec<SweptSetting>>,
     /// Measured capacities of devices, from valid results with a single kind of request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
@@ -86,7 +90,25 @@ pub struct Figure {
     pub interval: Option<[f64; 2]>,
     /// The verdict of the findings about this result.
     pub verdict: Verdict,
+    /// The same rate in 10^6 bytes per second; `None` like the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mb_per_s: Option<f64>,
 }
+
+impl Figure {
+    /// Returns the figure in 10^6 bytes per second, if it moved bytes.
+    #[must_use]
+    pub fn in_mb_per_s(&self) -> Self {
+        let (Some(value), Some(mb_per_s)) = (self.value, self.mb_per_s) else {
+            return Self { unit: MB_PER_S.into(), ..self.clone() };
+        };
+        let interval = self.interval.map(|ends| ends.map(|end| end / value * mb_per_s));
+        Self { unit: MB_PER_S.into(), value: Some(mb_per_s), interval, ..self.clone() }
+    }
+}
+
+/// The unit of throughput.
+pub const MB_PER_S: &str = "MB/s";
 
 /// A block device with its names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +120,9 @@ pub struct Device {
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
+    /// Capacity in bytes; 0 if unknown.
+    #[serde(default)]
+    pub bytes: u64,
 }
 
 /// A finding by its id.
@@ -159,6 +184,9 @@ pub struct SessionTable {
     /// Sessions with at least one of these results, newest first. If the user named sessions, in the order of
     /// naming.
     pub rows: Vec<Row>,
+    /// If the newest session is a sweep and rows are devices: each device at the best settings of all of them, by work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub best_settings: Vec<BestSettings>,
     /// Sessions without any of these results, by title.
     pub other_work: Vec<OtherWork>,
     /// Whether the user chose the work (`--job`).
@@ -194,7 +222,7 @@ impl Column {
 }
 
 /// A session in the table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// Id of the session.
@@ -205,6 +233,12 @@ pub struct Row {
     pub verdict: Option<Verdict>,
     /// Name and model of the device below its targets; `None` without a known block device.
     pub device: Option<String>,
+    /// Capacity of this device in bytes; `None` if unknown.
+    #[serde(default)]
+    pub device_bytes: Option<u64>,
+    /// Checks with a finding that is more than a note.
+    #[serde(default)]
+    pub findings: Vec<Mark>,
     /// Paths of its targets.
     pub targets: Vec<String>,
     /// The user's tags.

@@ -17,7 +17,7 @@ use crate::payload::Written;
 use crate::record::attempts::{Disturbance, Preconditioned};
 use crate::replay::ReplayComparison;
 use crate::study::Studied;
-use crate::units::show_ns;
+use crate::units::{show_count, show_ns, show_share};
 use crate::verdict::Gate;
 pub use crate::verdict::{Answer, AnswerWord, CountsAs, Limiter, Producer, Verdict};
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,10 @@ pub struct Report {
     pub ending: Ending,
     /// The machine of the first host.
     pub machine: Machine,
+    /// How the files of the targets were stored before their first run. Empty for devices, and where the file system
+    /// does not report it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<StoredFile>,
     /// Title of the measurement, such as `bench cdm`.
     pub title: String,
     /// The command line that measured, as typed; empty if it is not known.
@@ -103,6 +107,42 @@ pub struct Report {
     /// The workloads of an earlier session, measured again next to those of this session; `None` without `--against`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Rerun>,
+}
+
+/// How a file was stored on its device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoredFile {
+    /// Path of the target: for a file that fathom created, its directory.
+    pub path: String,
+    /// Number of extents.
+    pub extents: u64,
+    /// Share of the file in its largest contiguous piece.
+    pub largest_piece_share: f64,
+}
+
+impl StoredFile {
+    /// Describes all files of a report: `8 extents, the largest contiguous piece has 100 % of the file`. Paths are included if there are
+    /// several. `None` without a file.
+    pub fn describe(files: &[Self]) -> Option<String> {
+        let of_one = |file: &Self| {
+            format!(
+                "{} extent{}, the largest contiguous piece has {} of the file",
+                show_count(file.extents as f64),
+                if file.extents == 1 { "" } else { "s" },
+                show_share(file.largest_piece_share)
+            )
+        };
+        match files {
+            [] => None,
+            [one] => Some(of_one(one)),
+            several => {
+                let all: Vec<String> =
+                    several.iter().map(|file| format!("{}: {}", file.path, of_one(file))).collect();
+                Some(all.join("; "))
+            }
+        }
+    }
 }
 
 impl Report {

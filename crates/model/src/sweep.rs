@@ -128,9 +128,10 @@ pub fn least_iops(workers: u32) -> u32 {
 }
 
 impl Grid {
-    /// Returns the measure that ranks the cells of a work.
+    /// Returns the measure that ranks the cells of a work, on any target.
     pub fn measure(&self, work: &str) -> Measure {
-        self.measures.get(work).copied().unwrap_or_default()
+        let of_work = self.measures.iter().find(|(name, _)| work_without_target(work) == name.as_str());
+        of_work.map(|(_, measure)| *measure).unwrap_or_default()
     }
 
     /// Returns the works in the order of the grid.
@@ -153,6 +154,14 @@ impl Grid {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
         cell.or_else(|| self.baselines.iter().find(|y| y.job == job).map(|y| &y.setting))
     }
+}
+
+/// Separates a work from the only target that it is measured on: `read on /mnt/a`.
+const ON: &str = " on ";
+
+/// Returns the name of a work without its target.
+fn work_without_target(work: &str) -> &str {
+    work.split_once(ON).map_or(work, |(name, _)| name)
 }
 
 /// Returns the works of some cells in their order, each once.
@@ -205,6 +214,78 @@ pub struct Sweep {
     pub rounds: Option<Rounds>,
 }
 
+/// The value of one setting of a sweep, without the sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SweptSetting {
+    /// `read`, `randrw 70/30`.
+    pub work: String,
+    /// The only target, if the grid has targets as an axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// `8 x 512K direct, io_uring`.
+    pub setting: String,
+    /// The measure that ranks the settings.
+    pub by: Measure,
+    /// Its value.
+    pub value: f64,
+    /// Whether the sweep names it the best of its work and target.
+    pub best: bool,
+}
+
+/// Devices by settings, for one work: the value of each device at every setting that is the best on one of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BestSettings {
+    /// `read`, `randrw 70/30`.
+    pub work: String,
+    /// The measure of all values.
+    pub by: Measure,
+    /// The settings.
+    pub settings: Vec<String>,
+    /// One row for each device or target.
+    pub rows: Vec<DeviceBySettings>,
+}
+
+/// A device at several settings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviceBySettings {
+    /// Name of the device or path of the target.
+    pub name: String,
+    /// Index of its best setting.
+    pub best: usize,
+    /// The value at each setting; `None` if it was not measured.
+    pub values: Vec<Option<f64>>,
+}
+
+impl BestSettings {
+    /// Returns a table for each work from the settings of named devices.
+    pub fn tables(devices: &[(String, Vec<SweptSetting>)]) -> Vec<Self> {
+        let all = || devices.iter().flat_map(|(_, settings)| settings);
+        let works = distinct(all().map(|one| (one.work.clone(), one.by)));
+        let table = |(work, by): (String, Measure)| {
+            let is_it = |one: &&SweptSetting| (&one.work, one.by) == (&work, by);
+            let settings =
+                distinct(all().filter(|one| one.best).filter(is_it).map(|one| one.setting.clone()));
+            let row = |(device, measured): &(String, Vec<SweptSetting>)| {
+                let mine = || measured.iter().filter(is_it);
+                let best = mine().find(|one| one.best)?;
+                let value =
+                    |setting: &String| mine().find(|one| one.setting == *setting).map(|one| one.value);
+                Some(DeviceBySettings {
+                    name: best.target.clone().unwrap_or_else(|| device.clone()),
+                    best: settings.iter().position(|setting| *setting == best.setting)?,
+                    values: settings.iter().map(value).collect(),
+                })
+            };
+            let rows = devices.iter().filter_map(row).collect();
+            Self { work, by, settings, rows }
+        };
+        works.into_iter().map(table).collect()
+    }
+}
+
 /// The target of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -245,6 +326,29 @@ impl Sweep {
     /// Returns whether the cells were measured in order, without a search.
     pub fn is_in_order(&self) -> bool {
         self.search == IN_ORDER
+    }
+
+    /// Returns the value of every setting, grouped by target: one group if the grid has no targets as an axis.
+    pub fn settings(&self) -> Vec<Vec<SweptSetting>> {
+        let swept = |cell: &CellFigures| {
+            let work = self.works.iter().find(|work| work.name == cell.setting.work())?;
+            let winner = self.winner.get(&work.name).or_else(|| self.only_cell(&work.name));
+            let best = winner.is_some_and(|winner| winner.setting == cell.setting);
+            // The winner may have been measured again at the end.
+            let figures = winner.filter(|_| best).unwrap_or(cell);
+            Some(SweptSetting {
+                work: work_without_target(&work.name).to_owned(),
+                target: cell.setting.target.clone(),
+                setting: format!("{} {}", cell.setting.shape(), cell.setting.way()),
+                by: work.by,
+                value: figures.value(work.by)?,
+                best,
+            })
+        };
+        let all: Vec<SweptSetting> = self.cells.iter().filter_map(swept).collect();
+        let targets = distinct(all.iter().map(|one| one.target.clone()));
+        let on = |target: Option<String>| all.iter().filter(|one| one.target == target).cloned().collect();
+        targets.into_iter().map(on).collect()
     }
 
     /// Returns the cell of a work that has only one.
@@ -485,13 +589,15 @@ impl Setting {
         }
     }
 
-    /// Returns the work without the setting: `read`, `randrw 70/30`, `File Server`. Cells of one work compete.
+    /// Returns the work without the setting: `read`, `randrw 70/30`, `File Server`, `read on /mnt/a`. Cells of one work compete, so each
+    /// target has its own best setting.
     pub fn work(&self) -> String {
-        match (&self.spec, &self.mix) {
+        let name = match (&self.spec, &self.mix) {
             (Some(spec), _) => spec.clone(),
             (None, Some(mix)) => format!("{} {mix}", self.rw),
             (None, None) => self.rw.clone(),
-        }
+        };
+        self.target.as_ref().map_or(name.clone(), |target| format!("{name}{ON}{target}"))
     }
 
     /// Returns whether offsets are random; false for an access specification, which decides this for each line.
@@ -533,7 +639,6 @@ impl Setting {
         words.extend(self.targets.map(|t| if t == 1 { "1 target".into() } else { format!("{t} targets") }));
         words.extend(self.targets_of_last.map(|t| format!("the last worker on {t}")));
         words.extend(self.batch.map(|b| format!("batch {b}")));
-        words.extend(self.target.clone());
         words.extend(self.position().map(|at| format!("at {at}")));
         words.join(", ")
     }
@@ -649,7 +754,7 @@ fn settings_are_described_in_the_usual_form() {
         offset_bytes: Some(1 << 30),
         ..Setting::plain("read", 512, 1)
     };
-    assert_eq!(there.describe(), "read 1 x 512 B direct, io_uring, /mnt/a, at 1 GiB");
+    assert_eq!(there.describe(), "read on /mnt/a 1 x 512 B direct, io_uring, at 1 GiB");
     let share = Setting { offset_percent: Some(25), ..there };
     assert_eq!(share.position(), Some("25 %".into()));
     let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };
@@ -663,6 +768,37 @@ fn settings_are_described_in_the_usual_form() {
     assert!(!only_writes("randrw", Some("70/30"), None) && !only_writes("randrw", Some("read"), None));
     assert!(!only_writes("read", None, None) && !only_writes("randrw", None, None));
     assert!(!only_writes("", None, Some("write")), "a name says nothing");
+}
+
+#[test]
+fn each_device_has_its_best_setting_and_its_value_at_those_of_others() {
+    let one = |work: &str, setting: &str, value: f64, best: bool| SweptSetting {
+        work: work.into(),
+        target: None,
+        setting: setting.into(),
+        by: Measure::Bandwidth,
+        value,
+        best,
+    };
+    let fast = vec![one("read", "8 x 512K", 2000.0, true), one("read", "16 x 2M", 1900.0, false)];
+    let slow = vec![
+        one("read", "1 x 8K", 10.0, false),
+        one("read", "16 x 2M", 300.0, true),
+        one("write", "8 x 512K", 50.0, true),
+    ];
+    let tables = BestSettings::tables(&[("nvme0n1".into(), fast), ("sda".into(), slow)]);
+    assert_eq!(tables.iter().map(|t| t.work.as_str()).collect::<Vec<_>>(), ["read", "write"]);
+    assert_eq!(tables[0].settings, ["8 x 512K", "16 x 2M"]);
+    let row = |name: &str, best, values: [Option<f64>; 2]| DeviceBySettings {
+        name: name.into(),
+        best,
+        values: values.to_vec(),
+    };
+    assert_eq!(
+        tables[0].rows,
+        [row("nvme0n1", 0, [Some(2000.0), Some(1900.0)]), row("sda", 1, [None, Some(300.0)])]
+    );
+    assert_eq!(tables[1].rows.len(), 1);
 }
 
 #[test]

@@ -13,7 +13,9 @@ mod page;
 mod view;
 
 pub use documentation::chapter;
-pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};
+pub use formats::diskspd::{
+    NAME as DISKSPD, XML_NAME as DISKSPD_XML, front_and_back_end, profile as diskspd_profile,
+};
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, aggregate, verdict as fio_verdict};
 pub use formats::iometer::NAME as IOMETER;
 pub use formats::json::SCHEMAS;

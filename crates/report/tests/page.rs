@@ -173,18 +173,17 @@ fn together(report: &Report, names: &[&str]) -> SessionTable {
     let (name, unit) = (name.to_owned(), unit.to_owned());
     let row = |session: &&str| Row {
         session: (*session).into(),
-        started: None,
         verdict: Some(report.verdict),
-        device: None,
         targets: vec![HOSTILE.into()],
-        tags: Vec::new(),
         figures: vec![Some(Figure {
             name: name.clone(),
             unit: unit.clone(),
             value: Some(1.0),
             interval: None,
             verdict: report.verdict,
+            mb_per_s: None,
         })],
+        ..Row::default()
     };
     SessionTable {
         columns: vec![Column { name: name.clone(), unit: unit.clone() }],

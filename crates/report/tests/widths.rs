@@ -109,6 +109,7 @@ fn tables_of_sessions_fit() {
         value: Some(value),
         interval: Some([0.8 * value, 1.2 * value]),
         verdict,
+        mb_per_s: None,
     };
     let column = |n: usize| Column { name: format!("RND4K Q{n}T1 read"), unit: "IOPS".into() };
     for rows_of in [RowsOf::Sessions, RowsOf::Devices] {
@@ -118,8 +119,9 @@ fn tables_of_sessions_fit() {
             verdict: Some(Verdict::Suspect),
             device: Some(device.into()),
             targets: vec!["/a".into()],
-            tags: Vec::new(),
+            device_bytes: Some(1 << 40),
             figures: (0..9).map(|n| (n != 3).then(|| figure(123_456.0, Verdict::Suspect))).collect(),
+            ..Row::default()
         };
         let table = SessionTable {
             rows_of,
@@ -128,8 +130,7 @@ fn tables_of_sessions_fit() {
             other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
             older: 1,
             beyond_limit: 1234,
-            reports: Vec::new(),
-            is_job_chosen: false,
+            ..SessionTable::default()
         };
         fits("a table of sessions", &table);
     }

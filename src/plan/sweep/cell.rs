@@ -196,9 +196,10 @@ impl Growing<'_> {
         self.cells.push(Cell { setting, job });
     }
 
-    /// The index of a job: that of another cell if this system makes no difference.
+    /// The index of a job: that of another cell if this system makes no difference and the preset does not measure each cell.
     fn job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
-        let same = |known: &JobSpec| known.phases == spec.phases;
+        let is_once = self.sweep_spec.preset.is_some_and(|p| p.way == Procedure::Once);
+        let same = |known: &JobSpec| !is_once && known.phases == spec.phases;
         self.specs.iter().position(same).unwrap_or_else(|| {
             self.specs.push(JobSpec { name: Some(setting.describe()), ..spec });
             self.specs.len() - 1
@@ -367,13 +368,21 @@ fn optional_values<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
     if axis.is_empty() { vec![None] } else { axis.iter().copied().map(Some).collect() }
 }
 
+/// Why a preset's buffered cells are not measured on a network or FUSE file system.
+fn client_cache(file_system: &str) -> String {
+    format!(
+        "buffered reads on {file_system} go through this machine's cache, and CCSIO turns local buffering off on remote volumes; type \
+         --cache buffered to measure them"
+    )
+}
+
 /// Why a cell cannot be measured on a target.
 fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
     if target.role != Role::Made && u64::from(point.bs) > target.bytes {
         return Some(format!("{} has {}", name::shown(&target.path), show_bytes(target.bytes)));
     }
     if !point.cache.is_direct() {
-        return None;
+        return point.mode.and(target.remote.as_deref()).map(client_cache);
     }
     let Some(align) = target.align else { return Some("its file system has no direct I/O".into()) };
     let odd = |bytes: &u32| !bytes.is_multiple_of(align);
@@ -450,6 +459,8 @@ pub(super) struct TargetFacts {
     pub(super) align: Option<u32>,
     /// Whether direct I/O bypasses the page cache, as far as known.
     pub(super) direct: bool,
+    /// The kind of its file system if another machine or a program (FUSE) has the data.
+    pub(super) remote: Option<String>,
 }
 
 /// Inspects every named target once.
@@ -472,6 +483,7 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
             bytes: found.bytes,
             align: target::whole_alignment(&place),
             direct,
+            remote: place.file_system.map(|f| f.kind).filter(|kind| analysis::is_remote(kind)),
             path,
         });
     }
@@ -748,4 +760,11 @@ fn steps_and_flags_change_the_loads() {
     let mut sweep_spec = sweep(Cycle::IncrementParallel, None);
     sweep_spec.axes.targets = vec![1];
     assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (2, 1, 0)]);
+}
+
+#[test]
+fn buffered_cells_of_a_preset_are_skipped_where_the_client_caches() {
+    assert!(["fuse.sshfs", "nfs4", "cifs"].iter().all(|kind| analysis::is_remote(kind)));
+    assert!(!analysis::is_remote("ext4"));
+    assert!(client_cache("fuse.sshfs").contains("on fuse.sshfs go through this machine's cache"));
 }

@@ -5,6 +5,7 @@
 
 mod durability;
 mod environment;
+pub use environment::is_remote;
 mod hosts;
 mod io_as_requested;
 pub(crate) mod prelude;

@@ -95,6 +95,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
             .collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
+        files: Vec::new(),
         title: header.plan.title.clone(),
         command: header.plan.command.clone(),
         started: header.started.clone(),

@@ -71,7 +71,8 @@ fn row(
 ) -> Option<LayerRow> {
     let at = result_of(layer, answered)?;
     let (case, result) = (&answered.get(at)?.case, results.get(at)?);
-    let tool = tool(result);
+    let tool_did = tool_did(result);
+    let tool = tool_did.filter(|_| !result.void);
     let with_sync = result.ledger.as_ref().and_then(|l| l.write.as_ref()).and_then(|write| {
         let tops: Option<Vec<Moved>> =
             write.layers.iter().filter(|e| e.step == 0).map(|e| e.with_sync).collect();
@@ -92,9 +93,10 @@ fn row(
         work: layer.work.clone(),
         result: at,
         tool,
+        tool_did,
         iops_interval: tool.and(result.total.as_ref()?.iops_interval),
         latency_interval_ns: tool.and_then(|_| latency_interval(case)),
-        device: tool.and_then(|t| device(case, t.iops)),
+        device: tool_did.and_then(|t| device(case, t.iops)),
         device_with_sync: with_sync,
         against,
         findings: Vec::new(),
@@ -106,8 +108,9 @@ fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
     answered.iter().position(|a| a.case.at == layer.job)
 }
 
-fn tool(result: &Measured) -> Option<Pace> {
-    let total = result.total.as_ref().filter(|t| !result.void && t.iops > 0.0)?;
+/// What fathom did, whether or not a finding invalidates the number.
+fn tool_did(result: &Measured) -> Option<Pace> {
+    let total = result.total.as_ref().filter(|t| t.iops > 0.0)?;
     let parts: Vec<&Figures> = [&result.read, &result.write].into_iter().flatten().collect();
     let ops: f64 = parts.iter().map(|f| f.ops as f64).sum();
     let time: f64 = parts.iter().map(|f| f.ops as f64 * f.latency_ns.mean).sum();

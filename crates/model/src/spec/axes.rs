@@ -424,6 +424,8 @@ pub enum Procedure {
     Sought,
     /// All cells equally often, unless a time budget is given.
     Each,
+    /// Each cell once, also those that this system does not distinguish.
+    Once,
     /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
     UntilSlow {
         /// Window of a cell, unless `--time` sets it.
@@ -472,7 +474,8 @@ pub struct Mode {
 /// `iops`: the program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of `pts` and its kin: SNIA
 /// Solid State Storage Performance Test Specification 2.0 (shares, sizes, minutes, rounds). The specification leaves
 /// threads and depth to the user; fathom's are in the table.
-pub const PRESETS: &[Preset] = &[CCSIO, IOPS, ITS_SPECS, ZONES, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
+pub const PRESETS: &[Preset] =
+    &[CCSIO, CCSIO_CLASSIC, IOPS, ITS_SPECS, ZONES, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
 
 const IOPS: Preset = Preset {
     name: "iops",
@@ -573,7 +576,7 @@ const CCSIO: Preset = Preset {
             name: "unbuffered-sequential",
             cache: Cache::Direct,
             reads_only: false,
-            remark: "the same as unbuffered: O_DIRECT takes no hint, so both are measured as one",
+            remark: "the same as unbuffered: O_DIRECT takes no hint",
         },
         Mode {
             name: "buffered-sequential",
@@ -584,6 +587,13 @@ const CCSIO: Preset = Preset {
     ],
     size_bytes: 2048 * MIB,
     way: Procedure::Sought,
+};
+
+const CCSIO_CLASSIC: Preset = Preset {
+    name: "ccsio-classic",
+    about: "CCSIO Benchmark's own protocol: the same 285 cells, each measured once for 1 s, in about 5 min",
+    way: Procedure::Once,
+    ..CCSIO
 };
 
 /// Iometer fills the whole disk. Here the file only has to be larger than the caches.
@@ -629,14 +639,14 @@ impl Preset {
     pub fn rounds(&self) -> Option<Rounds> {
         match self.way {
             Procedure::Rounds(rounds) => Some(rounds),
-            Procedure::UntilSlow { .. } | Procedure::Sought | Procedure::Each => None,
+            Procedure::UntilSlow { .. } | Procedure::Sought | Procedure::Each | Procedure::Once => None,
         }
     }
 
     /// Returns the window of a cell, unless `--time` sets it; `None` for the default of a sweep.
     pub fn time_ns(&self) -> Option<u64> {
         match self.way {
-            Procedure::Sought | Procedure::Each => None,
+            Procedure::Sought | Procedure::Each | Procedure::Once => None,
             Procedure::UntilSlow { time_ns } => Some(time_ns),
             Procedure::Rounds(_) => Some(ROUND_CELL_NS),
         }

@@ -118,16 +118,14 @@ fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<
 fn each_result_has_four_fields_and_a_withheld_one_only_its_verdict() -> Result<(), Box<dyn std::error::Error>>
 {
     let figure = |value, verdict| {
-        Some(Figure { name: "a".into(), unit: "IOPS".into(), value, interval: None, verdict })
+        Some(Figure { name: "a".into(), unit: "IOPS".into(), value, interval: None, verdict, mb_per_s: None })
     };
     let row = Row {
         session: "1".into(),
-        started: None,
         verdict: Some(Verdict::Invalid),
-        device: None,
         targets: vec!["/a".into(), "/b".into()],
-        tags: Vec::new(),
         figures: vec![figure(Some(2.5), Verdict::Valid), figure(None, Verdict::Invalid), None],
+        ..Row::default()
     };
     let column = |name: &str| model::history::Column { name: name.into(), unit: "IOPS".into() };
     let columns = ["a", "b", "c"].map(column).to_vec();

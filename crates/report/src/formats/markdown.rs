@@ -16,6 +16,7 @@ use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
+use crate::view::sweep::{best_settings_table, best_settings_title};
 use crate::view::table::{Columns, Table, or_dash};
 use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
@@ -407,6 +408,9 @@ fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()>
 
 fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = String::new();
+    for best in &sessions.best_settings {
+        out += &format!("{}\n\n{}\n", best_settings_title(best), best_settings_table(best).markdown());
+    }
     if !sessions.rows.is_empty() {
         let table = session_table(sessions);
         out += &format!("{}\n{}\n", table.markdown(), escaped(&session_table_legend(&table)));

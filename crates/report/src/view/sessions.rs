@@ -3,8 +3,9 @@
 use crate::view::findings::headline_value;
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
 use crate::view::report::describe_ending;
-use crate::view::table::{Columns, Table};
-use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
+use crate::view::table::{Columns, Table, or_dash};
+use model::finding::Severity;
+use model::history::{Column, Entry, Figure, Listing, Mark, Row, RowsOf, SessionTable};
 use model::name::visible;
 use model::report::{Headline, Report, Verdict};
 use model::units::{GIB, show_bytes, show_count, show_share};
@@ -21,7 +22,7 @@ const MIN_TARGET_WIDTH: usize = 10;
 
 /// Returns a row for each session, with a column of tags if a session has tags.
 pub(crate) fn list_table(entries: &[Entry]) -> Table {
-    let or_dash = |text: Option<String>| match text {
+    let text_or_dash = |text: Option<String>| match text {
         Some(text) if !text.is_empty() => printable(&text),
         _ => "-".into(),
     };
@@ -29,12 +30,12 @@ pub(crate) fn list_table(entries: &[Entry]) -> Table {
         |entry: &Entry| entry.headline.as_ref().map(|h| h.name.clone()).or_else(|| entry.title.clone());
     let mut columns = Columns::new(entries)
         .label(ID_HEADING, |entry| printable(&entry.id))
-        .label("when", |entry| or_dash(entry.started.as_deref().map(when)))
+        .label("when", |entry| text_or_dash(entry.started.as_deref().map(when)))
         .label("verdict", |entry| entry.word())
-        .label("measured", |entry| or_dash(measured(entry)))
-        .value("value", |entry| or_dash(entry.headline.as_ref().map(headline_value)))
+        .label("measured", |entry| text_or_dash(measured(entry)))
+        .value("value", |entry| text_or_dash(entry.headline.as_ref().map(headline_value)))
         .value("±95 %", |entry| entry.headline.as_ref().and_then(half_interval))
-        .label("target", |entry| or_dash(Some(entry.targets.join(", "))));
+        .label("target", |entry| text_or_dash(Some(entry.targets.join(", "))));
     if entries.iter().any(|entry| !entry.words.tags.is_empty()) {
         columns = columns.label("tags", |entry| printable(&entry.words.tags.join(" ")));
     }
@@ -84,32 +85,44 @@ pub(crate) fn list_foot(listing: &Listing) -> Vec<String> {
 /// Returns a row for each session or device. If the width is too small, the second column is dropped first, then the figures from the last
 /// one on.
 pub(crate) fn session_table(sessions: &SessionTable) -> Table {
-    let first = match sessions.rows_of {
-        RowsOf::Sessions => ["session", "device"],
-        RowsOf::Devices => ["device", "session"],
-    };
+    let is_devices = sessions.rows_of == RowsOf::Devices;
+    let first = if is_devices { &["device", "session", "capacity"][..] } else { &["session", "device"] };
     let figures = sessions.columns.iter().map(|column| format!("{} {}", column.name, column.unit));
-    let headings: Vec<String> = first.map(str::to_owned).into_iter().chain(figures).collect();
-    let figures_leave = (3..headings.len()).rev();
-    let leaving: Vec<usize> = std::iter::once(1).chain(figures_leave).collect();
+    let headings: Vec<String> = first.iter().map(|name| (*name).to_owned()).chain(figures).collect();
+    let figures_leave = (first.len() + 1..headings.len()).rev();
+    let leaving: Vec<usize> = (1..first.len()).chain(figures_leave).collect();
     let mut table = Table::new(&headings, &leaving).stacked().aligned(1, true);
     if headings.len() > 2 {
         table = table.aligned(headings.len() - 1, false);
     }
-    table.add_all(sessions.rows.iter().map(|row| session_cells(row, sessions.rows_of)));
+    let footnotes = footnotes(sessions);
+    for row in &sessions.rows {
+        let device =
+            row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
+        // The user's tags are more informative than the id.
+        let session = session_name(row);
+        let first = if is_devices {
+            let note = footnotes.iter().position(|marks| **marks == row.findings);
+            let note = note.map_or_else(String::new, |at| format!(" [{}]", at + 1));
+            vec![format!("{device}{note}"), session, or_dash(row.device_bytes, show_bytes)]
+        } else {
+            vec![session, device]
+        };
+        let first = first.into_iter().map(|text| printable(&text));
+        table.add(first.chain(row.figures.iter().map(|figure| figure_cell(figure.as_ref()))));
+    }
     table
 }
 
-fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
-    let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
-    // The user's tags are more informative than the id.
-    let session = session_name(row);
-    let first = match rows_of {
-        RowsOf::Sessions => [session, device],
-        RowsOf::Devices => [device, session],
-    };
-    let first = first.map(|text| visible(&text).replace('\n', "\\n"));
-    first.into_iter().chain(row.figures.iter().map(|figure| figure_cell(figure.as_ref()))).collect()
+/// Returns the findings of devices, each combination once, in the order of the rows.
+fn footnotes(sessions: &SessionTable) -> Vec<&Vec<Mark>> {
+    let mut all: Vec<&Vec<Mark>> = Vec::new();
+    for row in sessions.rows.iter().filter(|_| sessions.rows_of == RowsOf::Devices) {
+        if !row.findings.is_empty() && !all.contains(&&row.findings) {
+            all.push(&row.findings);
+        }
+    }
+    all
 }
 
 fn figure_cell(figure: Option<&Figure>) -> String {
@@ -163,6 +176,12 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     let mut out = Vec::new();
     if sessions.rows.is_empty() {
         out.push("No matching session has results to compare; `fathom bench` makes one.".into());
+    }
+    for (at, marks) in footnotes(sessions).into_iter().enumerate() {
+        let effect = |mark: &Mark| format!("{} {}", mark.id, mark.severity.map_or("", Severity::effect));
+        let effects: Vec<String> = marks.iter().map(effect).collect();
+        let first = marks.first().map_or_else(String::new, |mark| mark.id.to_string());
+        out.push(format!("[{}] {}; `fathom explain {first}` has the check.", at + 1, effects.join(", ")));
     }
     let others: Vec<String> = sessions
         .other_work

@@ -5,8 +5,9 @@ use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
 use model::comparison::{Answer, Pair};
 use model::evidence::Extents;
-use model::figures::{Difference, LayerRow, Layers, Pace};
+use model::figures::{Difference, Layers, Pace};
 use model::finding::CheckId;
+use model::job::Pattern;
 use model::report::{Figures, Measured, Rates};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, TargetRow, Targets};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
@@ -17,39 +18,28 @@ const NO_NUMBER: &str = "no number";
 /// Factor from which a ratio is printed as a multiple and not in percent.
 const RATIO_FROM: f64 = 2.0;
 
-/// Returns a row for each layer under the name of its work.
+/// Returns a row for each layer under the name of its work: what fathom did and what the device did, at any width. A number that a finding
+/// invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    // If the row has no number, omit the figures of the device too.
-    let device = |row: &LayerRow, show: fn(&Pace) -> String, none: &str| {
-        row.tool.map(|_| row.device.as_ref().map_or_else(|| none.to_owned(), show))
+    let did = |pace: &Pace, iops: String| match pace.bytes {
+        Some(_) => format!("{iops} x {}", request_size(pace)),
+        None => iops,
     };
     Columns::new(&layers.rows)
         .label("layer", |row| format!("  {}", row.name))
         .label("verdict", |row| results.get(row.result).map(verdict_mark))
-        .value("IOPS", |row| {
-            row.tool.map_or_else(|| NO_NUMBER.into(), |t| supported(t.iops, row.iops_interval))
+        .value("fathom IOPS", |row| match (&row.tool, &row.tool_did) {
+            (Some(tool), _) => did(tool, supported(tool.iops, row.iops_interval)),
+            (None, Some(tool)) => format!("({})", did(tool, show_count(tool.iops))),
+            (None, None) => NO_NUMBER.into(),
         })
         .value("±95 %", |row| row.tool.map(|tool| half_width(tool.iops, row.iops_interval)))
-        .value("size", |row| row.tool.as_ref().map(request_size))
         .value("latency", |row| row.tool.as_ref().map(layer_latency))
-        .value("device IOPS", |row| device(row, |d| show_count(d.iops), "-"))
-        .value("device size", |row| device(row, request_size, ""))
-        .value("device latency", |row| device(row, layer_latency, ""))
+        .value("device IOPS", |row| or_dash(row.device, |device| did(&device, show_count(device.iops))))
+        .value("device latency", |row| row.tool.and(row.device.as_ref()).map(layer_latency))
         .label("against", |row| row.tool.and(row.against.as_ref()).map(describe_difference))
         .label("findings", |row| CheckId::list(&row.findings, " "))
-        .grouped(
-            |row| &row.work,
-            &[
-                "device size",
-                "device latency",
-                "size",
-                "device IOPS",
-                "findings",
-                "latency",
-                "±95 %",
-                "against",
-            ],
-        )
+        .grouped(|row| &row.work, &["findings", "device latency", "latency", "±95 %", "against"])
 }
 
 fn request_size(pace: &Pace) -> String {
@@ -97,6 +87,24 @@ fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> 
     row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
 }
 
+/// Returns the row with the device's own sequential rate: the fastest sequential access past the page cache in this direction.
+pub(crate) fn raw_rate<'a>(api: &'a Api, results: &[Measured], writes: bool) -> Option<&'a ApiRow> {
+    let is_raw = |row: &&ApiRow| {
+        let job = results.get(row.result).map(|result| &result.job);
+        let mut streams = job.into_iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
+        row.stored_after.is_some() == writes
+            && streams.any(|s| s.cache.is_direct() && s.access.pattern() == Some(Pattern::Sequential))
+    };
+    let measured = api.rows.iter().filter(is_raw).filter(|row| row.mb_per_s.is_some());
+    measured.max_by(|a, b| a.mb_per_s.unwrap_or(0.0).total_cmp(&b.mb_per_s.unwrap_or(0.0)))
+}
+
+/// `the device's own sequential rate, 3,558 MB/s (io_uring O_DIRECT, 128K sequential read).`
+pub(crate) fn describe_raw_rate(row: &ApiRow) -> String {
+    let rate = or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval));
+    format!("the device's own sequential rate, {rate} MB/s ({}, {}).", row.interface, row.work)
+}
+
 /// Returns the table of interfaces.
 pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
     let time = |ns: Option<u64>| or_dash(ns, |ns| show_ns(ns as f64));
@@ -124,7 +132,7 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
             Ok([read, written]) => format!("{:.2}", read + written),
             Err(_) => "-".into(),
         })
-        .grouped(|row| &row.work, &["faults", "calls", "device", "p50", "user", "kernel", "synced", "p99"])
+        .grouped(|row| &row.work, &["faults", "calls", "device", "p50", "user", "kernel", "p99", "synced"])
 }
 
 /// Returns a row for each target under the name of its test.

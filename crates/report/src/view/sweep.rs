@@ -7,7 +7,9 @@ use crate::view::table::{Columns, Table, or_dash};
 use model::figures::Estimate;
 use model::report::{AnswerWord, Measured, Report, Verdict};
 use model::spec::axes::IOMETER;
-use model::sweep::{CellFigures, Chosen, Measure, Setting, Sweep, Variable, Work};
+use model::sweep::{
+    BestSettings, CellFigures, Chosen, DeviceBySettings, Measure, Setting, Sweep, Variable, Work,
+};
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Returns the sweep of a report if its answer is a setting for each work.
@@ -85,8 +87,7 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
 
 /// Whether every cell is an answer, not only the best one: the loads of a test type, positions, targets.
 pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
-    let apart = |s: &Setting| s.offset_bytes.is_some() || s.target.is_some();
-    sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| apart(&c.setting))
+    sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| c.setting.offset_bytes.is_some())
 }
 
 /// Returns a row for each cell of a work. Its name has the settings that differ between the cells.
@@ -135,6 +136,45 @@ fn first_row_name(work: &Work) -> &'static str {
         Chosen::Fastest => "fastest",
         _ => "best seen",
     }
+}
+
+/// Heading of [`best_settings_table`].
+pub(crate) fn best_settings_title(best: &BestSettings) -> String {
+    format!("{}: {} of each device with the best setting of every device", best.work, best.by.heading())
+}
+
+/// Legend of [`best_settings_table`].
+pub(crate) const BEST_SETTINGS_LEGEND: &str =
+    "best: the device's own best setting; otherwise the difference that the setting makes; - = not measured";
+
+/// Returns a row for each device: its value with its own best setting, and with the best setting of every other device.
+pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
+    let cell = |row: &DeviceBySettings, at: usize| {
+        let own = row.values.get(row.best).copied().flatten();
+        or_dash(row.values.get(at).copied().flatten(), |value| {
+            let change = own.map_or_else(String::new, |own| percent(value / own - 1.0));
+            let mark = if at == row.best { BEST } else { &change };
+            format!("{} {mark}", best.by.show(value))
+        })
+    };
+    let mut table = Columns::new(&best.rows).label("device", |row| row.name.clone());
+    for (at, setting) in best.settings.iter().enumerate() {
+        table = table.value(setting.clone(), |row| cell(row, at));
+    }
+    let last_first: Vec<&str> = best.settings.iter().skip(1).rev().map(String::as_str).collect();
+    table.table(&last_first)
+}
+
+/// Marks the best setting of a device. Pages print such a cell in bold.
+pub(crate) const BEST: &str = "best";
+
+/// Returns each target of a sweep at the best settings of all; empty unless the grid has several targets as an axis.
+pub(crate) fn best_settings(sweep: &Sweep) -> Vec<BestSettings> {
+    let by_target = sweep.settings();
+    if by_target.len() < 2 {
+        return Vec::new();
+    }
+    BestSettings::tables(&by_target.into_iter().map(|settings| (String::new(), settings)).collect::<Vec<_>>())
 }
 
 /// `-2.1 % (-3.0 to -1.2)`.

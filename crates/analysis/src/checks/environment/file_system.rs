@@ -292,6 +292,11 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Rename, sentence, numbers).relabelled(rename).found()
 }
 
+/// Whether another machine, the host of a virtual machine or a program (FUSE) has the data of a file system of this kind.
+pub fn is_remote(kind: &str) -> bool {
+    location(kind).is_some()
+}
+
 /// Describes what is between this machine and the data, or returns `None` for a local file system.
 fn location(kind: &str) -> Option<&'static str> {
     match kind {

@@ -8,6 +8,7 @@ pub(super) mod cpu;
 pub(super) mod disturbance;
 mod drive;
 mod file_system;
+pub use file_system::is_remote;
 mod memory;
 mod virtualization;
 

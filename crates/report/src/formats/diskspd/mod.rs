@@ -11,6 +11,7 @@ mod tests;
 mod text;
 mod xml;
 
+pub use self::text::front_and_back_end;
 use self::xml::{Lines, escaped};
 use crate::{Content, Format};
 use jiff::Timestamp;

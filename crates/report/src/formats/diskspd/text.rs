@@ -3,10 +3,12 @@
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::formats::diskspd;
 use crate::formats::fio::verdict;
+use crate::view::numbers::{device_rate, short_bytes};
 use crate::{Detail, Style};
 use model::diskspd::{Cache, Distribution, Profile, Target, Throughput, TimeSpan};
 use model::figures::ObservedCpu;
 use model::report::Report;
+use model::units::show_count;
 use std::io::{self, Write};
 
 type Out<'o> = &'o mut dyn Write;
@@ -44,7 +46,22 @@ pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<(
     if spans.len() > 1 {
         write_totals(&spans, to)?;
     }
-    if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
+    if style.detail == Detail::Brief {
+        return Ok(());
+    }
+    write!(to, "\n{}{}", front_and_back_end(report), verdict(report))
+}
+
+/// Returns what each test did and what the device below completed, in two lines, even if a finding invalidates the number.
+pub fn front_and_back_end(report: &Report) -> String {
+    let mut out = String::new();
+    for result in &report.results {
+        let Some(total) = result.total.as_ref().filter(|total| total.iops > 0.0) else { continue };
+        let size = short_bytes((total.mb_per_s * 1e6 / total.iops).round() as u64);
+        out += &format!("front end, {}: {} x {size} per second\n", result.name, show_count(total.iops));
+        out += &format!("back end, {}: {} per second\n", result.name, device_rate(result));
+    }
+    out
 }
 
 pub(super) fn write_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {

@@ -12,6 +12,7 @@ mod plot;
 mod report;
 mod results;
 mod sessions;
+mod size_curves;
 mod studies;
 mod time_series;
 

@@ -16,7 +16,7 @@ use crate::view::{comparison, findings};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
 use model::machine::Place;
-use model::report::{CountsAs, Figures, Measured, Quick, Report, Verdict};
+use model::report::{CountsAs, Figures, Measured, Quick, Report, StoredFile, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::verdict::Gate;
@@ -72,7 +72,7 @@ fn study_cards(report: &Report) -> (String, String) {
             (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
-        Studied::Sweep(sweep) if sweep.is_in_order() || sweep.rounds.is_some() => {
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => {
             let cells = studies::figures(report, "Every setting");
             (plain_card("Every setting", &cells), studies::sweep_cards(report, sweep))
         }
@@ -606,6 +606,7 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
     for place in &machine.places {
         add("Target", Place::chain(place));
     }
+    add("File", StoredFile::describe(&report.files).unwrap_or_default());
     add("Host", machine.host.clone());
     add("Kernel", machine.kernel.clone());
     add("CPU", format!("{}, {} CPUs", machine.cpu.clone().unwrap_or_else(|_| unknown()), machine.cpus));

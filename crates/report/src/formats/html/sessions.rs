@@ -36,7 +36,7 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
         .chain(session_view::session_table_foot(table))
         .collect();
     let figures = card("Every result", &lead, &page::table("Results of sessions side by side", &rows));
-    let mut sections = vec![summary_card(table), figures];
+    let mut sections = vec![summary_card(table), studies::best_settings_card(&table.best_settings), figures];
     let mut plots = 0;
     for (at, column) in table.columns.iter().enumerate() {
         let all = results_of_column(table, at);
@@ -455,15 +455,14 @@ fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
         value: result.quoted_rate().value,
         interval: None,
         verdict: result.verdict,
+        mb_per_s: None,
     };
     let row = |session: &str| model::history::Row {
         session: session.into(),
-        started: None,
         verdict: Some(valid.verdict),
-        device: None,
         targets: vec!["/a".into()],
-        tags: Vec::new(),
         figures: vec![Some(figure.clone())],
+        ..model::history::Row::default()
     };
     let mut faster = valid.clone();
     for second in faster.results.iter_mut().flat_map(|r| &mut r.series) {

@@ -10,18 +10,22 @@ use super::page::{
 use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
-use super::{page, plot};
+use super::{page, plot, size_curves};
 use crate::view::numbers::{interval_ends, supported};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
-use crate::view::sweep::{Marks, Sides, best_value, labels, sides};
+use crate::view::studies::{describe_raw_rate, raw_rate};
+use crate::view::sweep::{
+    BEST_SETTINGS_LEGEND, Marks, Sides, best_settings, best_settings_table, best_settings_title, best_value,
+    labels, sides,
+};
 use crate::view::table::or_dash;
 use askama::Template;
 use model::figures::{LayerRow, Layers, Pace, by_reason};
 use model::fleet::{FleetFigures, HostFigures, HostRate};
 use model::report::{Report, Verdict};
-use model::study::{Api, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
-use model::sweep::{CellFigures, Chosen, Measure, Setting, Sweep, Work};
+use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
+use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Setting, Sweep, Work};
 use model::units::{show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -103,42 +107,63 @@ fn layer_latency_row(row: &LayerRow) -> IntervalRow {
     }
 }
 
-/// Returns the card that compares interfaces.
+/// Returns the cards that compare interfaces: one for reads and one for writes, each with sequential and random access on one axis, and the
+/// device's own sequential rate as a line. Writes are paired: without and with the final sync.
 pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     let mut out = String::new();
-    for rows in api.rows.chunk_by(|a, b| a.work == b.work) {
-        let Some(first) = rows.first() else { continue };
-        let advice = api.advice.iter().find(|a| a.work == first.work);
-        let drawn = rows.iter().map(|row| {
-            let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
-            let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
-            IntervalRow {
-                name: format!("{star}{}", row.interface),
-                value: row.mb_per_s.map(|v| (v, row.mb_per_s_interval)),
-                hollow: is_qualified(report, row.result),
-                cells: vec![
-                    or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)),
-                    interval_ends(row.mb_per_s_interval),
-                    ns(row.p50_ns),
-                    ns(row.p99_ns),
-                ],
-                ..IntervalRow::default()
+    for (writes, heading) in [(false, "Reads"), (true, "Writes")] {
+        let mine: Vec<&ApiRow> = api.rows.iter().filter(|row| row.stored_after.is_some() == writes).collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let raw = raw_rate(api, &report.results, writes);
+        let raw_mb_per_s = raw.and_then(|row| row.mb_per_s);
+        let mut rows = Vec::new();
+        let mut lead = Vec::new();
+        for of_work in mine.chunk_by(|a, b| a.work == b.work) {
+            let Some(first) = of_work.first() else { continue };
+            let advice = api.advice.iter().find(|a| a.work == first.work);
+            lead.extend(advice.map(|a| a.sentence.clone()).or_else(|| {
+                let none = api.no_advice.iter().find(|n| n.work == first.work)?;
+                Some(format!("{}: no recommendation, because {}.", none.work, none.why))
+            }));
+            for row in of_work {
+                let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
+                let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
+                let with = |name: String, value: Option<f64>, interval, latencies: [String; 2]| IntervalRow {
+                    name,
+                    value: value.map(|v| (v, interval)),
+                    device: raw_mb_per_s,
+                    hollow: is_qualified(report, row.result),
+                    cells: [[or_dash(value, |v| supported(v, interval)), interval_ends(interval)], latencies]
+                        .concat(),
+                    ..IntervalRow::default()
+                };
+                let name = format!("{star}{}", row.interface);
+                let latencies = [ns(row.p50_ns), ns(row.p99_ns)];
+                rows.push(with(name, row.mb_per_s, row.mb_per_s_interval, latencies));
+                if row.synced_mb_per_s.is_some() {
+                    let name = format!("{}, with sync", row.interface);
+                    let none = [String::new(), String::new()];
+                    rows.push(with(name, row.synced_mb_per_s, row.synced_mb_per_s_interval, none));
+                }
             }
-        });
-        let caption = format!("{} through each interface", first.work);
+            if let Some(row) = rows.iter_mut().rev().nth(titled_rows(of_work) - 1) {
+                row.title.clone_from(&first.work);
+            }
+        }
+        let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies it; ★ the \
+                     one to use; with sync: the final sync is in the time.";
+        lead.push(marks.to_owned());
+        lead.extend(raw.map(|row| format!("Dashed: {}", describe_raw_rate(row))));
+        let caption = format!("{heading} through each interface");
         let labels = IntervalHeadings::new(
             &caption,
             "Interface",
             "MB/s with its 95 % interval, logarithmic",
             &["MB/s", "95 %", "p50", "p99"],
         );
-        let advice_text = advice.map(|a| a.sentence.clone()).or_else(|| {
-            let none = api.no_advice.iter().find(|n| n.work == first.work)?;
-            Some(format!("No recommendation, because {}.", none.why))
-        });
-        let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies it; ★ the one to use.";
-        let lead: Vec<String> = advice_text.into_iter().chain([marks.to_owned()]).collect();
-        out += &card(&first.work, &lead, &draw_intervals(&labels, drawn.collect(), rate_tick));
+        out += &card(heading, &lead, &draw_intervals(&labels, rows, rate_tick));
     }
     let missing =
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
@@ -148,6 +173,11 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
         "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
     ];
     out + &card("All figures", &lead, &body)
+}
+
+/// Number of drawn rows of a work.
+fn titled_rows(of_work: &[&ApiRow]) -> usize {
+    of_work.len() + of_work.iter().filter(|row| row.synced_mb_per_s.is_some()).count()
 }
 
 /// Returns the card that compares targets.
@@ -555,7 +585,8 @@ struct MapCell {
 
 /// Returns a card for each work, and one for the cells that were not measured.
 pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
-    let mut out: String = sweep.works.iter().map(|work| work_card(sweep, work)).collect();
+    let mut out = best_settings_card(&best_settings(sweep));
+    out.extend(sweep.works.iter().map(|work| work_card(report, sweep, work)));
     if sweep.works.is_empty() {
         out += &plain_card(
             "All settings",
@@ -583,7 +614,21 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     out + &card(heading, &lead, &format!("{best}{}", folded("What was not measured", &facts(&skipped))))
 }
 
-fn work_card(sweep: &Sweep, work: &Work) -> String {
+/// Returns the card of devices by settings; empty without any.
+pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
+    let draw = |best: &BestSettings| {
+        let title = best_settings_title(best);
+        format!("<h3>{}</h3>{}", best.work, page::table(&title, &best_settings_table(best)))
+    };
+    let body: String = tables.iter().map(draw).collect();
+    if body.is_empty() {
+        body
+    } else {
+        card("Each device with the best setting of every device", &[BEST_SETTINGS_LEGEND], &body)
+    }
+}
+
+fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     let mine: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
@@ -593,7 +638,13 @@ fn work_card(sweep: &Sweep, work: &Work) -> String {
         .best
         .filter(|_| work.chosen == Chosen::Fastest)
         .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
-    card(&heading, &lead, &draw_work_maps(&mine, work.by, marks, None))
+    let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
+    // A void cell breaks its line.
+    let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
+    let drawn = mine.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
+    let drawn: Vec<CellFigures> = drawn.collect();
+    let curves = size_curves::draw(&drawn.iter().collect::<Vec<_>>(), marks.best, &work.name);
+    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&mine, work.by, marks, None)))
 }
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each work.

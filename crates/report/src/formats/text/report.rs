@@ -18,7 +18,7 @@ use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::machine::Place;
-use model::report::{CountsAs, Quick, Report, Rerun, Verdict};
+use model::report::{CountsAs, Quick, Report, Rerun, StoredFile, Verdict};
 use model::study::Studied;
 use model::sweep::Sweep;
 use model::units::show_bytes;
@@ -222,8 +222,11 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     }
 }
 
-/// Prints deviations from the request, and the user's notes on the session.
+/// Prints how files are stored, deviations from the request, and the user's notes on the session.
 fn show_remarks(out: &mut Page, report: &Report) {
+    if let Some(stored) = StoredFile::describe(&report.files) {
+        out.field("File", &stored);
+    }
     for note in &report.notes {
         out.field("Note", note);
     }

@@ -4,6 +4,7 @@
 //! shortened first. Then these columns are dropped in order: what was measured, interval, tags, start of the id, year.
 
 use super::report::show_passed;
+use super::sweep::show_best_settings;
 use crate::page::Page;
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings::{rest_summary_of, worst_of};
@@ -76,6 +77,7 @@ pub(super) fn write_session_table(
     to: &mut dyn Write,
 ) -> io::Result<()> {
     let mut out = Page::new(style);
+    show_best_settings(&mut out, &sessions.best_settings);
     if !sessions.rows.is_empty() {
         let table = session_table(sessions);
         out.table(&table);
@@ -213,18 +215,21 @@ fn results_suffix(finding: &Finding, results: usize) -> String {
 
 #[cfg(test)]
 fn example() -> SessionTable {
-    use model::history::{Column, Figure, OtherWork, Row, RowsOf};
+    use model::finding::CheckId;
+    use model::history::{Column, Figure, Mark, OtherWork, Row, RowsOf};
     use model::report::Verdict;
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let figure = |value: Option<f64>, verdict| {
         let interval = value.map(|v| [0.97 * v, 1.03 * v]);
-        Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict })
+        Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict, mb_per_s: None })
     };
     let row = |session: &str, tags: &[&str], device: Option<&str>, figures| Row {
         session: session.into(),
         started: Some("2026-11-21T16:12:26+01:00".into()),
         verdict: Some(Verdict::Suspect),
         device: device.map(str::to_owned),
+        device_bytes: Some(1 << 40),
+        findings: vec![Mark { id: CheckId::D01, severity: Some(Severity::Biased) }],
         targets: vec!["/data".into()],
         tags: tags.iter().map(|tag| (*tag).into()).collect(),
         figures,
@@ -265,10 +270,11 @@ Not read: 2 older sessions; --limit 0 reads all.
     assert!(!chosen.iter().any(|line| line.contains("--job NAME")), "{chosen:?}");
     let by_device = SessionTable { rows_of: model::history::RowsOf::Devices, ..example() };
     assert!(
-        session_table(&by_device).lines(80).0[5].starts_with("sda Disk  new"),
+        session_table(&by_device).lines(80).0[5].starts_with("sda Disk [1]  new         1 TiB"),
         "{:?}",
         session_table(&by_device).lines(80)
     );
+    assert_eq!(session_table_foot(&by_device)[0], "[1] D01 biases; `fathom explain D01` has the check.");
     assert!(session_table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
     Ok(())
 }

@@ -6,8 +6,8 @@ use super::results;
 use crate::page::Page;
 use crate::view::findings::full_report_hint;
 use crate::view::studies::{
-    COVERAGE_TOLERANCE, host_count_table, interface_run_table, interface_table, layer_table, load_table,
-    shown_loads, target_table,
+    COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
+    layer_table, load_table, raw_rate, shown_loads, target_table,
 };
 use model::evidence::Extents;
 use model::figures::{Layers, by_reason};
@@ -18,7 +18,10 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured]) {
     out.table(&layer_table(layers, results));
-    out.line("Latencies are means; the device is the topmost one below; changes have their 95 % interval over rounds.");
+    out.legend(
+        "fathom IOPS, device IOPS: operations per second x bytes of each, as fathom issued them and as the topmost device below completed \
+         them; in parentheses: a finding invalidates the number. Latencies are means; changes have their 95 % interval over rounds.",
+    );
     for missing in &layers.missing {
         out.note(&format!("Not measured: {missing}."));
     }
@@ -33,6 +36,9 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
     out.legend("synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
          system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
     );
+    for row in [false, true].into_iter().filter_map(|writes| raw_rate(api, &report.results, writes)) {
+        out.note(&format!("Compare with {}", describe_raw_rate(row)));
+    }
     if all {
         show_interface_notes(out, api);
         out.line("");

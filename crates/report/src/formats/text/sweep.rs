@@ -11,13 +11,14 @@
 use crate::page::{Page, display_width};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
-    MAX_MAP_COLUMNS, Marks, Sides, best_value, describe_change, iops_table, labels, round_table,
-    round_tables, rows_table, shows_each_cell, sides, thread_counts, work_rows,
+    BEST_SETTINGS_LEGEND, MAX_MAP_COLUMNS, Marks, Sides, best_settings, best_settings_table,
+    best_settings_title, best_value, describe_change, iops_table, labels, round_table, round_tables,
+    rows_table, shows_each_cell, sides, thread_counts, work_rows,
 };
 use crate::view::table::or_dash;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
-use model::sweep::{CellFigures, Chosen, Measure, Rounds, Setting, Sweep, Variable, Work};
+use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Rounds, Setting, Sweep, Variable, Work};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Limits the reasons for skipped cells; `--skipped` and the JSON have all of them.
@@ -72,6 +73,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     for work in &sweep.works {
         show_work(out, sweep, work, report, all);
     }
+    show_best_settings(out, &best_settings(sweep));
     if let Some(reference) = &sweep.reference {
         let word = if reference.drifted {
             "the target changed during the sweep, so settings measured early and late are less comparable"
@@ -95,6 +97,18 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     };
     out.note(&format!("The {} search took {:.0} s{budget}.{luck}", sweep.search, sweep.seconds));
     out.line("");
+}
+
+/// Prints the table of devices for each work.
+pub(super) fn show_best_settings(out: &mut Page, tables: &[BestSettings]) {
+    for best in tables {
+        out.paragraph(&best_settings_title(best));
+        out.table(&best_settings_table(best));
+    }
+    if !tables.is_empty() {
+        out.legend(&format!("{BEST_SETTINGS_LEGEND}."));
+        out.line("");
+    }
 }
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
