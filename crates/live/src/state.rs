@@ -89,7 +89,7 @@ pub struct HostRow {
     pub iops: Option<f64>,
     /// 99th percentile of latency since the run began, in ns.
     pub p99_ns: Option<u64>,
-    /// State of the host.
+    /// What the host is doing.
     pub state: HostState,
 }
 

@@ -448,7 +448,7 @@ pub struct Task {
     pub share: f64,
     /// Number of reads.
     pub reads: u64,
-    /// Bytes read.
+    /// Sum of the sizes of the reads.
     pub read_bytes: u64,
     /// Number of writes.
     pub writes: u64,

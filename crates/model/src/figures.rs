@@ -686,7 +686,7 @@ pub enum Rows {
 pub struct Intervals {
     /// Start of the first interval, in ns since the phase began.
     pub from_ns: u64,
-    /// Length of an interval in ns.
+    /// Time that an interval covers, in ns.
     pub length_ns: u64,
     /// Intervals with completions, in order of time.
     pub all: Vec<Interval>,

@@ -483,9 +483,9 @@ impl Identity {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Reads.
+    /// From the device.
     Read,
-    /// Writes.
+    /// To the device.
     Write,
 }
 

@@ -227,7 +227,7 @@ pub struct SweptSetting {
     pub setting: String,
     /// The measure that ranks the settings.
     pub by: Measure,
-    /// Its value.
+    /// Mean of the measure over the runs, in the unit of the measure.
     pub value: f64,
     /// Whether the sweep names it the best of its work and target.
     pub best: bool,
@@ -241,7 +241,7 @@ pub struct BestSettings {
     pub work: String,
     /// The measure of all values.
     pub by: Measure,
-    /// The settings.
+    /// Each setting that is the best on one of the devices: `8 x 512K direct, io_uring`.
     pub settings: Vec<String>,
     /// One row for each device or target.
     pub rows: Vec<DeviceBySettings>,

@@ -118,7 +118,7 @@ fn work(settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
         ("depth", depth(settings)),
         ("workers", stream.workers.to_string()),
         ("cache", stream.describe_cache()),
-        ("pace", pace(stream.pace) + &stream.waits().map(|wait| format!(", {wait}")).collect::<String>()),
+        ("pace", stream.waits().fold(pace(stream.pace), |all, wait| all + ", " + &wait)),
         ("syncs", flush),
         ("data", data),
     ]

@@ -312,7 +312,8 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
 #[test]
 fn invalid_rows_have_no_number_and_no_ratio() {
     let rows = table(&stacked(|fixtures| fixtures[1].errors = 1)).rows;
-    assert!(rows[1].tool.is_none() && rows[1].against.is_none() && rows[1].device.is_none());
+    assert!(rows[1].tool.is_none() && rows[1].against.is_none() && rows[1].iops_interval.is_none());
+    assert!(rows[1].tool_did.is_some(), "what was done is shown all the same");
     assert!(rows[2].tool.is_some() && rows[2].against.is_none());
 }
 

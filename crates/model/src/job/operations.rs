@@ -161,11 +161,11 @@ impl Mix {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerKind<T> {
-    /// For reads.
+    /// Value for operations that move bytes from the target.
     pub read: T,
-    /// For writes.
+    /// Value for operations that move bytes to the target.
     pub write: T,
-    /// For trims.
+    /// Value for operations that give blocks back.
     pub trim: T,
 }
 
@@ -364,7 +364,7 @@ pub struct Zone {
     pub size: ZoneSize,
 }
 
-/// Size of a zone.
+/// Part of the span that a zone has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
