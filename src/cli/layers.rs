@@ -13,10 +13,11 @@ const FEWEST_RUNS: u32 = 3;
 /// Run the same workload at every layer of a target to show what each layer costs: devices, file system, page cache.
 ///
 /// The workload is 8 KiB random reads and writes unless --bs and --rw change it. It runs on each block device below that can be opened
-/// (reads only), then through the file system past the page cache, with a sync in each write, and through the page cache. Buffered
-/// writes run until the kernel writes dirty pages on its own account, or for --time. The report has the device's own counts next to
-/// fathom's. A device below is read at the blocks in which the file is stored. If these blocks are
+/// (reads only), then through the file system past the page cache, with a sync in each write, and through the page cache. The report
+/// has the device's own counts next to fathom's. A device below is read at the blocks in which the file is stored. If these blocks are
 /// unknown (btrfs, volumes, RAID), its row is omitted with the reason.
+///
+/// The kernel writes dirty pages after half a minute: --time 36s shows what it writes of buffered writes.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]

@@ -149,7 +149,7 @@ fn serialize_overlap_runs_overlapping_operations_one_by_one() {
     check_outcome(
         &stage.fathom("run --depth 1 --serialize-overlap", &file),
         2,
-        &["--serialize-overlap", "remove the option"],
+        &["--serialize-overlap", "leave it out"],
     );
     // If overlapping writes wait for each other, each block ends up with the data of its last write.
     let words = format!(

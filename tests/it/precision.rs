@@ -40,7 +40,7 @@ fn noisy_results_stop_at_the_limit_and_report_the_needed_runs() {
     let out = stage.fathom(&format!("{NOISY} --precision 1% --max-runs 8"), Path::new(""));
     let report = out.report();
     assert_eq!(runs(&report).len(), 8);
-    assert!(note(&report, "after 8 runs, and 1.0 % was requested; about"), "{:#}", report.0["notes"]);
+    assert!(note(&report, "after 8 runs, and 1.0 % was requested: about"), "{:#}", report.0["notes"]);
     assert_eq!(report.0, stage.show().report().0, "the session tells the same");
 }
 

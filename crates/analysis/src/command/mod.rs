@@ -515,7 +515,7 @@ fn ask(
         (CheckId::A09, still_in_memory(run, seen)),
         (CheckId::A11, memory_below(run)),
         (CheckId::A12, lower_layer(record, run)),
-        (CheckId::D01, foreign_io(run)),
+        (CheckId::D01, foreign_io(record, run)),
         (CheckId::D02, backlog(run)),
         (CheckId::D04, limit_reached(run, limiter, seen)),
         (CheckId::D08, waited_for_cpu(run)),
@@ -690,7 +690,7 @@ fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
     Ok(CheckReply::Holds)
 }
 
-fn foreign_io(run: &CommandRun) -> CheckAnswer {
+fn foreign_io(record: &Record, run: &CommandRun) -> CheckAnswer {
     let foreign = run.foreign_read_bytes.clone()?;
     let all: u64 = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes).saturating_add(foreign);
     let is_much =
@@ -709,6 +709,13 @@ fn foreign_io(run: &CommandRun) -> CheckAnswer {
         );
         return Ok(CheckReply::Found(Severity::Biased, sentence));
     }
+    let below = read_only_below(record, run)?;
+    if is_much(below, all) {
+        return Err(format!(
+            "the lowest devices read {} that the devices above them did not ask for: other processes, or the read-ahead of a loop device, may have read them",
+            show_bytes(below)
+        ));
+    }
     let written = run
         .foreign_written_bytes
         .clone()
@@ -720,6 +727,21 @@ fn foreign_io(run: &CommandRun) -> CheckAnswer {
         ));
     }
     Ok(CheckReply::Holds)
+}
+
+/// Returns the bytes that the lowest devices of a place read in addition to the reads of its topmost devices and the command's reads from
+/// other places.
+fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
+    let devices = run.devices.as_ref().map_err(Clone::clone)?;
+    let read = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);
+    let fetched = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes);
+    let places = record.header.hosts.first().into_iter().flat_map(|machine| &machine.places);
+    let excess = places.map(|place| {
+        let top: u64 = place.tops.iter().filter_map(|at| place.layers.get(*at)).map(|l| read(&l.name)).sum();
+        let below: u64 = place.leaves().map(|l| read(&l.name)).sum();
+        below.saturating_sub(top).saturating_sub(fetched.saturating_sub(top))
+    });
+    Ok(excess.max().unwrap_or(0))
 }
 
 fn backlog(run: &CommandRun) -> CheckAnswer {
@@ -1034,6 +1056,29 @@ mod tests {
         assert_eq!(written(0, 64), (Ok(0), Outcome::Holds));
         assert_eq!(written(32, 32), (Ok(0), Outcome::Holds));
         assert_eq!(written(64, 32), (Ok(32 * MIB), Outcome::NotChecked));
+    }
+
+    #[test]
+    fn reads_of_a_lower_device_alone_leave_other_processes_unknown() {
+        let foreign_io = |lower_mib: u64| {
+            let mut record = record(vec![writer(0, FinalSync::Off)], [100, 100]);
+            let place = &mut record.header.hosts[0].places[0];
+            let lower = model::machine::Layer {
+                name: "lower".into(),
+                stat_file: "lower".into(),
+                ..place.layers[0].clone()
+            };
+            place.layers[0].below = vec![place.layers.len()];
+            place.layers.push(lower);
+            for (moment, sectors) in [(0, 0), (1, lower_mib * 2048)] {
+                let text = format!("{sectors} 0 {sectors} 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+                record.runs[0].evidence[moment].files.insert("lower".into(), Ok(text));
+            }
+            let report = crate::judge(&record, &Judging::default());
+            report.findings.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome
+        };
+        assert_eq!(foreign_io(0), Outcome::Holds);
+        assert_eq!(foreign_io(20), Outcome::NotChecked);
     }
 
     #[test]
