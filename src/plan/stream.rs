@@ -389,7 +389,7 @@ fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses to evict files that are not in the page cache, or remain in it while mapped.
+/// Refuses `--evict-each-pass` if it could evict nothing: there are no files, or they bypass the page cache or are mapped.
 fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(), Failure> {
     if !spec.has("evict-each-pass") {
         return Ok(());

@@ -92,7 +92,7 @@ impl CaseAnswers<'_> {
         voids.filter(|id| !self.accept.contains(id))
     }
 
-    /// Whether the number measures what the requested name claims.
+    /// Whether the number may keep the name that was requested: there are runs, and no finding relabels or invalidates it.
     pub(crate) fn is_sound(&self) -> bool {
         !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Rename)
     }

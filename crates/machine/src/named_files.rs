@@ -47,8 +47,8 @@ impl Named {
     }
 }
 
-/// Finds the paths among the arguments of a command, each once. `places` has the places resolved so far, and
-/// gets those of these paths.
+/// Finds the paths among the arguments of a command, each once. `places` has the places resolved so far; the places of the
+/// paths found are added.
 pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named> {
     let mut found: Vec<Named> = Vec::new();
     for arg in args.iter().map(String::as_str) {

@@ -286,8 +286,8 @@ impl<'g> Search<'g> {
         each.saturating_mul(finals as u64) / LONGER.1 * LONGER.0
     }
 
-    /// Estimates from the runs so far a budget that should prove that no cell is faster than its work's winner by more
-    /// than the tolerance. `None` if no reasonable budget would, or in a search without a budget.
+    /// Estimates, from the runs so far, the total budget that would be enough to prove that no cell beats the winner of its race by more than
+    /// the tolerance. `None` if no reasonable budget is enough, or if the search has no budget.
     pub fn sufficient_budget_ns(&self) -> Option<u64> {
         let How::Adaptive { budget_ns } = self.grid.search else { return None };
         let each = self.spent_ns as f64 / self.done.max(1) as f64;

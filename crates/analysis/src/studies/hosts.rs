@@ -133,7 +133,7 @@ use crate::fixture::{Fixture, together};
 #[cfg(test)]
 use crate::{Judging, judge};
 
-/// A session with `ops` operations in a window for each number of hosts.
+/// The report of a session that measured several numbers of hosts. A step is a number of hosts and the operations in its window.
 #[cfg(test)]
 fn judged(steps: &[(u32, u64)]) -> Report {
     let fixture =

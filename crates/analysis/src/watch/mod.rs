@@ -238,7 +238,7 @@ const LARGER_FACTOR: f64 = 8.0;
 /// Throughput has room if less than this share of it is used.
 const ROOM_SHARE: f64 = 0.5;
 
-/// The mean size of requests from which nearly all of them are as large as the limit.
+/// If the mean request has at least this share of the size limit, nearly all requests are as large as the limit.
 const AT_SIZE_SHARE: f64 = 0.95;
 
 /// The largest request that the kernel sends to a device, in bytes.

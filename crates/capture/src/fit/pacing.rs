@@ -69,8 +69,8 @@ pub(super) struct Pacing {
     /// Number of submitting calls.
     calls: u64,
     overlapping: u64,
-    /// Sum of the delays of overlapping operations after the first one of their busy interval, in latencies
-    /// of the first one.
+    /// Sum over the overlapping data operations: the time from the start of the busy interval to the operation, divided by the latency of
+    /// the interval's first operation.
     delay_sum: f64,
     unfinished: u64,
     busy_ns: u128,

@@ -150,7 +150,7 @@ fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     job.refuse_if(!is_known, "wait_for", "no earlier job has this name; type the name of one")?;
     // Jobs that do not run at the same time have ended.
     let named = running.iter().filter(|b| b.name() == name).count();
-    let why = "other jobs run at the same time as that one; type stonewall to wait for all of them";
+    let why = "other jobs run at the same time as the job that this one waits for; type stonewall to wait for all of them";
     job.refuse_if(named > 0 && named < running.len(), "wait_for", why)?;
     Ok(named > 0)
 }

@@ -123,8 +123,8 @@ fn at_ticks(histograms: &[Histogram], ops: u64, hz: u32) -> AtTicks {
     AtTicks { hz, part: part(sum(1.0 - WITHIN.0, 1.0 + WITHIN.0)), neighbours: part(below.max(above)) }
 }
 
-/// Shortest sleep of the machine that is not an error of reading two clocks in sequence. A reader that loses its CPU
-/// in between continues within some ten ms, and no machine sleeps and wakes in less than this time.
+/// Minimum difference between two clocks, read one after the other, that counts as a sleep of the machine. A reader that
+/// loses its CPU in between continues within some tens of ms, and no machine sleeps and wakes in less than this time.
 const ASLEEP_NS: u64 = 100_000_000;
 /// Drift that the kernel's corrections (at most 500 ppm) and fathom's calibration (5 ppm) cannot explain.
 const DRIFT_BIASED_PPM: f64 = 1_000.0;

@@ -204,7 +204,7 @@ fn check_runqueue_wait(case: &Case) -> Known<Answer> {
     let part = share((ready - paused_ns(case)).max(0.0), wall);
     let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
     if part <= CPU_WAIT_ABOVE {
-        return holds("The workers waited too little for a CPU to matter.", numbers);
+        return holds("The time that the workers waited for a CPU is too short to matter.", numbers);
     }
     let cpus = case.machine.map_or(0, |m| m.cpus);
     let is_overcommitted = case.stream.workers > cpus && cpus > 0;

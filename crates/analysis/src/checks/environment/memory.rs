@@ -177,7 +177,7 @@ const TAKEN_FROM: Share = Share(0.10);
 /// System time per byte above which the host had to provide the memory. Finding a page and copying costs 0.1 to
 /// 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).
 const NS_PER_BYTE_FROM: f64 = 0.5;
-/// System time of an operation of any size, which is subtracted first.
+/// System time that each operation takes whatever its size. It is subtracted before the time per byte is computed.
 const PER_OPERATION: Ns = Ns(5_000.0);
 
 pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {

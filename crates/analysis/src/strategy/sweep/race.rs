@@ -389,7 +389,7 @@ impl Race {
         out
     }
 
-    /// Fresh runs that are still missing, as far as they are known.
+    /// Number of fresh runs that are still to come; an estimate while the race is open.
     pub(super) fn finals(&self) -> usize {
         if self.closed.is_none() {
             return FRESH * (2 + self.baselines.len());
