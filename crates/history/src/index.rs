@@ -16,7 +16,6 @@ use model::job::Job;
 use model::machine::{Capacity, Machine, Place};
 use model::record::{Header, Record, Unreadable};
 use model::report::{Ending, Measured, QuotedRate, Report, Verdict};
-use model::sweep::Sweep;
 use model::watch::MeasuredIn;
 use output::failure::Failure;
 use output::session_directories::session_directories;
@@ -491,7 +490,8 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     if report.study.shows_results() {
         entry.figures = report.results.iter().map(figure).collect();
     }
-    entry.settings = report.study.sweep().map(Sweep::settings).unwrap_or_default();
+    entry.settings =
+        report.study.sweep().map(|sweep| sweep.settings(|at| report.is_void(at))).unwrap_or_default();
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();
     entry.hosts.clone_from(&report.hosts);
     entry.fingerprint = Some(fingerprint(header));

@@ -146,6 +146,11 @@ impl StoredFile {
 }
 
 impl Report {
+    /// Whether a finding invalidates the result with this index.
+    pub fn is_void(&self, at: usize) -> bool {
+        self.results.get(at).is_some_and(|result| result.void)
+    }
+
     /// Returns the result that the headline quotes.
     pub fn headline_result(&self) -> Option<&Measured> {
         self.results.iter().find(|result| result.true_name == self.headline.name)

@@ -128,10 +128,10 @@ pub fn least_iops(workers: u32) -> u32 {
 }
 
 impl Grid {
-    /// Returns the measure that ranks the cells of a work, on any target.
-    pub fn measure(&self, work: &str) -> Measure {
-        let of_work = self.measures.iter().find(|(name, _)| work_without_target(work) == name.as_str());
-        of_work.map(|(_, measure)| *measure).unwrap_or_default()
+    /// Returns the measure that ranks the cells of a work; `None` in sessions of versions that had no choice.
+    pub fn measure_of(&self, work: &str) -> Option<Measure> {
+        let cell = self.cells.iter().find(|cell| cell.setting.work() == work)?;
+        self.measures.get(&cell.setting.work_on_any_target()).copied()
     }
 
     /// Returns the works in the order of the grid.
@@ -154,14 +154,6 @@ impl Grid {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
         cell.or_else(|| self.baselines.iter().find(|y| y.job == job).map(|y| &y.setting))
     }
-}
-
-/// Separates a work from the only target that it is measured on: `read on /mnt/a`.
-const ON: &str = " on ";
-
-/// Returns the name of a work without its target.
-fn work_without_target(work: &str) -> &str {
-    work.split_once(ON).map_or(work, |(name, _)| name)
 }
 
 /// Returns the works of some cells in their order, each once.
@@ -328,20 +320,22 @@ impl Sweep {
         self.search == IN_ORDER
     }
 
-    /// Returns the value of every setting, grouped by target: one group if the grid has no targets as an axis.
-    pub fn settings(&self) -> Vec<Vec<SweptSetting>> {
+    /// Returns the value of every setting, grouped by target: one group if the grid has no targets as an axis. Leaves out settings whose
+    /// result is void; `is_void` takes the index of a result.
+    pub fn settings(&self, is_void: impl Fn(usize) -> bool) -> Vec<Vec<SweptSetting>> {
         let swept = |cell: &CellFigures| {
             let work = self.works.iter().find(|work| work.name == cell.setting.work())?;
             let winner = self.winner.get(&work.name).or_else(|| self.only_cell(&work.name));
             let best = winner.is_some_and(|winner| winner.setting == cell.setting);
             // The winner may have been measured again at the end.
             let figures = winner.filter(|_| best).unwrap_or(cell);
+            let value = figures.value(work.by).filter(|_| !figures.result.is_some_and(&is_void))?;
             Some(SweptSetting {
-                work: work_without_target(&work.name).to_owned(),
+                work: cell.setting.work_on_any_target(),
                 target: cell.setting.target.clone(),
                 setting: format!("{} {}", cell.setting.shape(), cell.setting.way()),
                 by: work.by,
-                value: figures.value(work.by)?,
+                value,
                 best,
             })
         };
@@ -592,12 +586,20 @@ impl Setting {
     /// Returns the work without the setting: `read`, `randrw 70/30`, `File Server`, `read on /mnt/a`. Cells of one work compete, so each
     /// target has its own best setting.
     pub fn work(&self) -> String {
-        let name = match (&self.spec, &self.mix) {
+        let name = self.work_on_any_target();
+        match &self.target {
+            Some(target) => format!("{name} on {target}"),
+            None => name,
+        }
+    }
+
+    /// Returns the work without the target: `read`, `randrw 70/30`, `File Server`.
+    pub fn work_on_any_target(&self) -> String {
+        match (&self.spec, &self.mix) {
             (Some(spec), _) => spec.clone(),
             (None, Some(mix)) => format!("{} {mix}", self.rw),
             (None, None) => self.rw.clone(),
-        };
-        self.target.as_ref().map_or(name.clone(), |target| format!("{name}{ON}{target}"))
+        }
     }
 
     /// Returns whether offsets are random; false for an access specification, which decides this for each line.

@@ -66,7 +66,7 @@ impl<'g> Search<'g> {
             Lane::new(job, memory, by)
         };
         let race = |work: String| {
-            let by = grid.measure(&work);
+            let by = grid.measure_of(&work).unwrap_or_default();
             let lanes = grid.jobs_of(&work).into_iter().map(|job| lane(job, by)).collect();
             let baselines = grid.baselines.iter().filter(|y| y.setting.work() == work);
             let baselines = baselines.map(|y| lane(y.job, by)).collect();

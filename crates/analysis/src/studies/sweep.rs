@@ -278,8 +278,8 @@ fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
 /// Returns the measure that a work shows. Earlier versions ranked by bytes per second, which gives the same order if
 /// all operations have one size.
 fn measure_of_work(grid: &Grid, work: &str) -> Measure {
-    if let Some(measure) = grid.measures.get(work) {
-        return *measure;
+    if let Some(measure) = grid.measure_of(work) {
+        return measure;
     }
     let mine = || grid.cells.iter().map(|c| &c.setting).filter(|s| s.work() == work);
     let first = mine().next();
@@ -952,6 +952,26 @@ mod tests {
         judged(&odd);
         grid(&mut odd).cells.clear();
         assert_eq!(judged(&odd).0.verdict, Verdict::Invalid);
+    }
+
+    #[test]
+    fn cells_of_one_target_keep_the_measure_of_their_work() {
+        let mut record = record(&[(1, 4_000), (8, 9_900)]);
+        let grid = grid(&mut record);
+        // The name of a specification may contain the word that comes before the target.
+        for cell in &mut grid.cells {
+            cell.setting.spec = Some("Data on SSD".into());
+            cell.setting.target = Some("/mnt/a".into());
+        }
+        grid.measures = [("Data on SSD".to_owned(), Measure::P99)].into();
+        let (_, sweep) = judged(&record);
+        assert_eq!(
+            (sweep.works[0].name.as_str(), sweep.works[0].by),
+            ("Data on SSD on /mnt/a", Measure::P99)
+        );
+        let settings = sweep.settings(|_| false);
+        assert!(settings[0].iter().all(|one| one.work == "Data on SSD"), "{settings:?}");
+        assert!(sweep.settings(|_| true).is_empty(), "a void result has no value");
     }
 
     #[test]

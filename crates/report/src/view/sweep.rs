@@ -145,7 +145,7 @@ pub(crate) fn best_settings_title(best: &BestSettings) -> String {
 
 /// Legend of [`best_settings_table`].
 pub(crate) const BEST_SETTINGS_LEGEND: &str =
-    "best: the device's own best setting; otherwise the difference that the setting makes; - = not measured";
+    "best: the device's own best setting; otherwise the difference that the setting makes; - = no number";
 
 /// Returns a row for each device: its value with its own best setting, and with the best setting of every other device.
 pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
@@ -169,8 +169,8 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
 pub(crate) const BEST: &str = "best";
 
 /// Returns each target of a sweep at the best settings of all; empty unless the grid has several targets as an axis.
-pub(crate) fn best_settings(sweep: &Sweep) -> Vec<BestSettings> {
-    let by_target = sweep.settings();
+pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings> {
+    let by_target = sweep.settings(|at| report.is_void(at));
     if by_target.len() < 2 {
         return Vec::new();
     }

@@ -585,7 +585,7 @@ struct MapCell {
 
 /// Returns a card for each work, and one for the cells that were not measured.
 pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
-    let mut out = best_settings_card(&best_settings(sweep));
+    let mut out = best_settings_card(&best_settings(report, sweep));
     out.extend(sweep.works.iter().map(|work| work_card(report, sweep, work)));
     if sweep.works.is_empty() {
         out += &plain_card(

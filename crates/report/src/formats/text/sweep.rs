@@ -73,7 +73,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     for work in &sweep.works {
         show_work(out, sweep, work, report, all);
     }
-    show_best_settings(out, &best_settings(sweep));
+    show_best_settings(out, &best_settings(report, sweep));
     if let Some(reference) = &sweep.reference {
         let word = if reference.drifted {
             "the target changed during the sweep, so settings measured early and late are less comparable"
