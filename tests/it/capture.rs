@@ -172,7 +172,7 @@ fn captured_requests_can_be_listed_and_filtered() {
     assert_eq!(stop(running).code, Some(0));
     let file = file(&stage);
     let csv = stage.fathom("show --events --format csv", &file).stdout;
-    let of_fio = || csv.lines().filter(|line| line.contains(",read,0,") && line.contains(",65536,"));
+    let of_fio = || csv.lines().filter(|line| line.contains(",read,0,") && line.contains(",65536,fio,"));
     assert_eq!(of_fio().count() as u64, reads, "{csv}");
     let text = stage.fathom("show --events", &file);
     assert!(text.stdout.lines().all(|line| line.len() <= 100) && text.stdout.starts_with("      issue s"));

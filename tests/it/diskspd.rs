@@ -284,7 +284,7 @@ fn utf16_profiles_are_read() {
 
 #[test]
 fn each_thread_keeps_its_throughput_and_bursts() {
-    let stage = Stage::one_per_cpu();
+    let stage = Stage::new();
     let iops = |stage: &Stage| last(stage)[0]["total"]["iops"].as_f64().unwrap();
     for (words, expected) in [("-g100i -t2", 200.0), ("-g4096 -t1", 1000.0), ("-i10 -j100 -o1 -t1", 99.0)] {
         done(&stage, &format!("-c4M -b4K -r {words} paced"));
