@@ -135,7 +135,7 @@ impl BlockEvents {
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| {
             for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
-                if let Some(event) = of_device(event, traced) {
+                if let Some(event) = event_on(event, traced) {
                     pairing.take(&event, names, &mut |row| rows.push(*row));
                     rows.drain(..).for_each(|row| each(at, &row, names));
                 }
@@ -179,7 +179,7 @@ impl BlockEvents {
 }
 
 /// The event with offsets relative to this device; `None` if it belongs to another device.
-fn of_device(event: &Event, traced: &Traced) -> Option<Event> {
+fn event_on(event: &Event, traced: &Traced) -> Option<Event> {
     if event.step == Step::Lost {
         return Some(*event);
     }

@@ -38,7 +38,7 @@ pub(crate) fn lines(out: &Outcome, kind: &str) -> Vec<Value> {
 }
 
 /// The figures of a device.
-pub(crate) fn of_device(out: &Outcome, name: &str) -> Vec<Value> {
+pub(crate) fn lines_of_device(out: &Outcome, name: &str) -> Vec<Value> {
     lines(out, "device").into_iter().filter(|line| line["device"] == name).collect()
 }
 
@@ -77,7 +77,7 @@ fn totals_agree_with_iostat_within_one_percent() {
     let reported: Value = serde_json::from_str(&reported).unwrap();
     let reported = reported["sysstat"]["hosts"][0]["statistics"].as_array().unwrap();
     let iostat = |key: &str| reported.iter().filter_map(|s| s["disk"][0][key].as_f64()).sum::<f64>();
-    let own = of_device(&out, device.name());
+    let own = lines_of_device(&out, device.name());
     assert_eq!((own.len(), out.code), (5, Some(0)), "{out:?}");
     for (what, theirs, ours) in [
         ("reads", iostat("r/s"), total(&own, |l| &l["read"]["per_s"])),
@@ -127,7 +127,7 @@ fn load_is_a_share_of_the_measured_capacity() {
         let out = watched(&stage, "--format json", &disk.device, "800ms 1");
         loading.signal(Signal::INT);
         let ended = loading.end();
-        let [line] = &of_device(&out, disk.name())[..] else { panic!("{out:?}") };
+        let [line] = &lines_of_device(&out, disk.name())[..] else { panic!("{out:?}") };
         let bounds =
             ["at_least_percent", "at_most_percent"].map(|bound| line["load"][bound].as_f64().unwrap());
         let near = |reported: f64| (reported - f64::from(percent)).abs() <= 4.0 + f64::from(percent) * 0.06;
@@ -336,7 +336,7 @@ fn disks_that_appear_or_vanish_are_reported() {
     let remarks = lines(&out, "remark");
     let printed = remarks.iter().any(|r| r["text"].as_str().unwrap().contains("its figures start from zero"));
     assert!(printed, "{out:?}");
-    let all = of_device(&out, device.name());
+    let all = lines_of_device(&out, device.name());
     assert_eq!(all.len(), 8, "{out:?}");
     assert!(all.iter().any(|l| l["not_known"].is_string()), "{out:?}");
     assert!(all.iter().all(|l| l["read"]["per_s"].as_f64().is_none_or(|rate| rate < 1e6)), "{out:?}");
@@ -420,7 +420,7 @@ fn requests_at_max_sectors_kb_are_explained() {
     until_busy(device.name());
     let out = watched(&stage, "--no-events --format json", &device.path, "500ms 1");
     let text = watched(&stage, "--no-events --explain", &device.path, "500ms 1").stdout;
-    let [line] = &of_device(&out, device.name())[..] else { panic!("{out:?}") };
+    let [line] = &lines_of_device(&out, device.name())[..] else { panic!("{out:?}") };
     assert_eq!(line["conclusions"][0]["rule"], "at_request_size_limit", "{line:#}");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -434,7 +434,7 @@ fn requests_at_max_sectors_kb_are_explained() {
     set(most.trim());
     let out = watched(&stage, "--no-events --format json", &device.path, "500ms 1");
     drop(reading);
-    let [line] = &of_device(&out, device.name())[..] else { panic!("{out:?}") };
+    let [line] = &lines_of_device(&out, device.name())[..] else { panic!("{out:?}") };
     assert_eq!(line["conclusions"], Value::Array(Vec::new()), "{line:#}");
 }
 

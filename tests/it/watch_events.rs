@@ -3,7 +3,7 @@
 use crate::capture::instances_of;
 use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Running, Stage, is_root, skip};
-use crate::watch::{device, lines, of_device, until_busy, watch_arguments, watched};
+use crate::watch::{device, lines, lines_of_device, until_busy, watch_arguments, watched};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn latencies_and_requests_match_a_known_load() {
         let pid = loading.id();
         let report = loading.end().report();
         let own = &report.0["results"][0]["read"]["latency_ns"];
-        let lines = of_device(&out, device.name());
+        let lines = lines_of_device(&out, device.name());
         assert_eq!(lines.len(), 2, "{out:?}");
         for line in &lines {
             let read = &line["latency"]["read"];
@@ -79,7 +79,7 @@ fn latencies_and_requests_match_a_known_load() {
     assert!(printed.contains("about 1 us of CPU time per request; --no-events disables them"), "{text}");
     let off = watched(&stage, "--no-events --format json", &device.path, "200ms 1");
     assert!(
-        of_device(&off, device.name())[0]["latency"].is_null() && !off.stdout.contains("block events"),
+        lines_of_device(&off, device.name())[0]["latency"].is_null() && !off.stdout.contains("block events"),
         "{off:?}"
     );
 }
@@ -168,7 +168,7 @@ fn lost_events_are_counted_and_hide_latencies() {
     if !is_over {
         return skip("the device is too slow to overrun the kernel's buffers");
     }
-    let all = of_device(&out, device.name());
+    let all = lines_of_device(&out, device.name());
     assert!(all[0]["latency"]["read"]["p50_ms"].is_f64(), "{:#}", all[0]);
     let lost = all.iter().position(|line| {
         line["latency_not_known"].as_str().is_some_and(|why| why.contains("the kernel's tracer lost "))

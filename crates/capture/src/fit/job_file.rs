@@ -14,9 +14,9 @@ use crate::fit::survey::{
 };
 use crate::replay::alignment_sectors;
 use model::job::{Arrivals, Kind, ThinkLaw};
-use model::spec::conditions::of_think;
+use model::spec::conditions::format_think;
 use model::spec::number::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
-use model::spec::values::of_arrivals;
+use model::spec::values::format_arrivals;
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 
@@ -381,7 +381,7 @@ impl LoadOfPart<'_> {
         let [short, long] =
             [0, 1].map(|at| format!("{} (fit {})", format_figure(idc[at]), format_figure(Some(fit.idc[at]))));
         let comment = format!("IDC {short} in 10 ms, {long} in 100 ms{near}");
-        stream.entries.push(Entry::text("arrivals", &format_arrivals(fit.arrivals), comment));
+        stream.entries.push(Entry::text("arrivals", &format_rounded_arrivals(fit.arrivals), comment));
     }
 
     /// Returns the depth for an open loop.
@@ -465,13 +465,15 @@ pub(super) fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
 }
 
 /// Formats arrivals, with rounded means.
-fn format_arrivals(arrivals: Arrivals) -> String {
+fn format_rounded_arrivals(arrivals: Arrivals) -> String {
     match arrivals {
-        Arrivals::Batch { mean } => of_arrivals(Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 }),
+        Arrivals::Batch { mean } => {
+            format_arrivals(Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 })
+        }
         Arrivals::OnOff { on_ns, off_ns } => {
             format!("on-off:{}us/{}us", on_ns.div_ceil(1000), off_ns.div_ceil(1000))
         }
-        other => of_arrivals(other),
+        other => format_arrivals(other),
     }
 }
 
@@ -559,7 +561,7 @@ impl LoadOfPart<'_> {
                     return 1;
                 }
                 let factor = f64::from(*burst) / mean_burst.max(1.0);
-                let (think, comment) = format_think(law, factor);
+                let (think, comment) = format_think_law(law, factor);
                 push(Entry::text("think", &think, comment));
                 if *burst > 1 {
                     let comment = format!("{mean_burst:.2} at once on average");
@@ -573,7 +575,7 @@ impl LoadOfPart<'_> {
 }
 
 /// Formats a think time and a comment. `factor` corrects for bursts that are longer or shorter than observed.
-fn format_think(law: &Law, factor: f64) -> (String, String) {
+fn format_think_law(law: &Law, factor: f64) -> (String, String) {
     let (text, fits) = format_law(law, factor);
     let mean = show_ns((law.think.mean_ns + law.overhead_ns) as f64);
     let taken = show_ns(law.overhead_ns as f64);
@@ -600,7 +602,7 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     } else {
         String::new()
     };
-    (shorten_times(&of_think(&think)), format!("{near}{scaled}"))
+    (shorten_times(&format_think(&think)), format!("{near}{scaled}"))
 }
 
 /// Rewrites times of 1 ms and more in us if that changes them by less than a thousandth.

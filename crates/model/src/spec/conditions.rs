@@ -305,7 +305,7 @@ fn quantiles(text: &str) -> Result<Think, String> {
 }
 
 /// Formats a pause for [`think`].
-pub fn of_think(think: &Think) -> String {
+pub fn format_think(think: &Think) -> String {
     let ns = |ns: u64| format!("{ns}ns");
     match &think.law {
         ThinkLaw::Fixed => ns(think.mean_ns),
@@ -512,7 +512,7 @@ fn pauses_are_parsed_from_their_formatted_form() {
         ["100us", "exponential:2ms", "lognormal:38us/161us", "quantiles:0/2us,50/38us,99.5/1ms,100/9ms"]
     {
         let parsed = think(text);
-        assert_eq!(parsed.clone().map(|t| of_think(&t)).and_then(|t| think(&t)), parsed, "{text}");
+        assert_eq!(parsed.clone().map(|t| format_think(&t)).and_then(|t| think(&t)), parsed, "{text}");
     }
     for (bad, word) in [
         ("", "duration"),

@@ -1,5 +1,5 @@
 //! Values of keys that are words, names or short lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs,
-//! NUMA nodes and priorities. `sharing` parses one, `of_sharing` formats it for the parser.
+//! NUMA nodes and priorities. `sharing` parses one, `format_sharing` formats it for the parser.
 //!
 //! The plan finds out which engines, CPUs and nodes exist.
 
@@ -120,7 +120,7 @@ pub fn create(text: &str) -> Result<Create, String> {
 const UNLINK: &str = ",unlink";
 
 /// Formats size and content of a file for [`create`].
-pub fn of_create(create: Create) -> String {
+pub fn format_create(create: Create) -> String {
     format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
 }
 
@@ -216,7 +216,7 @@ pub fn mean_operations(text: &str) -> Result<f64, String> {
 }
 
 /// Formats arrivals for [`arrivals`].
-pub fn of_arrivals(arrivals: Arrivals) -> String {
+pub fn format_arrivals(arrivals: Arrivals) -> String {
     match arrivals {
         Arrivals::Poisson => POISSON.into(),
         Arrivals::Constant => CONSTANT.into(),
@@ -284,7 +284,7 @@ fn round_robin(text: &str) -> Result<Option<Sharing>, String> {
 }
 
 /// Formats sharing for [`sharing`]: `weighted:3,1`.
-pub fn of_sharing(sharing: &Sharing) -> String {
+pub fn format_sharing(sharing: &Sharing) -> String {
     match sharing {
         Sharing::Each => "each".into(),
         Sharing::RoundRobin => "round-robin".into(),
@@ -364,7 +364,7 @@ pub fn max_errors(text: &str) -> Result<u64, String> {
 }
 
 /// Formats a limit for [`max_errors`].
-pub fn of_max_errors(errors: u64) -> String {
+pub fn format_max_errors(errors: u64) -> String {
     if errors == ALL_ERRORS { "all".into() } else { errors.to_string() }
 }
 
@@ -400,7 +400,7 @@ pub fn verify(text: &str) -> Result<Verify, String> {
 }
 
 /// Formats a content for [`verify`].
-pub fn of_verify(verify: &Verify) -> String {
+pub fn format_verify(verify: &Verify) -> String {
     match &verify.content {
         Content::Stamps { .. } => "stamps".into(),
         Content::Pattern { bytes, .. } => {
@@ -501,17 +501,17 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
 }
 
 /// Formats NUMA nodes for [`memory_nodes`].
-pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
+pub fn format_memory_nodes(nodes: &MemoryNodes) -> String {
     match nodes {
         MemoryNodes::Local => "local".into(),
-        MemoryNodes::Bind(nodes) => format!("bind:{}", of_cpus(nodes)),
+        MemoryNodes::Bind(nodes) => format!("bind:{}", format_cpus(nodes)),
         MemoryNodes::Prefer(node) => format!("prefer:{node}"),
-        MemoryNodes::Interleave(nodes) => format!("interleave:{}", of_cpus(nodes)),
+        MemoryNodes::Interleave(nodes) => format!("interleave:{}", format_cpus(nodes)),
     }
 }
 
 /// Formats CPUs for [`cpus`], with consecutive numbers as a range: `0-3,8`.
-pub fn of_cpus(cpus: &[u32]) -> String {
+pub fn format_cpus(cpus: &[u32]) -> String {
     let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
     join_with_commas(ranges.map(|range| match range {
         [first, .., last] => format!("{first}-{last}"),
@@ -540,7 +540,7 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
 }
 
 /// Formats a priority for [`io_priority`].
-pub fn of_io_priority(priority: IoPriority) -> String {
+pub fn format_io_priority(priority: IoPriority) -> String {
     match priority {
         IoPriority::Realtime(level) => format!("rt:{level}"),
         IoPriority::BestEffort(level) => format!("be:{level}"),
@@ -614,11 +614,11 @@ fn op_priority(text: &str) -> Result<OpPriority, String> {
 }
 
 /// Formats shares for [`op_priorities`].
-pub fn of_op_priorities(all: &[OpPriority]) -> String {
+pub fn format_op_priorities(all: &[OpPriority]) -> String {
     let one = |one: &OpPriority| {
         let kind = one.kind.map_or_else(String::new, |kind| format!("{}/", kind.word()));
         let bytes = one.bytes.map_or_else(String::new, |bytes| format!("{bytes}/"));
-        format!("{kind}{bytes}{}%={}", one.percent, of_io_priority(one.priority))
+        format!("{kind}{bytes}{}%={}", one.percent, format_io_priority(one.priority))
     };
     all.iter().map(one).collect::<Vec<_>>().join(",")
 }
@@ -633,7 +633,7 @@ fn words_are_parsed_from_their_formatted_form() {
     }
     assert!(cache("warm").is_err_and(|e| e.contains("buffered, sync")));
     for word in ["poisson", "constant", "batch:3.5", "on-off:2000000ns/30000000ns"] {
-        assert_eq!(arrivals(word).map(of_arrivals).as_deref(), Ok(word));
+        assert_eq!(arrivals(word).map(format_arrivals).as_deref(), Ok(word));
     }
     assert_eq!(arrivals("on-off:2ms/30ms"), arrivals("on-off:2000000ns/30000000ns"));
     for bad in ["", "batch", "batch:0.5", "batch:x", "on-off:2ms", "on-off:0/1ms", "often:1"] {
@@ -649,7 +649,7 @@ fn words_are_parsed_from_their_formatted_form() {
     }
     assert_eq!((mean_operations("3.5"), mean_operations("0.5").is_err()), (Ok(3.5), true));
     for word in ["each", "round-robin", "random", "weighted:3,1", "weighted:7"] {
-        assert_eq!(sharing(word).map(|s| of_sharing(&s)).as_deref(), Ok(word));
+        assert_eq!(sharing(word).map(|s| format_sharing(&s)).as_deref(), Ok(word));
     }
 }
 
@@ -675,7 +675,7 @@ fn lists_are_read_and_limited() {
     assert!(batch("0").is_err() && batch("1,2,3").is_err());
     assert_eq!(sharing("weighted:3,1"), Ok(Sharing::Weighted(vec![3, 1])));
     let turns = Sharing::Turns { drawn: true, operations: 8, open: 2 };
-    assert_eq!((sharing("random:8:2"), of_sharing(&turns).as_str()), (Ok(turns.clone()), "random:8:2"));
+    assert_eq!((sharing("random:8:2"), format_sharing(&turns).as_str()), (Ok(turns.clone()), "random:8:2"));
     assert!(sharing("round-robin:0").is_err() && sharing("round-robin:1:0").is_err());
     assert!(sharing("weighted").is_err() && sharing("weighted:0").is_err());
     assert!(name("a\u{1b}[2J").is_err() && name(" ").is_err() && path("a\0").is_err() && path("").is_err());
@@ -685,17 +685,17 @@ fn lists_are_read_and_limited() {
 fn placements_are_parsed_from_their_formatted_form() {
     for word in ["0", "0-3,8", "5,2-3", "3,2,1"] {
         let mut list = Vec::new();
-        assert_eq!((cpus(&mut list, word), of_cpus(&list).as_str()), (Ok(()), word));
+        assert_eq!((cpus(&mut list, word), format_cpus(&list).as_str()), (Ok(()), word));
     }
     for word in ["local", "bind:0-1,4", "prefer:3", "interleave:0-1"] {
-        assert_eq!(memory_nodes(word).map(|m| of_memory_nodes(&m)).as_deref(), Ok(word));
+        assert_eq!(memory_nodes(word).map(|m| format_memory_nodes(&m)).as_deref(), Ok(word));
     }
     for bad in
         ["", "local:0", "bind", "bind:", "bind:1-0", "bind:0,0", "prefer:0-1", "interleave:x", "bind:1024"]
     {
         assert!(memory_nodes(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
-    assert_eq!((of_cpus(&[u32::MAX, 0]), of_cpus(&[])), ("4294967295,0".into(), String::new()));
+    assert_eq!((format_cpus(&[u32::MAX, 0]), format_cpus(&[])), ("4294967295,0".into(), String::new()));
 }
 
 #[test]
@@ -718,8 +718,8 @@ fn priority_shares_are_parsed_from_their_formatted_form() {
         first.is_of(Kind::Read, 4096) && !first.is_of(Kind::Read, 8192) && !first.is_of(Kind::Write, 4096)
     );
     assert!(second.is_of(Kind::Write, 1) && !second.is_of(Kind::Trim, 1));
-    assert_eq!(of_op_priorities(&all), "read/4096/20%=rt:0,10%=be:7");
-    assert_eq!(op_priorities(&of_op_priorities(&all)), Ok(all));
+    assert_eq!(format_op_priorities(&all), "read/4096/20%=rt:0,10%=be:7");
+    assert_eq!(op_priorities(&format_op_priorities(&all)), Ok(all));
     for bad in ["", "20%", "20=rt:0", "0%=rt:0", "101%=rt:0", "trim/5%=rt:0", "4k/read/5%=rt:0", "5%=rt:9"] {
         assert!(op_priorities(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
