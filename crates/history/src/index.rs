@@ -539,7 +539,7 @@ fn devices(record: &Record) -> Vec<Device> {
     all
 }
 
-/// Maximum number of sessions to search. Older ones say nothing about a device today.
+/// Maximum number of sessions to search. Older sessions do not describe the device as it is today.
 const SESSIONS_MAX: u32 = 1000;
 
 /// The measured capacities of devices in all sessions, newest first.

@@ -95,7 +95,7 @@ pub(super) fn is_over() -> bool {
     IS_OVER.load(Ordering::SeqCst)
 }
 
-/// Writes to the terminal if a view has it. Returns false if not, or if the terminal accepts no output.
+/// Writes to the terminal if a view has it. Returns false if no view has it, or if it accepts no output.
 pub(super) fn write(bytes: &[u8]) -> bool {
     let _turn = lock_writes();
     is_taken() && has_room(Duration::ZERO) && stream::write(stderr(), bytes).is_ok()
