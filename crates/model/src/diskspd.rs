@@ -48,11 +48,11 @@ pub struct TimeSpan {
     pub disable_affinity: bool,
     /// `-a`: processor group and CPU for each thread in turn.
     pub affinity: Vec<(u32, u32)>,
-    /// `-D`: whether IOPS are recorded over time.
+    /// `-L`: whether latencies are measured.
     pub latency: bool,
     /// `-D`.
     pub iops: bool,
-    /// `-D`: length of its intervals in ms.
+    /// `-D`: length in ms of the intervals in which IOPS are recorded.
     pub bucket_ms: u32,
     /// `-x`.
     pub completion_routines: bool,
@@ -71,7 +71,7 @@ pub struct Target {
     pub path: String,
     /// `-b`.
     pub block: u32,
-    /// `-r` and `-s` with a number: the alignment of random offsets, the stride of sequential ones; `None` for the
+    /// `-r` and `-s` with a number: the alignment of random offsets, or the stride of sequential ones; `None` for the
     /// block size.
     pub alignment: Option<u64>,
     /// `-r`, `-rs`: percent of random operations.

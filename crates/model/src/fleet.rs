@@ -287,7 +287,7 @@ pub struct CheckedOnHosts {
     /// Number of hosts on which the check found nothing.
     #[serde(default)]
     pub held: u32,
-    /// The worst finding, with the hosts that have one of this severity.
+    /// The worst finding, and the hosts that have a finding of the same severity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<HostsFinding>,
     /// The hosts on which the check could not be done.

@@ -170,7 +170,7 @@ pub struct DirectIo {
 }
 
 impl Machine {
-    /// A fact's text.
+    /// Returns the text of a fact.
     ///
     /// # Errors
     /// Why the fact could not be read, or that it was not read.
@@ -192,7 +192,7 @@ impl Place {
     pub fn without_direct(&self) -> Option<String> {
         if let Some(fs) = &self.file_system {
             if ALL_CACHE.contains(&fs.kind.as_str()) {
-                return Some(format!("{} is nothing but page cache", fs.kind));
+                return Some(format!("{} keeps its files only in the page cache", fs.kind));
             }
             let has = |name: &str| fs.attributes.iter().any(|a| a == name);
             if has("journal_data") || fs.options.split([',', ' ']).any(|o| o == "data=journal") {

@@ -146,7 +146,7 @@ impl Shaped {
     ) -> Result<Self, String> {
         for (share, word) in [(compress_percent, "compressible"), (dedup_percent, "copies")] {
             if share > 100 {
-                return Err(format!("{share} % {word} is not possible; give 0 to 100"));
+                return Err(format!("{share} % {word} is not possible; type 0 to 100"));
             }
         }
         let draws = split_mix(!key);
@@ -225,7 +225,7 @@ pub enum Data {
         /// repeat recently written blocks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dedup_set_bytes: Option<u64>,
-        /// Whether copies repeat the sets of all workers of the phase with this setting.
+        /// Whether copies also repeat the sets of other workers: all those of the phase that have this setting.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         dedup_shared: bool,
     },

@@ -43,8 +43,7 @@ pub struct Plan {
     /// Conditions under which the measurement fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<Condition>,
-    /// The limit on how much slower the workloads of this session may be than those of the earlier session that is
-    /// measured again next to them (`against`).
+    /// The limit on how much slower this session may be than the earlier session that is measured again (`against`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_if_slower: Option<Slower>,
     /// Seed of offsets, data and the order of runs.
@@ -281,8 +280,7 @@ pub enum Strategy {
 pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
-    /// Index of the first job of the earlier session in this plan. All later jobs are from the earlier session too,
-    /// unchanged.
+    /// Index of the first job in this plan that is from the earlier session. All later jobs are from it too, unchanged.
     pub from: usize,
     /// Index of the job that gave the earlier session's headline.
     pub headline: usize,

@@ -62,7 +62,7 @@ impl Compared {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayPace {
-    /// Each operation as long after the task's last completed operation as in the capture.
+    /// Each operation follows the task's last completed operation after the same time as in the capture.
     #[default]
     Dependent,
     /// At the times of the capture, independent of the target (open loop).
@@ -141,9 +141,10 @@ pub struct Original {
     /// Why the file could not be read to its end; `None` if it was read completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
-    /// From the first issue to the last completion, in ns.
+    /// Time from the first issue to the last completion, in ns.
     pub elapsed_ns: u64,
-    /// Mean number of operations in flight over that time; `None` if no completion is known.
+    /// Mean number of operations in flight from the first issue to the last completion; `None` if no completion is
+    /// known.
     pub depth_mean: Option<f64>,
     /// Maximum number of operations in flight.
     pub depth_max: u32,
@@ -175,9 +176,9 @@ pub struct OriginalKind {
     pub bytes: u64,
     /// Smallest and largest size in bytes.
     pub sizes: [u64; 2],
-    /// Median latency in ns from issue to completion; `None` if fewer than ten operations are above it.
+    /// Median latency in ns from issue to completion; `None` if fewer than ten operations took longer.
     pub p50_ns: Option<u64>,
-    /// 99th percentile of the latency in ns; `None` if fewer than ten operations are above it.
+    /// 99th percentile of the latency in ns; `None` if fewer than ten operations took longer.
     pub p99_ns: Option<u64>,
 }
 
@@ -214,7 +215,8 @@ impl Replay {
         format!("replay of {}, {}{speed}", self.file_name(), self.pace.word())
     }
 
-    /// Returns the expected duration in ns, from the capture and the speed; `None` if it runs as fast as possible.
+    /// Returns the expected duration in ns, from the capture and the speed; `None` if the replay runs as fast as
+    /// possible.
     pub fn expected_ns(&self) -> Option<u64> {
         (self.pace != ReplayPace::Fast).then_some((self.original.elapsed_ns as f64 / self.speed) as u64)
     }
@@ -344,7 +346,7 @@ impl Word {
 pub struct Replayed {
     /// Operations that were read from the capture after their submission time.
     pub starved: u64,
-    /// Longest delay of such an operation in ns.
+    /// Longest delay in ns of an operation that was read from the capture too late.
     pub starved_ns: u64,
     /// Number of operations that were due while the queue was full.
     pub held_by_depth: u64,

@@ -149,7 +149,7 @@ impl Grid {
         distinct(self.cells.iter().map(|c| c.job))
     }
 
-    /// Returns the setting of a job: that of its first cell, or of a baseline.
+    /// Returns the setting of a job: that of the job's first cell or baseline.
     pub fn setting(&self, job: usize) -> Option<&Setting> {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
         cell.or_else(|| self.baselines.iter().find(|y| y.job == job).map(|y| &y.setting))
@@ -206,7 +206,7 @@ pub struct Sweep {
     pub rounds: Option<Rounds>,
 }
 
-/// The value of one setting of a sweep, without the sweep.
+/// The value of one setting of a sweep, as the history stores it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptSetting {
@@ -310,7 +310,7 @@ pub struct Rounds {
     pub window: Option<[u32; 2]>,
     /// Mean of the tracked value in the window.
     pub window_mean: Option<f64>,
-    /// The SNIA rule applied to the window; `None` without a window.
+    /// The steady-state criterion of the SNIA for the values in the window; `None` without a window.
     pub rule: Option<Snia>,
 }
 
@@ -345,7 +345,7 @@ impl Sweep {
         targets.into_iter().map(on).collect()
     }
 
-    /// Returns the cell of a work that has only one.
+    /// Returns the cell of a work that has a single cell; `None` if the cell has no rate, and for any other work.
     pub fn only_cell(&self, work: &str) -> Option<&CellFigures> {
         let mut mine = self.cells.iter().filter(|c| c.setting.work() == work);
         mine.next().filter(|c| mine.next().is_none() && c.mib_per_s.is_some())
@@ -363,9 +363,9 @@ pub struct CellFigures {
     /// submitted bytes and the time until the last completion, or until the end of the final sync if writes went to
     /// memory. `None` if no run was complete.
     pub mib_per_s: Option<f64>,
-    /// The same rate in 10^6 bytes per second.
+    /// Rate in 10^6 bytes per second, computed like `mib_per_s`.
     pub mb_per_s: Option<f64>,
-    /// The same rate in operations per second.
+    /// Rate in operations per second, computed like `mib_per_s`.
     pub iops: Option<f64>,
     /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and for rounds, because rounds depend on each
     /// other.
@@ -456,8 +456,8 @@ pub struct Work {
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Loss>,
-    /// For each axis, the value from which larger ones gain less than the tolerance. Empty if runs of one cell
-    /// differ by more than a tenth, or the winner did not repeat its result.
+    /// For each axis, the smallest value that no larger value beats by more than the tolerance. Empty if runs of one
+    /// cell differ by more than a tenth, or the winner did not repeat its result.
     pub knees: Vec<Knee>,
 }
 
@@ -489,7 +489,7 @@ pub struct Loss {
     pub by_winner: Option<Estimate>,
 }
 
-/// The value of an axis from which larger values gain nothing.
+/// The smallest value of an axis that no larger value beats by more than the tolerance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {

@@ -728,7 +728,7 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
     }
     if processes.more > 0 {
         let at = take(rest, 1);
-        let text = fit(&format!("and {} more that moved less", processes.more), at.width.into());
+        let text = fit(&format!("and {} more processes that moved less", processes.more), at.width.into());
         frame.render_widget(Line::styled(text, paint.label()), at);
     }
 }

@@ -391,7 +391,7 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// Creates a stream to the first target: direct I/O in a closed loop without pauses.
+    /// Creates a stream on the first target: direct I/O in a closed loop without pauses.
     pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
         Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
@@ -628,7 +628,7 @@ impl Turn {
     }
 }
 
-/// Approximate sum of the weights of turns, as fine as shares of sizes.
+/// Approximate sum of the weights that the turns get when they are summarized as lines.
 const WEIGHTS: u32 = 1_000_000;
 
 /// Priority of I/O, for the schedulers bfq and mq-deadline (`ioprio_set(2)`).

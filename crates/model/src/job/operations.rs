@@ -57,9 +57,9 @@ pub struct Percent(u32);
 const PARTS: u32 = 1_000_000;
 
 impl Percent {
-    /// Nothing.
+    /// 0 %.
     pub const NONE: Self = Self(0);
-    /// All.
+    /// 100 %.
     pub const ALL: Self = Self(100 * PARTS);
 
     /// A whole number of percent; values above 100 count as 100.
@@ -275,7 +275,8 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// From the end of the lane's last operation onwards. At the end of the span, from its beginning again.
+    /// Each operation begins where the lane's last one ended. After the end of the span, the next one is at its
+    /// beginning.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
@@ -864,7 +865,7 @@ pub struct Quantile {
 }
 
 impl Think {
-    /// Always the same.
+    /// Creates pauses of equal length.
     pub fn fixed(ns: u64) -> Self {
         Self { mean_ns: ns, law: ThinkLaw::Fixed }
     }

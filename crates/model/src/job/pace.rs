@@ -308,7 +308,7 @@ pub struct LatencyTarget {
 }
 
 impl LatencyTarget {
-    /// Suffix of a target with `goes_on`.
+    /// Suffix of a typed latency target with `goes_on`.
     pub const GOES_ON: &'static str = ":run";
 
     /// Formats the target as typed: `500us:99.9%:5s`.

@@ -145,7 +145,7 @@ pub(crate) fn best_settings_title(best: &BestSettings) -> String {
 
 /// Legend of [`best_settings_table`].
 pub(crate) const BEST_SETTINGS_LEGEND: &str =
-    "best: the device's own best setting; otherwise the difference that the setting makes; - = no number";
+    "best: the device's own best setting; %: the difference from the device's best; - = no number";
 
 /// Returns a row for each device: its value with its own best setting, and with the best setting of every other device.
 pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
@@ -257,7 +257,7 @@ pub(crate) const TARGETS: Side = Side {
     without: |s| Setting { targets: None, ..s.clone() },
 };
 
-/// The side for workers that get one target after another.
+/// The number of targets of all workers together.
 pub(crate) const QUEUES: Side = Side {
     name: "targets of all workers",
     label: |s| s.queues().to_string(),

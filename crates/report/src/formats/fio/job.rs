@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// The directions, in fio's order.
 pub(super) const DIRECTIONS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// The error number of a job that ended early without one.
+/// The error number of a job that ended early without an error number.
 const NO_ERRNO: i64 = -1;
 
 /// A job of fio: a single result, or several that fio reports as one.
@@ -44,7 +44,7 @@ pub(super) struct Member<'r> {
     pub(super) stream: &'r Stream,
     /// The phase that ran.
     pub(super) phase: &'r Phase,
-    /// The observation.
+    /// Observations of the stream.
     pub(super) seen: &'r Observed,
     /// Index of the phase in the report.
     at: usize,
@@ -453,7 +453,7 @@ pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, lea
     usual.saturating_mul(least_ns.div_ceil(usual))
 }
 
-/// Minimum share of a non-empty column, as in fio.
+/// Smallest share that is printed for a column with operations, as in fio.
 const MIN_DEPTH_SHARE: f64 = 0.1;
 /// Names of the columns of queue depths.
 pub(super) const DEPTH_LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
@@ -581,7 +581,7 @@ impl LatencyShares {
     }
 }
 
-/// Minimum printed share of a non-empty column.
+/// Smallest share that is printed for a column with operations.
 const MIN_LATENCY_SHARE: f64 = 0.01;
 
 fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {

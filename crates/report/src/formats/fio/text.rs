@@ -482,7 +482,7 @@ fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -
     format!("{rest:.decimals$}{}{unit}", steps[step])
 }
 
-/// Version from which a line begins with fio's version.
+/// Lowest version whose lines begin with fio's version.
 const NAMES_FIO_FROM: u8 = 3;
 /// Versions whose lines include trims.
 const WITH_TRIMS: [u8; 3] = [2, 4, 5];

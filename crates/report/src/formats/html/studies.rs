@@ -555,7 +555,7 @@ impl<'c> CurveDrawing<'c> {
 
 /// Limits the maps of a work; the JSON has all cells.
 const MAX_MAPS: usize = 12;
-/// Number of runs from which a cell counts as repeated.
+/// A cell with at least this many runs counts as repeated.
 const REPEATED_FROM: usize = 3;
 
 #[derive(Template)]
@@ -697,8 +697,8 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Draws a map for each combination of the settings that are neither rows nor columns. Shades are relative to `best`,
-/// or to the best of these cells.
+/// Draws a map for each combination of the settings that are neither rows nor columns. Shades are relative to the value
+/// `of_all`; without it, to the best of these cells.
 fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
     let sides = sides(cells);
     let Sides { rows, columns } = sides;
