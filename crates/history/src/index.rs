@@ -31,7 +31,7 @@ const NAME: &str = "history.db";
 const BUSY: Duration = Duration::from_secs(5);
 /// Number of sessions that are read before their entries are written. A kill loses at most one batch.
 const BATCH: usize = 200;
-/// Minimum number of new sessions for a message that reading them takes a while.
+/// With at least this many new sessions, fathom reports that it reads them.
 const MANY: usize = 200;
 
 /// Sorts the newest sessions first. If two began in the same second, the file that changed last counts as

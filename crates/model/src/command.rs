@@ -66,7 +66,7 @@ pub enum Cold {
     Everything,
 }
 
-/// Observations about a command that has ended which only its parent process can make.
+/// Observations that only the parent process of a command can make, after the command has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandEnd {
     /// Time from just before the start to just after the end, in ns.
@@ -336,9 +336,9 @@ pub struct CommandRun {
     pub cached_read_bytes: Known<u64>,
     /// Bytes that the kernel read ahead and the command did not read.
     pub unused_read_ahead_bytes: Known<u64>,
-    /// Bytes that the command wrote and that had reached storage at its end.
+    /// Bytes that the command wrote and that had reached storage when the command ended.
     pub written_at_end_bytes: Known<u64>,
-    /// Bytes that the command wrote and that were still in memory at its end.
+    /// Bytes that the command wrote and that were still in memory when the command ended.
     pub dirty_at_end_bytes: Known<u64>,
     /// Seconds from the command's end until its dirty data was stable; 0 if it left none.
     pub sync_seconds: Known<f64>,

@@ -485,7 +485,7 @@ pub enum State {
     Steady,
     /// The interval of the drift is beyond the limit.
     Drifting,
-    /// A step from one level to another.
+    /// The rate steps from one level to another.
     Cliff,
     /// The rate did not reach a steady part.
     WarmUp,
@@ -626,7 +626,7 @@ pub struct HostFigures {
 }
 
 impl HostFigures {
-    /// Whether none of these values is known.
+    /// Whether none of the values is known.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }

@@ -301,7 +301,7 @@ pub struct Look {
     pub severity: Option<Severity>,
     /// The observation; for [`Outcome::NotChecked`] the reason.
     pub sentence: String,
-    /// How to fix it, with the command if one exists; empty if it cannot be fixed.
+    /// How to fix the problem, with the command if one exists; empty if the problem cannot be fixed.
     pub cure: String,
     /// The id of the check that tests the same on a measurement; in JSON an empty text if there is none.
     #[serde(serialize_with = "id_or_empty")]
@@ -331,7 +331,7 @@ impl Look {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Adds how to fix it.
+    /// Adds how to fix the problem.
     #[must_use]
     pub fn cure(self, cure: impl Into<String>) -> Self {
         Self { cure: cure.into(), ..self }

@@ -63,7 +63,7 @@ pub struct HostSeen {
     pub rank: u32,
     /// Name, including the rank if several ranks are on the host.
     pub name: String,
-    /// Session file of the host; `None` if it kept none or was lost.
+    /// Session file of the host; `None` if the host kept no session file or was lost.
     pub session: Option<String>,
     /// Verdict on the host's results; `None` if it was lost before judging them.
     pub verdict: Option<Verdict>,
@@ -151,7 +151,7 @@ pub struct HostFigures {
     pub name: String,
     /// Rank of the host, from 0.
     pub rank: u32,
-    /// Session file on that host; `None` if it kept none or was lost.
+    /// Session file on the host; `None` if the host kept no session file or was lost.
     pub session: Option<String>,
     /// Verdict on the host's results; `None` if it was lost before judging them.
     pub verdict: Option<Verdict>,

@@ -43,11 +43,11 @@ pub struct Entry {
     /// Whether the session is being measured now.
     #[serde(default)]
     pub running: bool,
-    /// Paths of its targets.
+    /// Paths of the session's targets.
     pub targets: Vec<String>,
-    /// Block devices below its targets.
+    /// Block devices below the session's targets.
     pub devices: Vec<Device>,
-    /// Names of its jobs.
+    /// Names of the session's jobs.
     pub jobs: Vec<String>,
     /// One figure for each result of independent jobs or a profile. For any other study, one figure: the headline.
     #[serde(default)]
@@ -233,7 +233,7 @@ pub struct Row {
     pub started: Option<String>,
     /// The verdict of the session; `None` if it cannot be judged.
     pub verdict: Option<Verdict>,
-    /// Name and model of the device below its targets; `None` without a known block device.
+    /// Name and model of the device below the session's targets; `None` without a known block device.
     pub device: Option<String>,
     /// Capacity of this device in bytes; `None` if unknown.
     #[serde(default)]
@@ -241,7 +241,7 @@ pub struct Row {
     /// Checks with a finding that is more than a note.
     #[serde(default)]
     pub findings: Vec<Mark>,
-    /// Paths of its targets.
+    /// Paths of the session's targets.
     pub targets: Vec<String>,
     /// The user's tags.
     pub tags: Vec<String>,

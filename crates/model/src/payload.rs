@@ -215,7 +215,7 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
-    /// Random data that is unique and incompressible except for these shares.
+    /// Random data. It is unique and incompressible except for the shares below.
     Random {
         /// Share of each 4 KiB that a compressor can save, in percent.
         compress_percent: u8,

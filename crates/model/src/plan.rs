@@ -234,7 +234,7 @@ impl Plan {
 pub struct Precondition {
     /// Sequential streams that write everything that the jobs touch. They run one after another.
     pub fills: Vec<Stream>,
-    /// Number of times that each of these streams covers its span.
+    /// Number of times that each stream of `fills` covers its span.
     pub passes: u32,
     /// Indices of the jobs that write. They then run in rounds.
     pub jobs: Vec<usize>,
@@ -482,7 +482,10 @@ impl Cost {
         }
         if self.bounded_bytes > 0 {
             let more = if self.again { ", and more in runs that are repeated" } else { "" };
-            parts.push(format!("at most {} in limited runs{more}", show_bytes(self.bounded_bytes)));
+            parts.push(format!(
+                "at most {} in runs with a limit on operations or rate{more}",
+                show_bytes(self.bounded_bytes)
+            ));
         }
         if self.unbounded_ns > 0 {
             let at_most = if self.at_most { "at most " } else { "" };
@@ -521,7 +524,7 @@ fn a_cost_omits_missing_parts() {
         counted.sentence(),
         "It takes as long as the workloads limited by operations or bytes take, and as long as \
          preconditioning takes to write its bytes. It writes 2 GiB to precondition, then at most 3 MiB in \
-         limited runs."
+         runs with a limit on operations or rate."
     );
     let searched =
         Cost { time_ns: 300_000_000_000, at_most: true, unbounded_ns: 5_000_000_000, ..Cost::default() };

@@ -32,11 +32,12 @@ pub struct Test {
     /// Number of bytes from the beginning of the target that the test uses unless `--size` is given; `None` for the
     /// whole target.
     pub span_bytes: Option<u64>,
-    /// Whether a block size that is too small for direct I/O is raised. Otherwise such a test is omitted.
+    /// Whether a block size that is too small for direct I/O is raised. Otherwise a test with a block size that is too
+    /// small is omitted.
     pub raised: bool,
     /// Whether the tool shows the mean latency instead of the rate.
     pub latency: bool,
-    /// The files of its workers.
+    /// The files of the test's workers.
     pub files: Files,
     /// Cache mode; `None` for the default of the engine.
     pub cache: Option<Cache>,
@@ -305,7 +306,7 @@ pub const PROFILES: &[Profile] = &[
             tool: "AS SSD Compression-Benchmark",
             look: Look::Bars,
             differs: &[
-                "Each point is a file written once from end to end and then read once; the next one overwrites it.",
+                "Each point writes a file once from end to end and then reads it once; the next point overwrites the file.",
             ],
         }),
     },
@@ -392,7 +393,7 @@ impl Test {
         stream.resolved.shift_hosts = u32::from(read_percent == 100);
     }
 
-    /// Returns the tool's name of the test, or the field's name: `RND4K Q32T1`.
+    /// Returns the tool's name of the test; without one, the usual name: `RND4K Q32T1`.
     pub fn name(&self) -> String {
         if !self.called.is_empty() {
             return self.called.into();

@@ -168,7 +168,7 @@ pub struct Original {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OriginalKind {
-    /// Whether these are reads, writes, trims or syncs.
+    /// Kind of the requests: reads, writes, trims or syncs.
     pub kind: Kind,
     /// Number of operations.
     pub operations: u64,
@@ -188,7 +188,7 @@ impl Original {
         self.kinds.iter().map(|k| k.operations).sum()
     }
 
-    /// Returns the figures of a kind; `None` if the load has no such operations.
+    /// Returns the figures of a kind; `None` if the load has no operations of this kind.
     pub fn for_kind(&self, kind: Kind) -> Option<&OriginalKind> {
         self.kinds.iter().find(|k| k.kind == kind)
     }
@@ -291,7 +291,7 @@ impl Figure {
         };
         let why = difference.is_none().then(|| match (original, fit) {
             (None, _) => "the capture does not contain it".to_owned(),
-            (_, None) => "the job has too few".to_owned(),
+            (_, None) => "the job has too few operations".to_owned(),
             _ => "the capture has none".to_owned(),
         });
         let met = difference.map(|difference| difference.abs() <= goal);

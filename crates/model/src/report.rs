@@ -601,10 +601,10 @@ impl Annotations {
     /// What is wrong with it: not JSON, or content that no command accepts.
     pub fn parse(json: &str) -> Result<Self, String> {
         let read: Self = serde_json::from_str(json).map_err(|e| e.to_string())?;
-        let mut words = Self::default();
-        read.tags.iter().try_for_each(|tag| words.tag(tag))?;
-        read.notes.into_iter().try_for_each(|note| words.note(note.at, &note.text))?;
-        Ok(words)
+        let mut annotations = Self::default();
+        read.tags.iter().try_for_each(|tag| annotations.tag(tag))?;
+        read.notes.into_iter().try_for_each(|note| annotations.note(note.at, &note.text))?;
+        Ok(annotations)
     }
 
     /// Whether there are neither tags nor notes.
@@ -696,33 +696,33 @@ fn a_quick_look_names_its_limits() {
 
 #[test]
 fn tags_are_a_sorted_set_of_valid_words() -> Result<(), String> {
-    let mut words = Annotations::default();
+    let mut annotations = Annotations::default();
     for tag in ["new", "baseline", "new"] {
-        words.tag(tag)?;
+        annotations.tag(tag)?;
     }
-    assert_eq!(words.tags, ["baseline", "new"]);
+    assert_eq!(annotations.tags, ["baseline", "new"]);
     let long = "x".repeat(TAG_LETTERS + 1);
     for bad in ["", "two words", "-x", "a/b", "a,b", "a..b", "last", "last~2", "a\u{1b}[0m", &long] {
-        assert!(words.tag(bad).is_err(), "{bad}");
+        assert!(annotations.tag(bad).is_err(), "{bad}");
     }
-    assert!(words.untag("old").is_err());
-    words.untag("new")?;
-    assert_eq!(words.tags, ["baseline"]);
+    assert!(annotations.untag("old").is_err());
+    annotations.untag("new")?;
+    assert_eq!(annotations.tags, ["baseline"]);
     Ok(())
 }
 
 #[test]
 fn notes_keep_their_order_and_are_not_empty() -> Result<(), String> {
-    let mut words = Annotations::default();
-    assert!(words.is_empty());
-    words.note("2026-11-21T12:00:00Z".into(), " with the new firmware ")?;
-    words.note("2026-11-21T12:01:00Z".into(), "two\nlines")?;
-    let texts: Vec<&str> = words.notes.iter().map(|n| n.text.as_str()).collect();
+    let mut annotations = Annotations::default();
+    assert!(annotations.is_empty());
+    annotations.note("2026-11-21T12:00:00Z".into(), " with the new firmware ")?;
+    annotations.note("2026-11-21T12:01:00Z".into(), "two\nlines")?;
+    let texts: Vec<&str> = annotations.notes.iter().map(|n| n.text.as_str()).collect();
     assert_eq!(texts, ["with the new firmware", "two\nlines"]);
     for bad in ["", "  ", "bell\u{7}", &"x".repeat(NOTE_LETTERS + 1)] {
-        assert!(words.note(String::new(), bad).is_err());
+        assert!(annotations.note(String::new(), bad).is_err());
     }
-    assert!(!words.is_empty());
+    assert!(!annotations.is_empty());
     Ok(())
 }
 

@@ -42,7 +42,7 @@ macro_rules! keyed_by_study {
 
         impl $name {
             $(
-                #[doc = concat!("The data of a study of this kind; `None` of other studies (key `", stringify!($key), "`).")]
+                #[doc = concat!("The data of a study of this kind; `None` for other studies (key `", stringify!($key), "`).")]
                 pub fn $get(&self) -> Option<&$plain> {
                     if let Self::$variant(data) = self { Some(data) } else { None }
                 }
@@ -251,7 +251,7 @@ pub struct ApiRow {
     pub run_bytes: Option<f64>,
     /// Median of latency in ns.
     pub p50_ns: Option<u64>,
-    /// 99th percentile in ns; `None` with too few operations.
+    /// 99th percentile of the latency in ns; `None` with too few operations.
     pub p99_ns: Option<u64>,
     /// CPU time of the process in user space, in ns per byte.
     pub user_ns_per_byte: Option<f64>,

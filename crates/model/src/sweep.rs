@@ -245,7 +245,7 @@ pub struct BestSettings {
 pub struct DeviceBySettings {
     /// Name of the device or path of the target.
     pub name: String,
-    /// Index of its best setting.
+    /// Index of the device's best setting.
     pub best: usize,
     /// The value at each setting; `None` if it was not measured.
     pub values: Vec<Option<f64>>,
@@ -385,7 +385,7 @@ pub struct CellFigures {
     /// Maximum latency in ns; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_max_ns: Option<u64>,
-    /// Number of runs in these figures.
+    /// Number of runs from which the figures are computed.
     pub runs: usize,
     /// Total size of the buffers in bytes.
     pub memory_bytes: u64,
@@ -448,8 +448,8 @@ pub struct Work {
     pub rivals: Vec<Setting>,
     /// Number of runs of all cells of this work.
     pub runs: usize,
-    /// Noise between runs of one cell: the standard deviation of the logarithms over all cells. It excludes effects
-    /// that are common to a round, and single stalls. `None` if no cell was repeated.
+    /// Noise between runs of one cell: the standard deviation of the logarithms of the rates, over all cells. It
+    /// excludes effects that are common to a round, and single stalls. `None` if no cell was repeated.
     pub spread: Option<f64>,
     /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are the same cell.
     pub cheapest_by_winner: Option<Estimate>,
@@ -483,7 +483,7 @@ pub enum Chosen {
 pub struct Loss {
     /// Name of the program: `cp`.
     pub name: String,
-    /// Figures of its setting.
+    /// Figures of the program's setting.
     pub cell: CellFigures,
     /// Rate of this setting divided by the winner's, with the 95 % interval; `None` if either rate has no interval.
     pub by_winner: Option<Estimate>,
@@ -633,7 +633,7 @@ impl Setting {
         format!("{} x {}", self.depth, Sizes::Fixed(self.block_bytes).in_a_name())
     }
 
-    /// Formats the remaining settings: `direct, io_uring, 4 workers`.
+    /// Formats the settings that [`Self::shape`] leaves out: `direct, io_uring, 4 workers`.
     pub fn way(&self) -> String {
         let mut words =
             vec![self.mode.clone().unwrap_or_else(|| self.cache.word().into()), self.engine.clone()];

@@ -149,9 +149,9 @@ pub struct Producer {
 pub struct Limiter {
     /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
     pub name: String,
-    /// One sentence with its evidence.
+    /// The limiter in one sentence, with the evidence.
     pub sentence: String,
-    /// The numbers that support it.
+    /// The numbers that support the sentence.
     pub evidence: BTreeMap<String, f64>,
 }
 

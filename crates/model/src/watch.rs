@@ -184,7 +184,7 @@ pub struct WatchedDevice {
     pub kind: LayerKind,
     /// Number of layers of the target above the device; 0 if it was not watched for a target.
     pub level: usize,
-    /// Kernel names of the devices below it.
+    /// Kernel names of the devices below this one.
     pub below: Vec<String>,
     /// Figures of the interval, or why they are unknown.
     pub figures: Known<DeviceInterval>,

@@ -109,9 +109,9 @@ fn is_one(number: &u32) -> bool {
 /// Mean number of writes before each sync call, as the fraction `writes / calls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every {
-    /// At least 1.
+    /// Number of writes for `calls` calls; at least 1.
     pub writes: u32,
-    /// At least 1.
+    /// Number of calls for `writes` writes; at least 1.
     pub calls: u32,
 }
 

@@ -159,10 +159,10 @@ pub struct Stream {
     /// The rule that ends the stream as soon as its rate is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
-    /// The rate below which the run ends with an error.
+    /// The lowest allowed rate. A lower rate ends the run with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<MinRate>,
-    /// Latency of a read, write or trim in ns above which the run ends with an error.
+    /// Largest allowed latency of a read, write or trim in ns. A longer one ends the run with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
     /// Whether an operation waits while the same worker has one in flight on the same bytes of the same target.
@@ -530,33 +530,34 @@ impl Stream {
     /// Descriptions of everything that delays operations or comes between them, for the stream's name; empty for a
     /// plain stream.
     pub fn conditions(&self) -> Vec<String> {
-        let mut words = Vec::new();
+        let mut conditions = Vec::new();
         match self.pace {
             Pace::Closed => {}
             Pace::Limited { iops, bytes_per_s } => {
-                words.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
+                conditions.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
                 let bytes = bytes_per_s as u64;
-                words.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
+                conditions.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
             }
             Pace::Each { iops, bytes_per_s } => {
                 let of_iops =
                     iops.named().map(|(kind, n)| format!("{kind}s limited to {} IOPS", show_count(n)));
-                words.extend(of_iops);
+                conditions.extend(of_iops);
                 let bytes = bytes_per_s.named();
-                words.extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
+                conditions
+                    .extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
             }
             // The replay's description already has the pace.
             Pace::Open { .. } if self.replay.is_some() => {}
-            Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
+            Pace::Open { iops, .. } => conditions.push(format!("open loop at {}/s", show_count(iops))),
         }
         let delays =
             |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
-        words.extend(delays(false).then(|| "with pauses".into()));
-        words.extend(delays(true).then(|| "by periods".into()));
-        words.extend(self.waits());
-        words.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
-        words.extend(self.flush.as_ref().map(Flush::describe));
-        words
+        conditions.extend(delays(false).then(|| "with pauses".into()));
+        conditions.extend(delays(true).then(|| "by periods".into()));
+        conditions.extend(self.waits());
+        conditions.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
+        conditions.extend(self.flush.as_ref().map(Flush::describe));
+        conditions
     }
 
     /// The kinds of operation that this stream submits.

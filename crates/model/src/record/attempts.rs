@@ -266,9 +266,9 @@ fn disturbances_are_described_with_their_numbers() {
     let foreign =
         Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: Some(1_920.0) };
     let stolen = Disturbance::StolenCpu { share: 0.042 };
-    let words = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
+    let text = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
     assert_eq!(
-        words,
+        text,
         "240 MB/s of other processes on vda (1,920 requests/s); the hypervisor took 4.2 % of the CPU time"
     );
     let large = Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 297e6, ios_per_s: None };

@@ -331,7 +331,7 @@ pub struct RunStart {
     pub offered_iops: Option<u64>,
     /// Index into the header's hosts.
     pub host: usize,
-    /// ns since the session began.
+    /// Time of the start, in ns since the session began.
     pub at_ns: u64,
     /// Size of each target after preparation, in bytes.
     pub target_bytes: Vec<u64>,
@@ -370,9 +370,9 @@ impl Run {
 /// A run has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// ns since the session began.
+    /// Time of the end, in ns since the session began.
     pub at_ns: u64,
-    /// How it ended.
+    /// How the run ended.
     pub ending: RunEnding,
     /// One entry for each stream of the phase.
     pub streams: Vec<StreamEnd>,
@@ -485,9 +485,9 @@ impl RunEnd {
 pub enum RunEnding {
     /// The measured window is complete.
     Complete,
-    /// A signal ended it.
+    /// A signal ended the run or the session.
     Interrupted,
-    /// An error ended it; the sentence describes the error.
+    /// An error ended the run or the session; the sentence describes the error.
     Failed(String),
     /// The session ended before the first run, because a fact about the target would have invalidated the number.
     /// The sentence describes it.
@@ -497,7 +497,7 @@ pub enum RunEnding {
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// How it ended.
+    /// How the session ended.
     pub ending: RunEnding,
     /// Incidents since the last run, in sentences.
     pub notes: Vec<String>,

@@ -90,7 +90,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| c.setting.offset_bytes.is_some())
 }
 
-/// Returns a row for each cell of a work. Its name has the settings that differ between the cells.
+/// Returns a row for each cell of a work. The name of a row has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
@@ -314,7 +314,7 @@ pub(crate) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
     out
 }
 
-/// Returns the best value of these cells.
+/// Returns the best value of the cells.
 pub(crate) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
     let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
     if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }

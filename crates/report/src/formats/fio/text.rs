@@ -19,7 +19,7 @@ use model::spec::FioLayout;
 use std::io::{self, Write};
 
 const PERCENTILE_TABLE_WIDTH: usize = 73;
-/// Digits of a latency before it is scaled.
+/// Maximum number of digits of a latency; larger numbers are printed in thousands.
 const LATENCY_DIGITS: usize = 6;
 /// Shares of latencies on a line.
 const SHARES_PER_LINE: usize = 5;

@@ -11,7 +11,7 @@ use serde_json::json;
 /// Limits the stops of the crosshair in a plot.
 const MAX_STOPS: usize = 150;
 
-/// Class of labels in the lowest line of a drawing.
+/// CSS class of labels in the lowest line of a drawing.
 pub(crate) const LOWEST_LINE: &str = "low";
 
 /// A figure: a drawing with its axes.

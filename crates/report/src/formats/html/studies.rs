@@ -458,7 +458,7 @@ impl<'c> CurveDrawing<'c> {
             y: y.ticks_down(time_tick),
             x: if self.in_shares { x.ticks(percent) } else { x.ticks(rate_tick) },
             x_title: if self.in_shares {
-                format!("Offered load, of the capacity ({capacity} operations per second)")
+                format!("Offered load, share of the capacity ({capacity} operations per second)")
             } else {
                 "Offered load, operations per second".into()
             },
@@ -667,7 +667,7 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
             if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.by, marks, Some(best)) };
         (name.clone(), body)
     });
-    let lead = ["Shades are shares of the best setting of all sessions."];
+    let lead = ["Shades show the share of the best value in all sessions."];
     card(&format!("{}: every setting", work.name), &lead, &multiples("tables", small))
 }
 

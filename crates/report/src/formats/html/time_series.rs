@@ -108,13 +108,13 @@ impl TimeDrawing<'_> {
         let device = self.result.series.iter().any(|s| s.device.is_some());
         let items: [(bool, &str, &str); 8] = [
             (true, "ours", "fathom, by the second"),
-            (fine, "ours thin", "fathom, as finely as recorded"),
+            (fine, "ours thin", "fathom, at the recorded resolution"),
             (device, "device", "the device below, from its own counters"),
             (self.interval().is_some(), "band", "95 % interval of the mean over runs"),
             (fine, "max", "slowest operation"),
             (!self.events.marks.is_empty(), "mark", "a finding at that second"),
             (!self.events.foreign.is_empty(), "foreign", "disturbed run"),
-            (!self.events.warm_up.is_empty(), "warm", "warm-up that counts in the mean"),
+            (!self.events.warm_up.is_empty(), "warm", "warm-up, included in the mean"),
         ];
         let shown: Vec<_> =
             items.into_iter().filter(|i| i.0).map(|(_, class, description)| (class, description)).collect();

@@ -239,7 +239,7 @@ fn sparkline(series: &[Second], room: usize) -> String {
     bars.iter().map(drawn).collect::<Vec<_>>().join(" ")
 }
 
-/// Reduces the rates of a run to at most `most` values, each the mean over its time.
+/// Reduces the rates of a run to at most `most` values, each the mean over a part of the run.
 fn downsample(run: &[Second], most: usize) -> Vec<f64> {
     let mean = |part: &[Second]| {
         let seconds: f64 = part.iter().map(|s| s.seconds).sum();

@@ -346,9 +346,11 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
     let share = knee.share.map_or_else(String::new, |s| format!(", {} of the capacity", show_share(s)));
     let load = format!("{} operations/s{share}", show_rate(knee.iops));
     Some(if knee.reached {
-        format!("Knee: {load}. Beyond it 1 % more load adds more than 1 % to the mean latency.")
+        format!("Knee: {load}. Above this load, 1 % more load adds more than 1 % to the mean latency.")
     } else {
-        format!("Knee: not below {load}. Up to there 1 % more load adds less than 1 % to the mean latency.")
+        format!(
+            "Knee: not below {load}. Up to this load, 1 % more load adds less than 1 % to the mean latency."
+        )
     })
 }
 

@@ -537,7 +537,7 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
     };
     let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
     out.note(&format!(
-            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge first (sanitize, format or secure \
+            "After SNIA SSS PTS 2.0; no conformance is claimed. Conformance would need a purge first (sanitize, format or secure \
              erase), which fathom does not do; the drive itself as the target, with all of it active (here: {place}); a \
              reported write-cache state; and the specified test system. {filled}; in the rounds, {}.",
             show_bytes(rounds.bytes_written)
