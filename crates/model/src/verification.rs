@@ -172,7 +172,7 @@ impl State {
         let writes = state.verification.writes();
         if synced > writes || begun < synced || begun > state.verification.next_sync(synced) {
             return Err(format!(
-                "{synced} stable writes and {begun} begun writes are not possible, because the verification has {writes} writes"
+                "{synced} stable and {begun} begun writes do not fit {writes} writes in total"
             ));
         }
         Ok(state)
