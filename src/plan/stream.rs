@@ -61,7 +61,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         return Err(unable(engine, kind));
     }
     let kinds: Vec<Kind> = stream.kinds().collect();
-    stream.min_rate = stream.min_rate.map(|rule| rule.keep_kinds(|kind| kinds.contains(&kind)));
+    stream.min_rate = stream.min_rate.map(|rule| rule.retain_kinds(|kind| kinds.contains(&kind)));
     Ok(Draft {
         stream,
         engine,

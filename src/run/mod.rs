@@ -324,7 +324,7 @@ impl Measurement {
         Ok((summary, end))
     }
 
-    /// Why a run is repeated: `measured again: 240 MB/s of others on vda`; empty for a first attempt.
+    /// Why a run is repeated: `measured again: 240 MB/s of other processes on vda`; empty for a first attempt.
     fn why_repeated(&self, at: &Attempt) -> String {
         let pairing = self.plan.pairing();
         let before = self.done.iter().rev().filter(|s| s.attempt().unit(pairing) == at.unit(pairing));

@@ -60,7 +60,7 @@ fn a_disturbed_run_is_reported_and_repeated() {
     let out = running.end();
     let report = out.report();
     assert!(
-        out.stderr.contains("measured again: ") && out.stderr.contains("MB/s of others on loop"),
+        out.stderr.contains("measured again: ") && out.stderr.contains("MB/s of other processes on loop"),
         "{out:?}"
     );
     let result = &report.0["results"][0];
@@ -146,7 +146,7 @@ fn a_short_disturbance_of_bench_leaves_every_row_a_number() {
     let results = report.0["results"].as_array().unwrap();
     assert!(results.iter().all(|r| runs(r) == 5 && r["total"]["iops"].as_f64() > Some(0.0)));
     let reported: Vec<&Value> = results.iter().flat_map(disturbed).collect();
-    let others = |d: &&&Value| d["why"].as_str().is_some_and(|why| why.contains("of others on"));
+    let others = |d: &&&Value| d["why"].as_str().is_some_and(|why| why.contains("of other processes on"));
     assert!(
         reported.iter().filter(others).count() >= 3 && note(&report, "other load disturbed"),
         "{reported:#?}"

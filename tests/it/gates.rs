@@ -174,11 +174,11 @@ fn settling_stops_at_the_limit_and_reports_it() {
     assert!(printed.contains("over 6 runs") && printed.contains("(--max-runs "), "{printed}");
     let plan = stage.fathom(&format!("{NOISY} --fail-if p99>1ms --settle --explain"), nothing()).stdout;
     let plan = unwrapped(&plan);
-    assert!(plan.contains("8 runs; if these do not decide, once more up to 80 in total"), "{plan}");
+    assert!(plan.contains("8 runs; if they do not decide, more runs up to 80 in total"), "{plan}");
     let job = stage.path("job.toml");
     std::fs::write(&job, "engine = \"sim\"\nfail-if = \"iops<5\"\nsettle = true\nmax-runs = 30\n").unwrap();
     let plan = unwrapped(&stage.fathom("run --explain", &job).stdout);
-    assert!(plan.contains("5 runs; if these do not decide, once more up to 30 in total"), "{plan}");
+    assert!(plan.contains("5 runs; if they do not decide, more runs up to 30 in total"), "{plan}");
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn api_on_memory_has_no_direct_rows_and_no_cold_start() {
     for rw in ["read", "randwrite"] {
         let report = run_there(&stage, &disk, &format!("{TABLE} --rw {rw}"));
         counts_calls(&report);
-        assert!(missing(&report, "pread O_DIRECT").contains("tmpfs is nothing but page cache"));
+        assert!(missing(&report, "pread O_DIRECT").contains("tmpfs keeps its files only in the page cache"));
         for row in rows(&report) {
             assert!(!row["interface"].as_str().unwrap().contains("O_DIRECT"), "{row:#}");
             assert!(row["device_bytes_per_byte"]["Err"].as_str().unwrap().contains("tmpfs"), "{row:#}");

@@ -137,7 +137,10 @@ fn load_is_a_share_of_the_measured_capacity() {
     }
     let text = watched(&stage, "", &disk.device, "100ms 1").stdout;
     let id = stage.sessions().pop().unwrap().file_stem().unwrap().to_string_lossy().into_owned();
-    assert!(text.contains("load is 0.0 % of what was measured (session ") && text.contains(&id), "{text}");
+    assert!(
+        text.contains("load is 0.0 % of the measured capacity (session ") && text.contains(&id),
+        "{text}"
+    );
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.join(" ").contains("a cgroup limited that measurement"), "{text}");
 }

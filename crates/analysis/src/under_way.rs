@@ -316,7 +316,7 @@ fn a_part_of_a_run_is_judged_like_a_complete_run() {
     assert_eq!(counted.others, Ok(None));
     let disturbed = seen(&Fixture { foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
     let sentence = disturbed.others.unwrap().map(|d| d.describe()).unwrap_or_default();
-    assert!(sentence.contains("of others on vda"), "{sentence}");
+    assert!(sentence.contains("of other processes on vda"), "{sentence}");
 }
 
 #[test]

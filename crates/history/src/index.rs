@@ -31,7 +31,7 @@ const NAME: &str = "history.db";
 const BUSY: Duration = Duration::from_secs(5);
 /// Number of sessions that are read before their entries are written. A kill loses at most one batch.
 const BATCH: usize = 200;
-/// Minimum number of new sessions for a message that reading them takes a while.
+/// With at least this many new sessions, fathom reports that it reads them.
 const MANY: usize = 200;
 
 /// Sorts the newest sessions first. If two began in the same second, the file that changed last counts as
@@ -539,7 +539,7 @@ fn devices(record: &Record) -> Vec<Device> {
     all
 }
 
-/// Maximum number of sessions to search. Older ones say nothing about a device today.
+/// Maximum number of sessions to search. Older sessions do not describe the device as it is today.
 const SESSIONS_MAX: u32 = 1000;
 
 /// The measured capacities of devices in all sessions, newest first.

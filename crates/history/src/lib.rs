@@ -184,7 +184,7 @@ fn usage(word: &str, why: &str) -> Failure {
 
 /// Suffix of the name of an annotation file, after the id.
 const ANNOTATIONS_SUFFIX: &str = ".words.json";
-/// From this number of files on, two threads read sizes and times.
+/// With at least this many files, two threads read sizes and times.
 const TWO_THREADS_FROM: usize = 2000;
 
 /// All session files, in all directories of sessions.

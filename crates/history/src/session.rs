@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Extension of session files.
 pub(crate) const EXTENSION: &str = "fathom";
-/// Size from which a session no longer stores its time series (intervals and evidence inside windows). Ends of runs are
+/// Size at which a session stops storing its time series (intervals and evidence inside windows). Ends of runs are
 /// always stored.
 const LIMIT_BYTES: u64 = 64 << 20;
 

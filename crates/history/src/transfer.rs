@@ -162,7 +162,7 @@ fn create(place: &Path, bytes: &[u8]) -> Result<(), Failure> {
     print_path(place)
 }
 
-/// Whether the path is a directory, or ends like one.
+/// Whether the path is a directory, or ends with a slash.
 fn is_directory(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }

@@ -62,7 +62,7 @@ impl Done {
 }
 
 enum Display {
-    /// A view on the terminal, and the line that replaces it on request.
+    /// A view on the terminal, and the progress line that replaces the view on request.
     View(View, Arc<ProgressLine>),
     /// A progress line on the terminal.
     ProgressLine(ProgressLine),

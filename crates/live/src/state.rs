@@ -275,7 +275,7 @@ impl TimeSeries {
 
 /// Minimum time between two updates of the figures.
 const PULSE_INTERVAL: Duration = Duration::from_millis(500);
-/// Time after the end of an interval after which a worker without a new block counts as idle.
+/// A worker that hands in no new block for this long after the end of an interval counts as idle.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Blocks of workers that were not shown yet, and the rates of the workers.

@@ -67,7 +67,7 @@ pub(super) fn take(keys: Option<&Keys>) -> bool {
     if IS_OVER.load(Ordering::SeqCst) || keys.is_some_and(|keys| !is_in_foreground(keys)) {
         return false;
     }
-    HOOK.call_once(give_back_before_a_panic_is_told);
+    HOOK.call_once(give_back_before_panic_message);
     let _turn = lock_writes();
     if let Some(keys) = keys {
         if BEFORE.get().is_none()
@@ -95,7 +95,7 @@ pub(super) fn is_over() -> bool {
     IS_OVER.load(Ordering::SeqCst)
 }
 
-/// Writes to the terminal if a view has it. Returns false if not, or if the terminal accepts no output.
+/// Writes to the terminal if a view has it. Returns false if no view has it, or if it accepts no output.
 pub(super) fn write(bytes: &[u8]) -> bool {
     let _turn = lock_writes();
     is_taken() && has_room(Duration::ZERO) && stream::write(stderr(), bytes).is_ok()
@@ -175,7 +175,7 @@ fn has_room(patience: Duration) -> bool {
 }
 
 /// Makes a panic print on the normal screen, where the user can read it.
-fn give_back_before_a_panic_is_told() {
+fn give_back_before_panic_message() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         give_back_for_good();

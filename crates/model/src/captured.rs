@@ -47,7 +47,7 @@ pub struct Origin {
     pub device: Option<Layer>,
     /// The captured part of the device if the user named a partition; `None` for the whole device.
     pub partition: Option<Partition>,
-    /// The unit of a row.
+    /// What one row of a capture file stands for.
     pub unit: Unit,
     /// Clock of the stamps: `mono`, CLOCK_MONOTONIC.
     pub clock: String,
@@ -74,13 +74,13 @@ pub struct Origin {
 pub struct Partition {
     /// Kernel name.
     pub name: String,
-    /// First sector of 512 bytes. The rows count from here.
+    /// First sector of the partition, in units of 512 bytes. Sector numbers in the rows count from here.
     pub first_sector: u64,
     /// Length in sectors of 512 bytes.
     pub sectors: u64,
 }
 
-/// The unit of a row.
+/// What one row of a capture file stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -161,9 +161,9 @@ pub struct Completeness {
 pub struct Counter {
     /// `reads`, `writes`, `discards`, `flushes`.
     pub name: String,
-    /// Count of the device.
+    /// Number of requests that the kernel counted.
     pub counted: u64,
-    /// Count of the captured events.
+    /// Number of requests that the capture has.
     pub captured: u64,
 }
 
@@ -243,8 +243,8 @@ pub struct Profile {
     pub failed: u64,
     /// Requests without a completion in the file.
     pub without_completion: u64,
-    /// Requests that completed so late that the file has them after requests issued later. Arrivals, depth and
-    /// sequences exclude them.
+    /// Requests that completed so late that they follow later requests in the file. Arrivals, depth and sequences
+    /// exclude them.
     pub late: u64,
 }
 
@@ -457,8 +457,8 @@ pub struct Task {
     /// Share of the requests that were issued while another request of the task was in flight; `None` if fewer than
     /// two completions are known.
     pub overlapping: Option<f64>,
-    /// Time from the completion of a request to the issue of the next one; `None` unless fewer than one in twenty
-    /// requests overlap.
+    /// Time from the completion of a request to the issue of the next one; `None` if one request in twenty or more
+    /// overlaps another one.
     pub think_ns: Option<Latency>,
 }
 
@@ -507,7 +507,8 @@ pub struct Places {
     pub row_bytes: u64,
     /// Number of rows, at most 96.
     pub rows: usize,
-    /// Reads and writes, if any: ordered by interval, then by row.
+    /// The places of reads and of writes, each list ordered by interval and then by row. A kind without requests is
+    /// left out.
     pub of: Vec<(Op, Vec<Place>)>,
 }
 
@@ -552,7 +553,7 @@ impl OfFiles {
         let noun =
             |n: u64, one: &str, many: &str| format!("{} {}", count(n), if n == 1 { one } else { many });
         let mut out = format!(
-            "Of {} alone ({} in {}): excluded {} elsewhere, {} partly elsewhere and {} without an offset (flushes)",
+            "Only requests to {} ({} in {}). Excluded: {} to other places, {} partly to other places and {} without an offset (flushes)",
             noun(self.files, "file", "files"),
             show_bytes(self.bytes),
             noun(self.stretches, "stretch", "stretches"),
@@ -567,7 +568,8 @@ impl OfFiles {
             );
         }
         if self.unplaced_bytes > 0 {
-            out += &format!("; {} of the files have no place on the device", show_bytes(self.unplaced_bytes));
+            let bytes = show_bytes(self.unplaced_bytes);
+            out += &format!("; {bytes} of the files are inside inodes or not allocated yet");
         }
         out
     }

@@ -66,7 +66,7 @@ pub enum Cold {
     Everything,
 }
 
-/// Observations about a command that has ended which only its parent process can make.
+/// Observations that only the parent process of a command can make, after the command has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandEnd {
     /// Time from just before the start to just after the end, in ns.
@@ -194,8 +194,8 @@ pub struct NamedFiles {
     /// Why the path is in memory instead of on a disk, such as `tmpfs`; `None` for storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Why no device below the path is visible, such as a network or FUSE file system; `None` if one is. The kernel
-    /// does not count bytes that a process fetches from such a path.
+    /// Why no device below the path is visible, such as a network or FUSE file system; `None` if a device is visible.
+    /// The kernel does not count bytes that a process fetches from such a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blind: Option<String>,
 }
@@ -224,16 +224,16 @@ pub struct FilesState {
 pub struct Traced {
     /// Number of processes and threads that the command started.
     pub started: u64,
-    /// Calls that make data stable, by name.
+    /// Number of sync calls, by name.
     pub syncs: BTreeMap<String, u64>,
-    /// Median latency of these calls in ns; `None` without a completed call.
+    /// Median latency of the sync calls in ns; `None` without a completed call.
     pub sync_median_ns: Option<u64>,
-    /// 99th percentile of their latency in ns; `None` with fewer than 1,000 calls, because fewer than ten would be
-    /// above it.
+    /// 99th percentile of the latency of sync calls in ns; `None` with fewer than 1,000 calls, because fewer than ten
+    /// would be above it.
     pub sync_p99_ns: Option<u64>,
-    /// Maximum latency of these calls in ns, to within 0.4 %; `None` without a completed call.
+    /// Maximum latency of the sync calls in ns, to within 0.4 %; `None` without a completed call.
     pub sync_max_ns: Option<u64>,
-    /// Total latency of these calls in ns.
+    /// Total latency of the sync calls in ns.
     pub sync_total_ns: u64,
     /// Files opened with `O_DIRECT`.
     pub direct_opens: u64,
@@ -243,7 +243,7 @@ pub struct Traced {
     pub async_contexts: u64,
     /// Pipes and sockets that the command's processes created.
     pub pipes: u64,
-    /// Requests that the devices below received, reads and then writes.
+    /// Requests that the storage devices received: reads, then writes.
     pub requests: [Requests; 2],
     /// Why `requests` is unknown; `None` if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -283,7 +283,7 @@ pub struct Neighbour {
     pub name: String,
     /// CPU time in ms.
     pub cpu_ms: u64,
-    /// Bytes that the process fetched from storage or made dirty; `None` if this user may not read them.
+    /// Bytes that the process fetched from storage or made dirty; `None` if fathom may not read the process's counts.
     pub io_bytes: Option<u64>,
 }
 
@@ -293,7 +293,7 @@ pub struct Neighbour {
 pub struct CommandResults {
     /// In the order of the command line.
     pub commands: Vec<CommandResult>,
-    /// The time of each command except the first one, compared with that of the first one.
+    /// Times of the second and later commands, each compared with that of the first command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Pair>,
 }
@@ -306,11 +306,11 @@ pub struct CommandResult {
     pub command: String,
     /// A summary of the command in one or two sentences.
     pub sentence: String,
-    /// Geometric mean of the time of its complete runs, in seconds; `None` if none is complete.
+    /// Geometric mean of the time of the complete runs, in seconds; `None` if no run is complete.
     pub seconds: Option<f64>,
     /// 95 % interval of the time over the runs; `None` with fewer than three.
     pub seconds_interval: Option<[f64; 2]>,
-    /// The resource that its time depends on most.
+    /// The resource that the command's time depends on most.
     pub limiter: Limiter,
     /// Runs of the command, in order of time.
     pub runs: Vec<CommandRun>,
@@ -336,9 +336,9 @@ pub struct CommandRun {
     pub cached_read_bytes: Known<u64>,
     /// Bytes that the kernel read ahead and the command did not read.
     pub unused_read_ahead_bytes: Known<u64>,
-    /// Bytes that the command wrote and that had reached storage at its end.
+    /// Bytes that the command wrote and that had reached storage when the command ended.
     pub written_at_end_bytes: Known<u64>,
-    /// Bytes that the command wrote and that were still in memory at its end.
+    /// Bytes that the command wrote and that were still in memory when the command ended.
     pub dirty_at_end_bytes: Known<u64>,
     /// Seconds from the command's end until its dirty data was stable; 0 if it left none.
     pub sync_seconds: Known<f64>,
@@ -350,20 +350,20 @@ pub struct CommandRun {
     pub syncs: Known<Syncs>,
     /// How the command reads and writes.
     pub interface: Interface,
-    /// Devices below that read or wrote, topmost first.
+    /// Storage devices that read or wrote during the run, topmost first.
     pub devices: Known<Vec<DeviceUse>>,
     /// Bytes that the kernel charged to the command's cgroup on all devices: read and written.
     pub charged_bytes: Known<[u64; 2]>,
-    /// Bytes that other processes read from these devices during the run.
+    /// Bytes that other processes read from the storage devices during the run.
     pub foreign_read_bytes: Known<u64>,
-    /// Bytes written to these devices during the run that were not the command's data: those of other processes,
+    /// Bytes written to the storage devices during the run that were not the command's data: data of other processes,
     /// and the journal of the file system. The kernel does not separate the two.
     pub foreign_written_bytes: Known<u64>,
     /// Other processes that were busy during the run.
     pub neighbours: Vec<Neighbour>,
     /// Share of the time in which some task of the machine waited for I/O, for a CPU, and for memory (PSI).
     pub pressure: [Known<f64>; 3],
-    /// Files and devices that its command line names.
+    /// Files and devices that the command line names.
     pub named: Vec<NamedFiles>,
     /// Processes of the command that still ran after it had ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -378,14 +378,14 @@ pub struct Syncs {
     pub calls: BTreeMap<String, u64>,
     /// Files opened with `O_SYNC` or `O_DSYNC`: each of their writes is also a sync.
     pub sync_opens: u64,
-    /// Median latency of these calls in ns; `None` without such calls.
+    /// Median latency of the sync calls in ns; `None` without sync calls.
     pub median_ns: Option<u64>,
-    /// 99th percentile of their latency in ns; `None` with fewer than 1,000 calls, because fewer than ten would be
-    /// above it.
+    /// 99th percentile of the latency of sync calls in ns; `None` with fewer than 1,000 calls, because fewer than ten
+    /// would be above it.
     pub p99_ns: Option<u64>,
-    /// Maximum latency of these calls in ns, to within 0.4 %; `None` without such calls.
+    /// Maximum latency of the sync calls in ns, to within 0.4 %; `None` without sync calls.
     pub max_ns: Option<u64>,
-    /// Total latency of these calls in ns.
+    /// Total latency of the sync calls in ns.
     pub total_ns: u64,
 }
 
@@ -400,9 +400,9 @@ impl Syncs {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interface {
-    /// Mean bytes of a read call; `None` without such calls.
+    /// Mean bytes of a read call; `None` without read calls.
     pub read_call_bytes: Option<f64>,
-    /// Mean bytes of a write call; `None` without such calls.
+    /// Mean bytes of a write call; `None` without write calls.
     pub write_call_bytes: Option<f64>,
     /// Whether the command opened files with `O_DIRECT`.
     pub direct: Known<bool>,

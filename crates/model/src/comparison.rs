@@ -139,7 +139,7 @@ pub struct Pair {
     pub accepted: Vec<CheckId>,
     /// Differences between the two sides other than the numbers.
     pub differences: Vec<Difference>,
-    /// Numbers that both sides have. For the headline, the number of the headline comes first.
+    /// Numbers that both sides have. In the headline's pair, the quoted number comes first.
     pub metrics: Vec<Metric>,
     /// Numbers that only some runs have, and why they are not compared.
     pub left_out: Vec<String>,
@@ -200,19 +200,21 @@ pub struct Metric {
     /// Largest difference between sessions of one side, as a share: such a difference occurs without any change.
     /// `None` if each side has one session.
     pub floor: Option<f64>,
-    /// Smallest difference, as a share, for which four of five such comparisons would answer `FASTER` or `SLOWER`.
+    /// Smallest difference, as a share, for which this comparison, if repeated, would answer `FASTER` or `SLOWER` four
+    /// times of five.
     pub could_have_seen: Option<f64>,
-    /// Runs on each side with which four of five such comparisons would answer `FASTER`, `SLOWER` or `SAME`. Only
-    /// for `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` above a thousand runs.
+    /// Number of runs on each side with which this comparison would answer `FASTER`, `SLOWER` or `SAME` four times of
+    /// five. Only for `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` above a thousand runs.
     pub runs_needed: Option<u32>,
-    /// Runs on each side with which the interval would be half as wide. Only for `NO DIFFERENCE SEEN`, and `None`
-    /// above a thousand runs.
+    /// Number of runs on each side with which the interval would be half as wide. Only for `NO DIFFERENCE SEEN`, and
+    /// `None` above a thousand runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_to_halve: Option<u32>,
-    /// Probability of a difference this far beyond the margin without a true difference, corrected for the number
-    /// of compared values (Welch, Holm).
+    /// p-value: probability of a difference this far beyond the margin if there is no true difference, corrected for
+    /// the number of compared values (Welch, Holm).
     pub p: Option<f64>,
-    /// Probability of ranks this uneven without a true difference (Mann and Whitney, exact).
+    /// p-value of the rank test: probability of ranks this uneven if there is no true difference (Mann and Whitney,
+    /// exact).
     pub p_ranks: Option<f64>,
     /// B divided by A, as the median of all pairs of runs (Hodges and Lehmann).
     pub ratio_by_ranks: f64,
@@ -256,7 +258,7 @@ pub enum Passing {
 }
 
 impl Passing {
-    /// Returns the word that all gates use.
+    /// Returns the outcome as the word that all gates print.
     pub fn word(self) -> AnswerWord {
         match self {
             Self::Passed => AnswerWord::Pass,

@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 pub struct Profile {
     /// The command line, as repeated in the text output.
     pub command: String,
-    /// `-v`.
+    /// Option `-v`.
     pub verbose: bool,
     /// `-P`: operations of a thread after which progress is shown; 0 for none.
     pub progress: u32,
     /// `-Rxml`: whether results are XML instead of text.
     pub xml: bool,
-    /// `PrecreateFiles` of its XML: files are made before the first time span, by this rule.
+    /// `PrecreateFiles` in XML profiles: files are made before the first time span, by this rule.
     pub precreate: Option<String>,
     /// The time spans; at least one.
     pub spans: Vec<TimeSpan>,
@@ -38,25 +38,25 @@ pub struct TimeSpan {
     pub warmup_s: u32,
     /// `-C`, in seconds.
     pub cooldown_s: u32,
-    /// `-z`.
+    /// Option `-z`.
     pub seed: u32,
     /// `-F`: threads that each work on all targets; 0 if each target has its own threads.
     pub threads: u32,
     /// `-O`: operations in flight of each thread of `-F`, on all targets together; 0 if each target has its own number.
     pub requests: u32,
-    /// `-n`.
+    /// Option `-n`.
     pub disable_affinity: bool,
     /// `-a`: processor group and CPU for each thread in turn.
     pub affinity: Vec<(u32, u32)>,
-    /// `-D`: whether IOPS are recorded over time.
+    /// `-L`: whether latencies are measured.
     pub latency: bool,
-    /// `-D`.
+    /// Option `-D`.
     pub iops: bool,
-    /// `-D`: length of its intervals in ms.
+    /// `-D`: length in ms of the intervals in which IOPS are recorded.
     pub bucket_ms: u32,
-    /// `-x`.
+    /// Option `-x`.
     pub completion_routines: bool,
-    /// `-Zr`.
+    /// Option `-Zr`.
     pub random_writes: bool,
     /// The targets; at least one.
     pub targets: Vec<Target>,
@@ -69,66 +69,66 @@ pub struct TimeSpan {
 pub struct Target {
     /// Path of the target. `*1` in an XML profile is the first target of the command line.
     pub path: String,
-    /// `-b`.
+    /// Option `-b`.
     pub block: u32,
-    /// `-r` and `-s` with a number: the alignment of random offsets, the stride of sequential ones; `None` for the
+    /// `-r` and `-s` with a number: the alignment of random offsets, or the stride of sequential ones; `None` for the
     /// block size.
     pub alignment: Option<u64>,
     /// `-r`, `-rs`: percent of random operations.
     pub random_percent: u32,
-    /// `-rd`.
+    /// Option `-rd`.
     pub distribution: Option<Distribution>,
-    /// `-si`.
+    /// Option `-si`.
     pub interlocked: bool,
-    /// `-p`.
+    /// Option `-p`.
     pub parallel: bool,
     /// `-T`; 0 if not given.
     pub thread_stride: u64,
-    /// `-B`.
+    /// Option `-B`.
     pub base: u64,
     /// `-f`, or the end of `-B`: the first byte that may not be touched; 0 for the end of the target.
     pub end: u64,
-    /// `-c`.
+    /// Option `-c`.
     pub create: Option<u64>,
-    /// `-fs`.
+    /// Option `-fs`.
     pub sequential_hint: bool,
-    /// `-fr`.
+    /// Option `-fr`.
     pub random_hint: bool,
-    /// `-ft`.
+    /// Option `-ft`.
     pub temporary_hint: bool,
-    /// `-l`.
+    /// Option `-l`.
     pub large_pages: bool,
-    /// `-S`.
+    /// Option `-S`.
     pub cache: Cache,
-    /// `-Sw`.
+    /// Option `-Sw`.
     pub write_through: bool,
-    /// `-Sm`.
+    /// Option `-Sm`.
     pub mapped: bool,
-    /// `-N`.
+    /// Option `-N`.
     pub flush: Option<Flush>,
-    /// `-Z`.
+    /// Option `-Z`.
     pub zeros: bool,
     /// `-ZSIZE`; 0 if not given.
     pub buffer: u64,
     /// `-ZSIZE,FILE`.
     pub buffer_file: Option<String>,
-    /// `-i`.
+    /// Option `-i`.
     pub burst: Option<u32>,
     /// `-j`, in ms.
     pub think_ms: Option<u32>,
-    /// `-g`.
+    /// Option `-g`.
     pub throughput: Option<Throughput>,
-    /// `-o`.
+    /// Option `-o`.
     pub requests: u32,
-    /// `-w`.
+    /// Option `-w`.
     pub write_percent: u32,
-    /// `-t`.
+    /// Option `-t`.
     pub threads: u32,
     /// `-I`, from 1 to 3.
     pub priority: u32,
-    /// `Weight` of its XML: share among the targets of a thread of `-F` with `-O`.
+    /// `Weight` in XML profiles: share among the targets of a thread of `-F` with `-O`.
     pub weight: u32,
-    /// `ThreadTargets` of its XML: threads of `-F` with `-O` that work on this target only, with their weights; 0
+    /// `ThreadTargets` in XML profiles: threads of `-F` with `-O` that work on this target only, with their weights; 0
     /// for the target's weight.
     pub thread_targets: Vec<(u32, u32)>,
 }
@@ -150,11 +150,11 @@ pub enum Cache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
-    /// `-Nv`.
+    /// Option `-Nv`.
     View,
-    /// `-Nn`.
+    /// Option `-Nn`.
     NonVolatile,
-    /// `-Ni`.
+    /// Option `-Ni`.
     NonVolatileNoDrain,
 }
 

@@ -66,7 +66,7 @@ pub struct TargetState {
     /// Free space of the file system; read together with the extents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
-    /// Single reads before the first run, which show the stored data; `None` if there were none.
+    /// Latencies of single reads before the first run; `None` without a probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Known<Probe>>,
 }
@@ -147,17 +147,19 @@ pub struct Extents {
     pub encoded_bytes: u64,
     /// Bytes shared with another file.
     pub shared_bytes: u64,
-    /// Largest power of two to which the start of every extent is aligned on its device; `None` if no place is
-    /// known.
+    /// Largest power of two to which the start of every extent is aligned on its device; `None` if the location of no
+    /// extent is known.
     #[serde(default)]
     pub physical_align: Option<u64>,
-    /// Largest contiguous piece on the device in bytes, across adjacent extents; `None` if no place is known.
+    /// Largest contiguous piece on the device in bytes, across adjacent extents; `None` if the location of no extent is
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_piece_bytes: Option<u64>,
 }
 
 impl Extents {
-    /// Returns the share of the file that is in its largest contiguous piece; `None` if no place is known.
+    /// Returns the share of the file that is in its largest contiguous piece; `None` if the location of no extent is
+    /// known.
     pub fn largest_share(&self) -> Option<f64> {
         let largest = self.largest_piece_bytes.filter(|_| self.span_bytes > 0)?;
         Some(largest as f64 / self.span_bytes as f64)
@@ -206,7 +208,7 @@ pub struct CgroupIo {
 }
 
 impl Snapshot {
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
     /// Why the file could not be read, or that it was not read.
@@ -317,7 +319,7 @@ impl BlockFlow {
         })
     }
 
-    /// The sum of two directions or devices.
+    /// Returns the sum of two directions or devices.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {

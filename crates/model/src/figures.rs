@@ -24,9 +24,9 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether none of its runs failed: all are complete, or a signal ended them.
+    /// Whether every run ended without an error: it is complete, or a signal ended it.
     pub in_order: bool,
-    /// Whether all runs are complete, or a signal ended them.
+    /// Whether no run is complete, so that the figures are those of the last, incomplete run.
     pub is_cut: bool,
     /// Completed operations in the windows, by kind; only kinds with operations.
     pub kinds: BTreeMap<Kind, ObservedKind>,
@@ -34,8 +34,8 @@ pub struct Observed {
     pub errors: BTreeMap<i32, u64>,
     /// Number of errors that the stream ignores.
     pub ignored_errors: u64,
-    /// Error number of the first failed sync or close after the stream's writes. Set only if the user of another
-    /// tool requested that sync.
+    /// Error number of the first failed sync or close after the stream's writes. Set only if an option of another tool
+    /// requested that sync.
     pub sync_error: Option<i32>,
     /// Costs of the workers, including warm-up and drain.
     pub workers: ObservedWorkers,
@@ -143,7 +143,7 @@ pub struct ObservedWorkers {
     pub switches: u64,
     /// Page faults without and with I/O; `None` if a worker did not report them.
     pub faults: Option<[u64; 2]>,
-    /// Operations in flight and per call; `None` if a worker did not count them.
+    /// Distributions of the operations in flight and per call; `None` if a worker did not count them.
     pub depth_counts: Option<DepthCounts>,
 }
 
@@ -209,20 +209,21 @@ pub struct Account {
     pub layers: Vec<Entry>,
 }
 
-/// One counter.
+/// One counter of a ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// The owner of the counter, such as `fathom's cgroup` or `vda`.
     pub name: String,
-    /// Steps below the top, which is 0. Layers of the same step are next to each other.
+    /// Level of the layer in the stack: 0 at the top. Layers of the same level are side by side, such as the members of
+    /// a RAID.
     pub step: u32,
-    /// Count from the start to the stop; `None` if unknown.
+    /// Operations or requests counted from before the first operation to after the last one; `None` if unknown.
     pub counted: Option<Moved>,
-    /// Count from the start to the end of the final sync; `None` if nothing was written, or if unknown.
+    /// Operations or requests counted from before the first operation to the end of the final sync; `None` if nothing
+    /// was written, or if unknown.
     pub with_sync: Option<Moved>,
-    /// Bytes of all layers of this step minus the issued bytes, as a share of the issued bytes. `None` if not
-    /// counted.
+    /// Bytes of all layers of this level minus the issued bytes, as a share of the issued bytes. `None` if not counted.
     pub difference: Option<f64>,
     /// Bytes by which the counts may differ, because requests were in flight at the snapshots.
     pub tolerance_bytes: u64,
@@ -267,17 +268,17 @@ pub struct LayerRow {
     pub result: usize,
     /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
     pub tool: Option<Pace>,
-    /// The same figures, also if a finding invalidates them; `None` if no run was complete.
+    /// Figures that fathom counted, even if a finding invalidates them; `None` if no run was complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_did: Option<Pace>,
-    /// 95 % interval of the tool's operations per second; `None` with fewer than three runs.
+    /// 95 % interval of the operations per second that fathom counted; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,
-    /// 95 % interval of the tool's mean latency in ns; `None` with fewer than three runs.
+    /// 95 % interval of the mean latency that fathom counted, in ns; `None` with fewer than three runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_interval_ns: Option<[f64; 2]>,
-    /// Figures of the topmost device below in the same time, for the same directions; `None` if not counted.
+    /// Figures of the topmost device below this layer, for the same time and directions; `None` if not counted.
     pub device: Option<Pace>,
-    /// Requests that this device completed in all runs, from the first operation to the end of the final sync;
+    /// Requests that the topmost device completed in all runs, from the first operation to the end of the final sync;
     /// `None` if nothing was written or they were not counted.
     pub device_with_sync: Option<Moved>,
     /// The rate compared with that of the layer below; `None` for the lowest layer.
@@ -304,9 +305,9 @@ pub struct Pace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// Name of the layer that it is compared with.
+    /// Name of the layer that this layer is compared with.
     pub name: String,
-    /// Index of that layer's result.
+    /// Index of the result of the layer that this layer is compared with.
     pub result: usize,
     /// Ratio of the rates, as a geometric mean over rounds. 0.97 means a cost of 3 %.
     pub factor: f64,
@@ -333,7 +334,7 @@ pub struct ComparedLayer {
     pub name: String,
     /// Work of the job, the heading of its rows: `8K random read`.
     pub work: String,
-    /// Index of the layer that it is compared with; `None` for the lowest layer.
+    /// Index of the layer that this layer is compared with; `None` for the lowest layer.
     pub below: Option<usize>,
     /// Whether fathom reads the target into the page cache before each run, to show the effect of the cache.
     pub warm: bool,
@@ -471,7 +472,7 @@ pub struct Steadiness {
     /// Change of the rate per minute as a share of its mean, with its 95 % interval; `None` if too few intervals
     /// are independent, or if the run is too short to extrapolate to minutes.
     pub drift_per_minute: Option<Estimate>,
-    /// The SNIA rule applied to the same rates; `None` with fewer than five rounds.
+    /// The steady-state criterion of the SNIA for the rates of the rounds; `None` with fewer than five rounds.
     pub snia: Option<Snia>,
 }
 
@@ -484,7 +485,7 @@ pub enum State {
     Steady,
     /// The interval of the drift is beyond the limit.
     Drifting,
-    /// A step from one level to another.
+    /// The rate steps from one level to another.
     Cliff,
     /// The rate did not reach a steady part.
     WarmUp,
@@ -562,11 +563,11 @@ pub struct DeviceFigures {
     pub busy_ms: u64,
 }
 
-/// Requests of the topmost device for the operations of a result, over all runs with both counts. The counters
-/// include warm-up and drain, and so do the issued operations. Their ratio applies to the window.
+/// Requests that the topmost device completed and operations that fathom issued, over all runs of a result in which
+/// both were counted. Both include warm-up and drain; their ratio is applied to the measured window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtDevice {
-    /// Mean operations per second in the windows of these runs.
+    /// Mean operations per second in the measured windows of all counted runs.
     pub iops: f64,
     issued_ops: u64,
     ios: u64,
@@ -625,7 +626,7 @@ pub struct HostFigures {
 }
 
 impl HostFigures {
-    /// Whether none of these values is known.
+    /// Whether none of the values is known.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
@@ -807,7 +808,7 @@ pub fn by_reason(all: &[NotMeasured]) -> Vec<(Vec<&str>, &str)> {
     reasons
 }
 
-/// Reads the entries. Older sessions have sentences instead.
+/// Deserializes the entries. Older sessions have sentences instead.
 ///
 /// # Errors
 /// The error of the deserializer.

@@ -16,7 +16,7 @@ pub struct Finding {
     pub id: CheckId,
     /// Name of the check, such as `CACHE_SERVED`.
     pub name: String,
-    /// Whether the false belief is true here, does not hold, or could not be checked.
+    /// Whether the check found a problem, found none, or could not be done.
     pub outcome: Outcome,
     /// The effect on the number; `None` unless the outcome is a finding.
     pub severity: Option<Severity>,
@@ -37,7 +37,7 @@ pub struct Finding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The false belief is true here.
+    /// The number does not mean what the user believes.
     Finding,
     /// The check could not be done.
     NotChecked,
@@ -301,7 +301,7 @@ pub struct Look {
     pub severity: Option<Severity>,
     /// The observation; for [`Outcome::NotChecked`] the reason.
     pub sentence: String,
-    /// How to fix it, with the command if one exists; empty if it cannot be fixed.
+    /// How to fix the problem, with the command if one exists; empty if the problem cannot be fixed.
     pub cure: String,
     /// The id of the check that tests the same on a measurement; in JSON an empty text if there is none.
     #[serde(serialize_with = "id_or_empty")]
@@ -331,7 +331,7 @@ impl Look {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Adds how to fix it.
+    /// Adds how to fix the problem.
     #[must_use]
     pub fn cure(self, cure: impl Into<String>) -> Self {
         Self { cure: cure.into(), ..self }
@@ -345,7 +345,7 @@ impl Look {
 }
 
 impl Diagnosis {
-    /// Returns all findings, worst first. Findings of equal severity keep their order.
+    /// Returns all observations with a problem, worst first. Those of equal severity keep their order.
     pub fn worst_first(&self) -> Vec<&Look> {
         let looks = self.groups.iter().flat_map(|g| &g.looks);
         let mut found: Vec<&Look> = looks.filter(|l| l.outcome == Outcome::Finding).collect();

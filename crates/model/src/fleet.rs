@@ -63,7 +63,7 @@ pub struct HostSeen {
     pub rank: u32,
     /// Name, including the rank if several ranks are on the host.
     pub name: String,
-    /// Session file of the host; `None` if it kept none or was lost.
+    /// Session file of the host; `None` if the host kept no session file or was lost.
     pub session: Option<String>,
     /// Verdict on the host's results; `None` if it was lost before judging them.
     pub verdict: Option<Verdict>,
@@ -151,7 +151,7 @@ pub struct HostFigures {
     pub name: String,
     /// Rank of the host, from 0.
     pub rank: u32,
-    /// Session file on that host; `None` if it kept none or was lost.
+    /// Session file on the host; `None` if the host kept no session file or was lost.
     pub session: Option<String>,
     /// Verdict on the host's results; `None` if it was lost before judging them.
     pub verdict: Option<Verdict>,
@@ -287,7 +287,7 @@ pub struct CheckedOnHosts {
     /// Number of hosts on which the check found nothing.
     #[serde(default)]
     pub held: u32,
-    /// The worst finding, with the hosts that have one of this severity.
+    /// The worst finding, and the hosts that have a finding of the same severity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<HostsFinding>,
     /// The hosts on which the check could not be done.

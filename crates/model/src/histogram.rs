@@ -30,7 +30,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram. / # Panics / Never: the two constants above are a valid geometry, which the tests prove.
+    /// Creates an empty histogram. Never panics: the tests prove that the two constants are a valid geometry.
     #[allow(clippy::missing_panics_doc, clippy::expect_used)]
     pub fn new() -> Self {
         let buckets = histogram::Histogram::new(GROUPING_POWER, MAX_VALUE_POWER).expect("constant geometry");
@@ -199,7 +199,7 @@ impl<'de> Deserialize<'de> for Histogram {
         let mut total = 0_u64;
         let (pairs, rest) = sparse.buckets.as_chunks::<2>();
         if !rest.is_empty() {
-            return Err(D::Error::custom("histogram with half a bucket"));
+            return Err(D::Error::custom("histogram whose last bucket has no count"));
         }
         for [step, count] in pairs {
             index = usize::try_from(*step).ok().and_then(|s| index.checked_add(s)).unwrap_or(usize::MAX);

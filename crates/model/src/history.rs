@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Listing {
     /// The listed sessions.
     pub entries: Vec<Entry>,
-    /// Number of sessions that match the request, including the sessions beyond the limit of entries.
+    /// Number of sessions that match the request, even if the limit of entries leaves them out.
     pub asked_for: u64,
     /// Sessions in the whole history.
     pub sessions: u64,
@@ -43,16 +43,16 @@ pub struct Entry {
     /// Whether the session is being measured now.
     #[serde(default)]
     pub running: bool,
-    /// Paths of its targets.
+    /// Paths of the session's targets.
     pub targets: Vec<String>,
-    /// Block devices below its targets.
+    /// Block devices below the session's targets.
     pub devices: Vec<Device>,
-    /// Names of its jobs.
+    /// Names of the session's jobs.
     pub jobs: Vec<String>,
-    /// The figure of each result, for jobs and profiles, whose results are listed together.
+    /// One figure for each result of independent jobs or a profile. For any other study, one figure: the headline.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// The value of every setting of a sweep, by target.
+    /// For a sweep: the value of every setting, one list for each target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<Vec<SweptSetting>>,
     /// Measured capacities of devices, from valid results with a single kind of request.
@@ -90,13 +90,13 @@ pub struct Figure {
     pub interval: Option<[f64; 2]>,
     /// The verdict of the findings about this result.
     pub verdict: Verdict,
-    /// The same rate in 10^6 bytes per second; `None` like the value.
+    /// The rate in 10^6 bytes per second; `None` if `value` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mb_per_s: Option<f64>,
 }
 
 impl Figure {
-    /// Returns the figure in 10^6 bytes per second, if it moved bytes.
+    /// Converts the figure to 10^6 bytes per second. Its value is unchanged if no bytes were moved.
     #[must_use]
     pub fn in_mb_per_s(&self) -> Self {
         let (Some(value), Some(mb_per_s)) = (self.value, self.mb_per_s) else {
@@ -173,21 +173,23 @@ pub enum RowsOf {
     Devices,
 }
 
-/// A table with sessions or devices as rows and the results of one work as columns.
+/// A table with a row for each session or device, and a column for each result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionTable {
     /// The subject of the rows: sessions or devices.
     pub rows_of: RowsOf,
-    /// The results of the newest session that has any. If the user named sessions, the results of all of them.
+    /// The results of the newest session that has results. If the user named sessions, the results of all named
+    /// sessions.
     pub columns: Vec<Column>,
-    /// Sessions with at least one of these results, newest first. If the user named sessions, in the order of
-    /// naming.
+    /// Sessions that have a result in at least one column, newest first. If the user named sessions, all of them in the
+    /// order of naming.
     pub rows: Vec<Row>,
-    /// If the newest session is a sweep and rows are devices: each device at the best settings of all of them, by work.
+    /// For devices whose newest session is a sweep: a table for each work, with every device at the best settings of
+    /// all devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub best_settings: Vec<BestSettings>,
-    /// Sessions without any of these results, by title.
+    /// Sessions without a result in the columns, counted by title.
     pub other_work: Vec<OtherWork>,
     /// Whether the user chose the work (`--job`).
     #[serde(skip)]
@@ -206,7 +208,7 @@ pub struct SessionTable {
     pub reports: Vec<Report>,
 }
 
-/// A result that sessions have.
+/// A result that the sessions of the table have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {
@@ -231,7 +233,7 @@ pub struct Row {
     pub started: Option<String>,
     /// The verdict of the session; `None` if it cannot be judged.
     pub verdict: Option<Verdict>,
-    /// Name and model of the device below its targets; `None` without a known block device.
+    /// Name and model of the device below the session's targets; `None` without a known block device.
     pub device: Option<String>,
     /// Capacity of this device in bytes; `None` if unknown.
     #[serde(default)]
@@ -239,7 +241,7 @@ pub struct Row {
     /// Checks with a finding that is more than a note.
     #[serde(default)]
     pub findings: Vec<Mark>,
-    /// Paths of its targets.
+    /// Paths of the session's targets.
     pub targets: Vec<String>,
     /// The user's tags.
     pub tags: Vec<String>,

@@ -23,7 +23,7 @@ pub struct Machine {
     pub cpus: u32,
     /// `MemTotal` in bytes.
     pub memory_bytes: Known<u64>,
-    /// Name of the hypervisor, or the sign that there is one; `None` if nothing indicates a virtual machine.
+    /// Name of the hypervisor, or a sign of an unknown one; `None` if nothing indicates a virtual machine.
     pub virtual_by: Known<Option<String>>,
     /// The kernel's current clock source.
     pub clocksource: Known<String>,
@@ -170,7 +170,7 @@ pub struct DirectIo {
 }
 
 impl Machine {
-    /// A fact's text.
+    /// Returns the text of a fact.
     ///
     /// # Errors
     /// Why the fact could not be read, or that it was not read.
@@ -192,18 +192,18 @@ impl Place {
     pub fn without_direct(&self) -> Option<String> {
         if let Some(fs) = &self.file_system {
             if ALL_CACHE.contains(&fs.kind.as_str()) {
-                return Some(format!("{} is nothing but page cache", fs.kind));
+                return Some(format!("{} keeps its files only in the page cache", fs.kind));
             }
             let has = |name: &str| fs.attributes.iter().any(|a| a == name);
             if has("journal_data") || fs.options.split([',', ' ']).any(|o| o == "data=journal") {
-                return Some("its data go through the journal".into());
+                return Some("its data go through the journal of the file system".into());
             }
             if has("compressed") && fs.kind == "btrfs" {
-                return Some("btrfs compresses it".into());
+                return Some("btrfs compresses its data".into());
             }
         }
         let DirectIo { memory_align, offset_align } = self.direct?;
-        (memory_align == 0 && offset_align == 0).then(|| "statx says so".into())
+        (memory_align == 0 && offset_align == 0).then(|| "statx reports no alignment for it".into())
     }
 
     /// Returns the type of the file system, or `block device`.
@@ -582,7 +582,8 @@ impl KnownBy {
         }
     }
 
-    /// Returns how the two match as one device; `None` if they differ, or if this cannot be determined.
+    /// Returns the properties by which both are the same device; `None` if the devices differ, or if this cannot be
+    /// determined.
     pub fn same_as(&self, other: &Self) -> Option<SameBy> {
         if self.bytes != other.bytes || self.bytes == 0 {
             return None;

@@ -70,11 +70,11 @@ const MAX_EXCERPT: usize = 40;
 
 /// Quotes foreign text in a message: short, and without characters that control the terminal.
 pub(crate) fn quoted_excerpt(text: &str) -> String {
-    let mut words: String = text.chars().take(MAX_EXCERPT).flat_map(char::escape_debug).collect();
+    let mut excerpt: String = text.chars().take(MAX_EXCERPT).flat_map(char::escape_debug).collect();
     if text.chars().nth(MAX_EXCERPT).is_some() {
-        words += "...";
+        excerpt += "...";
     }
-    format!("'{words}'")
+    format!("'{excerpt}'")
 }
 
 /// Replaces every control character except line feeds and tabs by its number.

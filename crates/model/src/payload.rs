@@ -146,7 +146,7 @@ impl Shaped {
     ) -> Result<Self, String> {
         for (share, word) in [(compress_percent, "compressible"), (dedup_percent, "copies")] {
             if share > 100 {
-                return Err(format!("{share} % {word} is not possible; give 0 to 100"));
+                return Err(format!("{share} % {word} is not possible; type 0 to 100"));
             }
         }
         let draws = split_mix(!key);
@@ -215,7 +215,7 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
-    /// Random data that is unique and incompressible except for these shares.
+    /// Random data. It is unique and incompressible except for the shares below.
     Random {
         /// Share of each 4 KiB that a compressor can save, in percent.
         compress_percent: u8,
@@ -225,7 +225,7 @@ pub enum Data {
         /// repeat recently written blocks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dedup_set_bytes: Option<u64>,
-        /// Whether copies repeat the sets of all workers of the phase with this setting.
+        /// Whether copies also repeat the sets of other workers: all those of the phase that have this setting.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         dedup_shared: bool,
     },

@@ -43,8 +43,7 @@ pub struct Plan {
     /// Conditions under which the measurement fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<Condition>,
-    /// The limit on how much slower the workloads of this session may be than those of the earlier session that is
-    /// measured again next to them (`against`).
+    /// The limit on how much slower this session may be than the earlier session that is measured again (`against`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_if_slower: Option<Slower>,
     /// Seed of offsets, data and the order of runs.
@@ -235,7 +234,7 @@ impl Plan {
 pub struct Precondition {
     /// Sequential streams that write everything that the jobs touch. They run one after another.
     pub fills: Vec<Stream>,
-    /// Number of times that each of these streams covers its span.
+    /// Number of times that each stream of `fills` covers its span.
     pub passes: u32,
     /// Indices of the jobs that write. They then run in rounds.
     pub jobs: Vec<usize>,
@@ -281,8 +280,7 @@ pub enum Strategy {
 pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
-    /// Index of the first job of the earlier session in this plan. All later jobs are from the earlier session too,
-    /// unchanged.
+    /// Index of the first job in this plan that is from the earlier session. All later jobs are from it too, unchanged.
     pub from: usize,
     /// Index of the job that gave the earlier session's headline.
     pub headline: usize,
@@ -484,7 +482,8 @@ impl Cost {
         }
         if self.bounded_bytes > 0 {
             let more = if self.again { ", and more in runs that are repeated" } else { "" };
-            parts.push(format!("at most {} in limited runs{more}", show_bytes(self.bounded_bytes)));
+            let bytes = show_bytes(self.bounded_bytes);
+            parts.push(format!("at most {bytes} in runs with a limit on operations or rate{more}"));
         }
         if self.unbounded_ns > 0 {
             let at_most = if self.at_most { "at most " } else { "" };
@@ -523,7 +522,7 @@ fn a_cost_omits_missing_parts() {
         counted.sentence(),
         "It takes as long as the workloads limited by operations or bytes take, and as long as \
          preconditioning takes to write its bytes. It writes 2 GiB to precondition, then at most 3 MiB in \
-         limited runs."
+         runs with a limit on operations or rate."
     );
     let searched =
         Cost { time_ns: 300_000_000_000, at_most: true, unbounded_ns: 5_000_000_000, ..Cost::default() };

@@ -25,18 +25,19 @@ pub struct Test {
     pub depth: u32,
     /// Threads.
     pub workers: u32,
-    /// Name of the test in the tool; empty if it is the field's usual name.
+    /// The tool's name of the test; empty if the tool uses the usual name, such as `RND4K Q32T1`.
     pub called: &'static str,
     /// The only direction of the test, as a read share in percent; `None` for all directions of the profile.
     pub only: Option<u8>,
     /// Number of bytes from the beginning of the target that the test uses unless `--size` is given; `None` for the
     /// whole target.
     pub span_bytes: Option<u64>,
-    /// Whether a block size that is too small for direct I/O is raised. Otherwise such a test is omitted.
+    /// Whether a block size that is too small for direct I/O is raised. Otherwise a test with a block size that is too
+    /// small is omitted.
     pub raised: bool,
     /// Whether the tool shows the mean latency instead of the rate.
     pub latency: bool,
-    /// The files of its workers.
+    /// The files of the test's workers.
     pub files: Files,
     /// Cache mode; `None` for the default of the engine.
     pub cache: Option<Cache>,
@@ -60,7 +61,7 @@ pub enum Files {
 /// A named list of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The word that selects it after `--profile`.
+    /// Name of the profile, as typed after `--profile`.
     pub name: &'static str,
     /// One line for `--help`.
     pub about: &'static str,
@@ -305,7 +306,7 @@ pub const PROFILES: &[Profile] = &[
             tool: "AS SSD Compression-Benchmark",
             look: Look::Bars,
             differs: &[
-                "Each point is a file written once from end to end and then read once; the next one overwrites it.",
+                "Each point writes a file once from end to end and then reads it once; the next point overwrites the file.",
             ],
         }),
     },
@@ -317,7 +318,7 @@ pub fn find(name: &str) -> Option<&'static Profile> {
 }
 
 impl Test {
-    /// Returns the directions to measure, out of those of the profile.
+    /// Returns the directions in which the test is measured: its only one, or all directions of the profile.
     pub fn directions(&self, of_profile: &'static [u8]) -> impl Iterator<Item = u8> {
         let only = self.only;
         of_profile.iter().copied().filter(move |p| only.is_none_or(|o| o == *p))
@@ -392,7 +393,7 @@ impl Test {
         stream.resolved.shift_hosts = u32::from(read_percent == 100);
     }
 
-    /// Returns the tool's name of the test, or the field's name: `RND4K Q32T1`.
+    /// Returns the tool's name of the test; without one, the usual name: `RND4K Q32T1`.
     pub fn name(&self) -> String {
         if !self.called.is_empty() {
             return self.called.into();
@@ -427,7 +428,7 @@ impl Profile {
 /// The layout of a tool's results: part of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolLayout {
-    /// The tool that shows its results like this.
+    /// The imitated tool, such as `AS SSD Benchmark`.
     pub tool: String,
     /// Whether the layout has bars or a score.
     pub look: Look,
@@ -447,7 +448,7 @@ pub enum Look {
     Score,
 }
 
-/// One row of such a layout.
+/// One row of a tool's layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutRow {
     /// The tool's name of the row: `4K-64Thrd`.
@@ -473,7 +474,7 @@ pub struct CellSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResults {
-    /// The tool that shows its results like this.
+    /// The imitated tool, such as `AS SSD Benchmark`.
     pub tool: String,
     /// Rows, in the order of the tool.
     pub rows: Vec<ToolRow>,
@@ -483,7 +484,7 @@ pub struct ToolResults {
     pub differs: Vec<String>,
 }
 
-/// One row.
+/// One row of results in a tool's layout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolRow {
@@ -497,7 +498,7 @@ pub struct ToolRow {
     pub write: Option<ToolCell>,
 }
 
-/// One number.
+/// One number of a result in a tool's layout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCell {

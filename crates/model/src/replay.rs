@@ -62,7 +62,7 @@ impl Compared {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayPace {
-    /// Each operation as long after the task's last completed operation as in the capture.
+    /// Each operation follows the task's last completed operation after the same time as in the capture.
     #[default]
     Dependent,
     /// At the times of the capture, independent of the target (open loop).
@@ -141,9 +141,10 @@ pub struct Original {
     /// Why the file could not be read to its end; `None` if it was read completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
-    /// From the first issue to the last completion, in ns.
+    /// Time from the first issue to the last completion, in ns.
     pub elapsed_ns: u64,
-    /// Mean number of operations in flight over that time; `None` if no completion is known.
+    /// Mean number of operations in flight from the first issue to the last completion; `None` if no completion is
+    /// known.
     pub depth_mean: Option<f64>,
     /// Maximum number of operations in flight.
     pub depth_max: u32,
@@ -167,7 +168,7 @@ pub struct Original {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OriginalKind {
-    /// Whether these are reads, writes, trims or syncs.
+    /// Kind of the requests: reads, writes, trims or syncs.
     pub kind: Kind,
     /// Number of operations.
     pub operations: u64,
@@ -175,9 +176,9 @@ pub struct OriginalKind {
     pub bytes: u64,
     /// Smallest and largest size in bytes.
     pub sizes: [u64; 2],
-    /// Median latency in ns from issue to completion; `None` if fewer than ten operations are above it.
+    /// Median latency in ns from issue to completion; `None` if fewer than ten operations took longer.
     pub p50_ns: Option<u64>,
-    /// 99th percentile of the latency in ns; `None` if fewer than ten operations are above it.
+    /// 99th percentile of the latency in ns; `None` if fewer than ten operations took longer.
     pub p99_ns: Option<u64>,
 }
 
@@ -187,7 +188,7 @@ impl Original {
         self.kinds.iter().map(|k| k.operations).sum()
     }
 
-    /// Returns the figures of a kind; `None` if the load has no such operations.
+    /// Returns the figures of a kind; `None` if the load has no operations of this kind.
     pub fn for_kind(&self, kind: Kind) -> Option<&OriginalKind> {
         self.kinds.iter().find(|k| k.kind == kind)
     }
@@ -214,7 +215,8 @@ impl Replay {
         format!("replay of {}, {}{speed}", self.file_name(), self.pace.word())
     }
 
-    /// Returns the expected duration in ns, from the capture and the speed; `None` if it runs as fast as possible.
+    /// Returns the expected duration in ns, from the capture and the speed; `None` if the replay runs as fast as
+    /// possible.
     pub fn expected_ns(&self) -> Option<u64> {
         (self.pace != ReplayPace::Fast).then_some((self.original.elapsed_ns as f64 / self.speed) as u64)
     }
@@ -289,7 +291,7 @@ impl Figure {
         };
         let why = difference.is_none().then(|| match (original, fit) {
             (None, _) => "the capture does not contain it".to_owned(),
-            (_, None) => "the job has too few".to_owned(),
+            (_, None) => "the job has too few operations".to_owned(),
             _ => "the capture has none".to_owned(),
         });
         let met = difference.map(|difference| difference.abs() <= goal);
@@ -344,7 +346,7 @@ impl Word {
 pub struct Replayed {
     /// Operations that were read from the capture after their submission time.
     pub starved: u64,
-    /// Longest delay of such an operation in ns.
+    /// Longest delay in ns of an operation that was read from the capture too late.
     pub starved_ns: u64,
     /// Number of operations that were due while the queue was full.
     pub held_by_depth: u64,

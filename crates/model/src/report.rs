@@ -45,12 +45,12 @@ pub struct Report {
     /// The remark of a quick look; `None` for any other measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Quick>,
-    /// The worst verdict of the quoted results, with one exception: if the headline has a number, a result that only
-    /// other load on the machine (checks D) withholds counts as `SUSPECT`.
+    /// The worst verdict of the quoted results, with one exception: if the headline has a number, a result whose number
+    /// is withheld only because of other load on the machine (checks D) counts as `SUSPECT`.
     pub verdict: Verdict,
     /// The reason for the verdict, in one sentence.
     pub verdict_reason: String,
-    /// The check that `verdict_reason` is about; `None` if it is about none.
+    /// The check that `verdict_reason` is about; `None` if it is not about a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict_by: Option<CheckId>,
     /// The number of quoted results with each verdict.
@@ -180,19 +180,20 @@ impl Report {
     }
 }
 
-/// The workloads of an earlier session, measured again in turns with those of this one.
+/// The workloads of an earlier session, measured again in alternation with those of this session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
-    /// The report of its workloads as measured now.
+    /// The report of the earlier session's workloads as measured now.
     pub again: Box<Report>,
-    /// The workloads of the earlier session (A) and of this one (B), both measured now in turns.
+    /// The workloads of the earlier session (A) compared with those of this session (B). Both were measured now, in
+    /// alternation.
     #[serde(rename = "beside")]
     pub in_turns: Comparison,
-    /// The workloads of the earlier session as measured then (A) and now (B), which shows whether the machine is still
-    /// the same.
+    /// The workloads of the earlier session: their old results (A) compared with their new ones (B). Shows whether the
+    /// machine has changed.
     pub since: Comparison,
 }
 
@@ -294,11 +295,11 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry for each run.
     pub runs: Vec<RunFigures>,
-    /// Rounds before the job was steady, if it was measured until it was. No figure includes them.
+    /// Rounds that were measured before the job was steady. No figure includes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<RunFigures>,
     /// Runs that other processes disturbed, and undisturbed runs that were measured again together with them, in order
-    /// of time. `runs` also has those that count.
+    /// of time. An attempt that counts is also in `runs`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed: Vec<DisturbedRun>,
     /// Operations issued, charged to fathom by the kernel, and completed by each layer below; `None` without
@@ -401,8 +402,8 @@ pub struct Cost {
     pub instructions: Option<f64>,
     /// The reason why cycles and instructions were not counted.
     pub not_counted: Option<String>,
-    /// Cost of fathom's own loop per operation at this shape in ns, measured before the first run; `None` if it was
-    /// not measured.
+    /// CPU cost of fathom's own loop per operation with the stream's settings in ns, measured before the first run;
+    /// `None` if it was not measured.
     pub tool_ns: Option<f64>,
 }
 
@@ -600,10 +601,10 @@ impl Annotations {
     /// What is wrong with it: not JSON, or content that no command accepts.
     pub fn parse(json: &str) -> Result<Self, String> {
         let read: Self = serde_json::from_str(json).map_err(|e| e.to_string())?;
-        let mut words = Self::default();
-        read.tags.iter().try_for_each(|tag| words.tag(tag))?;
-        read.notes.into_iter().try_for_each(|note| words.note(note.at, &note.text))?;
-        Ok(words)
+        let mut annotations = Self::default();
+        read.tags.iter().try_for_each(|tag| annotations.tag(tag))?;
+        read.notes.into_iter().try_for_each(|note| annotations.note(note.at, &note.text))?;
+        Ok(annotations)
     }
 
     /// Whether there are neither tags nor notes.
@@ -695,33 +696,33 @@ fn a_quick_look_names_its_limits() {
 
 #[test]
 fn tags_are_a_sorted_set_of_valid_words() -> Result<(), String> {
-    let mut words = Annotations::default();
+    let mut annotations = Annotations::default();
     for tag in ["new", "baseline", "new"] {
-        words.tag(tag)?;
+        annotations.tag(tag)?;
     }
-    assert_eq!(words.tags, ["baseline", "new"]);
+    assert_eq!(annotations.tags, ["baseline", "new"]);
     let long = "x".repeat(TAG_LETTERS + 1);
     for bad in ["", "two words", "-x", "a/b", "a,b", "a..b", "last", "last~2", "a\u{1b}[0m", &long] {
-        assert!(words.tag(bad).is_err(), "{bad}");
+        assert!(annotations.tag(bad).is_err(), "{bad}");
     }
-    assert!(words.untag("old").is_err());
-    words.untag("new")?;
-    assert_eq!(words.tags, ["baseline"]);
+    assert!(annotations.untag("old").is_err());
+    annotations.untag("new")?;
+    assert_eq!(annotations.tags, ["baseline"]);
     Ok(())
 }
 
 #[test]
 fn notes_keep_their_order_and_are_not_empty() -> Result<(), String> {
-    let mut words = Annotations::default();
-    assert!(words.is_empty());
-    words.note("2026-11-21T12:00:00Z".into(), " with the new firmware ")?;
-    words.note("2026-11-21T12:01:00Z".into(), "two\nlines")?;
-    let texts: Vec<&str> = words.notes.iter().map(|n| n.text.as_str()).collect();
+    let mut annotations = Annotations::default();
+    assert!(annotations.is_empty());
+    annotations.note("2026-11-21T12:00:00Z".into(), " with the new firmware ")?;
+    annotations.note("2026-11-21T12:01:00Z".into(), "two\nlines")?;
+    let texts: Vec<&str> = annotations.notes.iter().map(|n| n.text.as_str()).collect();
     assert_eq!(texts, ["with the new firmware", "two\nlines"]);
     for bad in ["", "  ", "bell\u{7}", &"x".repeat(NOTE_LETTERS + 1)] {
-        assert!(words.note(String::new(), bad).is_err());
+        assert!(annotations.note(String::new(), bad).is_err());
     }
-    assert!(!words.is_empty());
+    assert!(!annotations.is_empty());
     Ok(())
 }
 

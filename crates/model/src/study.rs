@@ -42,7 +42,7 @@ macro_rules! keyed_by_study {
 
         impl $name {
             $(
-                #[doc = concat!("The data of a study of this kind; `None` of other studies (key `", stringify!($key), "`).")]
+                #[doc = concat!("The data of a study of this kind; `None` for other studies (key `", stringify!($key), "`).")]
                 pub fn $get(&self) -> Option<&$plain> {
                     if let Self::$variant(data) = self { Some(data) } else { None }
                 }
@@ -212,9 +212,9 @@ pub struct Api {
     /// Interfaces that could not be measured, with name and reason in separate fields.
     #[serde(default)]
     pub not_measured: Vec<NotMeasured>,
-    /// One recommendation for each work that has one.
+    /// The recommendation for each kind of work that has one.
     pub advice: Vec<Advice>,
-    /// The reason for each other work.
+    /// The reason for each kind of work that has no recommendation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_advice: Vec<NoAdvice>,
 }
@@ -230,7 +230,7 @@ pub struct ApiRow {
     pub work: String,
     /// Bytes per operation.
     pub block_bytes: u32,
-    /// Index of its result.
+    /// Index of the row's result.
     pub result: usize,
     /// 10^6 bytes per second without the final sync; `None` if a finding invalidates it or there is no number.
     pub mb_per_s: Option<f64>,
@@ -240,7 +240,7 @@ pub struct ApiRow {
     pub iops: Option<f64>,
     /// 10^6 bytes per second including the final sync; `None` if nothing was written or the sync failed.
     pub synced_mb_per_s: Option<f64>,
-    /// 95 % interval of this rate over runs.
+    /// 95 % interval of `synced_mb_per_s` over runs.
     pub synced_mb_per_s_interval: Option<[f64; 2]>,
     /// Seconds from the first operation to the last completion, without the final sync: mean over runs. `None` if a
     /// finding invalidates it or no run was complete.
@@ -251,7 +251,7 @@ pub struct ApiRow {
     pub run_bytes: Option<f64>,
     /// Median of latency in ns.
     pub p50_ns: Option<u64>,
-    /// 99th percentile in ns; `None` with too few operations.
+    /// 99th percentile of the latency in ns; `None` with too few operations.
     pub p99_ns: Option<u64>,
     /// CPU time of the process in user space, in ns per byte.
     pub user_ns_per_byte: Option<f64>,
@@ -264,8 +264,8 @@ pub struct ApiRow {
     pub minor_faults_per_mib: Option<f64>,
     /// Page faults that waited for I/O, per MiB.
     pub major_faults_per_mib: Option<f64>,
-    /// Bytes that the topmost device read and wrote, per byte; includes the final sync if there is one. Or the
-    /// reason why they were not counted.
+    /// Bytes that the topmost device read and wrote, per byte that the program requested; includes the final sync if
+    /// there is one. Or the reason why they were not counted.
     pub device_bytes_per_byte: Known<[f64; 2]>,
     /// Mean share of the span that a run touched.
     pub coverage: Option<f64>,
@@ -361,7 +361,7 @@ impl TargetLayout {
 }
 
 impl TargetComparison {
-    /// Returns the layout of the jobs. They must already be in this order.
+    /// Returns the layout of the jobs, which must already be in the order that [`TargetLayout`] describes.
     pub fn layout(&self) -> TargetLayout {
         let on_all = |(name, _): &&(String, usize)| {
             self.sides.iter().all(|side| side.tests.iter().any(|(other, _)| other == name))
@@ -389,7 +389,7 @@ pub struct TargetRow {
     pub test: String,
     /// Index of the target.
     pub target: usize,
-    /// Index of its result.
+    /// Index of the row's result.
     pub result: usize,
     /// The comparison of the first target (A) with this one (B); `None` for the first target, and if the first target
     /// does not have the test.
@@ -421,7 +421,7 @@ impl HostSteps {
 pub struct Scaling {
     /// One row for each number of hosts, ascending.
     pub rows: Vec<ScalingRow>,
-    /// The number of hosts from which more hosts cost more than they bring; `None` if fewer than two numbers of
+    /// The knee: with more hosts than this, the latency grows faster than the rate. `None` if fewer than two numbers of
     /// hosts have a rate.
     pub knee: Option<ScalingKnee>,
 }
@@ -432,7 +432,7 @@ pub struct Scaling {
 pub struct ScalingRow {
     /// Number of hosts.
     pub hosts: u32,
-    /// Index of its result.
+    /// Index of the row's result.
     pub result: usize,
     /// Mean operations per second of a host; `None` if there is no number.
     pub iops_per_host: Option<f64>,
@@ -470,7 +470,7 @@ pub struct LoadCurve {
     pub capacity_result: Option<usize>,
     /// Loads that were offered in an open loop, ascending.
     pub points: Vec<LoadPoint>,
-    /// The load from which more load costs more latency than it gains; `None` if too few loads have a latency.
+    /// The knee: above this load, the latency grows faster than the rate. `None` if too few loads have a latency.
     pub knee: Option<Knee>,
     /// Whether the latency target is met, and up to which load; `None` if none was requested.
     #[serde(rename = "promise")]
@@ -502,7 +502,7 @@ impl LoadCurve {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadPoint {
-    /// Index of its result.
+    /// Index of the row's result.
     pub result: usize,
     /// Operations per second that arrived.
     pub offered_iops: u64,
@@ -522,8 +522,8 @@ pub struct LoadPoint {
     /// than ten operations lie beyond. They include fathom's own lateness, so they are an upper bound on the latency of
     /// the storage.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
-    /// The same percentiles of the time from submission to completion: a lower bound on the latency of storage that serves in
-    /// order of arrival.
+    /// Percentiles (`"99.9"`) of the time from submission to completion, in ns: a lower bound on the latency of storage
+    /// that serves in order of arrival.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service_percentiles_ns: BTreeMap<String, Option<u64>>,
     /// 95 % interval of each percentile of a typical run, over runs; withheld percentiles and those with fewer than

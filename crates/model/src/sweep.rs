@@ -149,7 +149,7 @@ impl Grid {
         distinct(self.cells.iter().map(|c| c.job))
     }
 
-    /// Returns the setting of a job: that of its first cell, or of a baseline.
+    /// Returns the setting of a job: that of the job's first cell or baseline.
     pub fn setting(&self, job: usize) -> Option<&Setting> {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
         cell.or_else(|| self.baselines.iter().find(|y| y.job == job).map(|y| &y.setting))
@@ -206,7 +206,7 @@ pub struct Sweep {
     pub rounds: Option<Rounds>,
 }
 
-/// The value of one setting of a sweep, without the sweep.
+/// The value of one setting of a sweep, as the history stores it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptSetting {
@@ -245,7 +245,7 @@ pub struct BestSettings {
 pub struct DeviceBySettings {
     /// Name of the device or path of the target.
     pub name: String,
-    /// Index of its best setting.
+    /// Index of the device's best setting.
     pub best: usize,
     /// The value at each setting; `None` if it was not measured.
     pub values: Vec<Option<f64>>,
@@ -310,7 +310,7 @@ pub struct Rounds {
     pub window: Option<[u32; 2]>,
     /// Mean of the tracked value in the window.
     pub window_mean: Option<f64>,
-    /// The SNIA rule applied to the window; `None` without a window.
+    /// The steady-state criterion of the SNIA for the values in the window; `None` without a window.
     pub rule: Option<Snia>,
 }
 
@@ -345,7 +345,7 @@ impl Sweep {
         targets.into_iter().map(on).collect()
     }
 
-    /// Returns the cell of a work that has only one.
+    /// Returns the cell of a work that has a single cell; `None` if the cell has no rate, and for any other work.
     pub fn only_cell(&self, work: &str) -> Option<&CellFigures> {
         let mut mine = self.cells.iter().filter(|c| c.setting.work() == work);
         mine.next().filter(|c| mine.next().is_none() && c.mib_per_s.is_some())
@@ -363,9 +363,9 @@ pub struct CellFigures {
     /// submitted bytes and the time until the last completion, or until the end of the final sync if writes went to
     /// memory. `None` if no run was complete.
     pub mib_per_s: Option<f64>,
-    /// The same rate in 10^6 bytes per second.
+    /// Rate in 10^6 bytes per second, computed like `mib_per_s`.
     pub mb_per_s: Option<f64>,
-    /// The same rate in operations per second.
+    /// Rate in operations per second, computed like `mib_per_s`.
     pub iops: Option<f64>,
     /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and for rounds, because rounds depend on each
     /// other.
@@ -385,7 +385,7 @@ pub struct CellFigures {
     /// Maximum latency in ns; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_max_ns: Option<u64>,
-    /// Number of runs in these figures.
+    /// Number of runs from which the figures are computed.
     pub runs: usize,
     /// Total size of the buffers in bytes.
     pub memory_bytes: u64,
@@ -448,16 +448,16 @@ pub struct Work {
     pub rivals: Vec<Setting>,
     /// Number of runs of all cells of this work.
     pub runs: usize,
-    /// Noise between runs of one cell: the standard deviation of the logarithms over all cells. It excludes effects
-    /// that are common to a round, and single stalls. `None` if no cell was repeated.
+    /// Noise between runs of one cell: the standard deviation of the logarithms of the rates, over all cells. It
+    /// excludes effects that are common to a round, and single stalls. `None` if no cell was repeated.
     pub spread: Option<f64>,
     /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are the same cell.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Loss>,
-    /// For each axis, the value from which larger ones gain less than the tolerance. Empty if runs of one cell
-    /// differ by more than a tenth, or the winner did not repeat its result.
+    /// For each axis, the smallest value that no larger value beats by more than the tolerance. Empty if runs of one
+    /// cell differ by more than a tenth, or the winner did not repeat its result.
     pub knees: Vec<Knee>,
 }
 
@@ -483,13 +483,13 @@ pub enum Chosen {
 pub struct Loss {
     /// Name of the program: `cp`.
     pub name: String,
-    /// Figures of its setting.
+    /// Figures of the program's setting.
     pub cell: CellFigures,
     /// Rate of this setting divided by the winner's, with the 95 % interval; `None` if either rate has no interval.
     pub by_winner: Option<Estimate>,
 }
 
-/// The value of an axis from which larger values gain nothing.
+/// The smallest value of an axis that no larger value beats by more than the tolerance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
@@ -633,7 +633,7 @@ impl Setting {
         format!("{} x {}", self.depth, Sizes::Fixed(self.block_bytes).in_a_name())
     }
 
-    /// Formats the remaining settings: `direct, io_uring, 4 workers`.
+    /// Formats the settings that [`Self::shape`] leaves out: `direct, io_uring, 4 workers`.
     pub fn way(&self) -> String {
         let mut words =
             vec![self.mode.clone().unwrap_or_else(|| self.cache.word().into()), self.engine.clone()];

@@ -33,7 +33,7 @@ pub enum CountsAs {
 }
 
 impl CountsAs {
-    /// Returns the remark that follows the word.
+    /// Returns the remark that follows the word `INCONCLUSIVE`.
     pub fn remark(self) -> &'static str {
         match self {
             Self::Pass => " (counts as PASS)",
@@ -143,15 +143,15 @@ pub struct Producer {
     pub version: String,
 }
 
-/// The limiter of a result.
+/// The resource that kept a result from being higher.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiter {
     /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
     pub name: String,
-    /// One sentence with its evidence.
+    /// The limiter in one sentence, with the evidence.
     pub sentence: String,
-    /// The numbers that support it.
+    /// The numbers that support the sentence.
     pub evidence: BTreeMap<String, f64>,
 }
 
@@ -215,7 +215,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Returns whether it limits a percentile, which needs more runs than a rate.
+    /// Returns whether the limit is on a percentile, which needs more runs than a rate.
     pub fn is_of_percentile(&self) -> bool {
         matches!(self, Self::Latency { .. })
     }
@@ -240,7 +240,7 @@ impl Limit {
         }
     }
 
-    /// The limit itself, in ns, operations per second or 10^6 bytes per second.
+    /// Returns the bound, in ns, operations per second or 10^6 bytes per second.
     pub fn value(&self) -> f64 {
         match self {
             Self::Latency { at_most_ns, .. } | Self::Time { at_most_ns } => *at_most_ns as f64,
@@ -280,7 +280,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Returns whether it is undecided because the value is close to the limit, so that more runs would decide it.
+    /// Returns whether the condition is undecided because the value is close to the limit, so that more runs would
+    /// decide it.
     pub fn is_near(&self) -> bool {
         let between = self.bounds.is_some_and(|[low, high]| low <= self.limit && self.limit <= high);
         self.word == AnswerWord::Inconclusive && between

@@ -171,7 +171,9 @@ impl State {
         let Mark { synced, begun } = state.mark;
         let writes = state.verification.writes();
         if synced > writes || begun < synced || begun > state.verification.next_sync(synced) {
-            return Err(format!("{synced} stable and {begun} begun of {writes} writes are not possible"));
+            return Err(format!(
+                "{synced} stable and {begun} begun writes do not fit {writes} writes in total"
+            ));
         }
         Ok(state)
     }
@@ -407,7 +409,7 @@ pub struct ReadBack {
     pub partials: u64,
     /// Blocks that are damaged, lost ones included.
     pub damaged: u64,
-    /// The part of the written range that the target no longer has; `None` if it has all of it.
+    /// The part of the written range that the target no longer has; `None` if nothing is lost.
     #[serde(default)]
     pub lost: Option<Lost>,
     /// The first damaged blocks, as offset and damage.

@@ -11,9 +11,9 @@ use serde::Serialize;
 /// One interval of `fathom watch`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
-    /// Whether it is the first interval of this call.
+    /// Whether this is the first interval of the call.
     pub first: bool,
-    /// Whether column headings precede it in the text output.
+    /// Whether column headings precede the interval in the text output.
     pub headed: bool,
     /// End of the interval, RFC 3339.
     pub time: String,
@@ -71,8 +71,8 @@ pub struct DeviceOverTime {
     pub name: String,
     /// Points of the device, in order of time.
     pub points: Vec<LoadPoint>,
-    /// Why the load cannot be compared with measured capacities; `None` if it can, or if the device has no limit of
-    /// its own.
+    /// Why the load cannot be compared with measured capacities; `None` if it can, or if the device has no limit of its
+    /// own.
     pub limit_unknown: Option<String>,
 }
 
@@ -184,7 +184,7 @@ pub struct WatchedDevice {
     pub kind: LayerKind,
     /// Number of layers of the target above the device; 0 if it was not watched for a target.
     pub level: usize,
-    /// Kernel names of the devices below it.
+    /// Kernel names of the devices below this one.
     pub below: Vec<String>,
     /// Figures of the interval, or why they are unknown.
     pub figures: Known<DeviceInterval>,
@@ -201,7 +201,7 @@ pub struct WatchedDevice {
 }
 
 impl WatchedDevice {
-    /// Whether it completed a request in the interval.
+    /// Whether the device completed a request in the interval.
     pub fn is_active(&self) -> bool {
         let Ok(figures) = &self.figures else { return false };
         let more = [figures.discard.map(|d| d.per_s), figures.flush.map(|f| f.per_s)];
@@ -398,7 +398,7 @@ pub struct MeasuredIn {
 }
 
 impl MeasuredIn {
-    /// The day of that session: `2026-11-23`.
+    /// The day on which the session started: `2026-11-23`.
     pub fn day(&self) -> Option<&str> {
         self.started.as_deref().and_then(|at| at.get(..10))
     }

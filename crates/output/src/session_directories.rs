@@ -9,8 +9,8 @@ const BELOW: &str = "fathom/sessions";
 /// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Returns the directories that may hold sessions, best first. Includes the shared one among the temporary files only if the user's own is
-/// not writable: its name is public, so other users may have put files there.
+/// Returns the directories that may hold sessions, best first. Includes the shared directory below that for temporary
+/// files only if the user's own is not writable, because other users may have put files into the shared one.
 pub fn session_directories() -> Vec<PathBuf> {
     let home = user_directory();
     let usable = home.as_deref().is_some_and(is_usable);

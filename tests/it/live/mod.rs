@@ -253,9 +253,9 @@ fn view_names_other_processes_on_the_disk() {
         let other = stage.start("run --rw read --bs 1m --time 20s --runs 1 --warmup 0 --quiet", &data);
         let named = format!("fathom ({}): ", other.id());
         screen.wait_until("who it is", |shown| {
-            shown
-                .lines()
-                .any(|l| l.starts_with("others") && l.contains(&named) && l.contains("MB/s of others on"))
+            shown.lines().any(|l| {
+                l.starts_with("others") && l.contains(&named) && l.contains("MB/s of other processes on")
+            })
         });
         other.signal(Signal::INT);
         assert_eq!(other.end().code, Some(130));

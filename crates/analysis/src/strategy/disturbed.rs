@@ -212,7 +212,7 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// `the machine was busy before the first run: 240 MB/s of others on vda (480 requests/s), most by dd (4711)`.
+    /// `the machine was busy before the first run: 240 MB/s of other processes on vda (480 requests/s), most by dd (4711)`.
     pub fn sentence(&self) -> String {
         let most = match self.processes.as_slice() {
             [] => "by a process that is not visible from here".to_owned(),

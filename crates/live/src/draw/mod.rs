@@ -382,7 +382,8 @@ fn show_known_share(share: &Known<f64>) -> String {
     share.as_ref().map_or_else(|_| UNKNOWN.into(), |share| show_share(*share))
 }
 
-/// Describes the I/O of other processes on the targets' disks, and which process does it. Returns whether it is bad.
+/// Describes the I/O of other processes on the targets' disks, and which process does it. Also returns whether they
+/// disturb the measurement.
 fn other_processes(seen: Option<&Sample>) -> (String, bool) {
     match seen.map(|s| (&s.counted.others, &s.culprit)) {
         None => (UNKNOWN.into(), false),
@@ -728,7 +729,7 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
     }
     if processes.more > 0 {
         let at = take(rest, 1);
-        let text = fit(&format!("and {} more that moved less", processes.more), at.width.into());
+        let text = fit(&format!("and {} more processes that moved less", processes.more), at.width.into());
         frame.render_widget(Line::styled(text, paint.label()), at);
     }
 }

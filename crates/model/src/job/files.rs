@@ -106,12 +106,12 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-/// Mean number of writes before a call, as a fraction: `writes` for `calls` calls.
+/// Mean number of writes before each sync call, as the fraction `writes / calls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every {
-    /// At least 1.
+    /// Number of writes for `calls` calls; at least 1.
     pub writes: u32,
-    /// At least 1.
+    /// Number of calls for `writes` writes; at least 1.
     pub calls: u32,
 }
 
@@ -253,9 +253,9 @@ impl Layout {
 /// One of the workers of all hosts that share a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskNumber {
-    /// Index of the task, counted host by host.
+    /// Index of the worker, counted host by host.
     pub index: u64,
-    /// The number of these workers.
+    /// Number of workers of all hosts that share the file.
     pub count: u64,
 }
 

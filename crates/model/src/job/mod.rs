@@ -159,10 +159,10 @@ pub struct Stream {
     /// The rule that ends the stream as soon as its rate is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
-    /// The rate below which the run ends with an error.
+    /// The lowest allowed rate. A lower rate ends the run with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<MinRate>,
-    /// Latency of a read, write or trim in ns above which the run ends with an error.
+    /// Largest allowed latency of a read, write or trim in ns. A longer one ends the run with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
     /// Whether an operation waits while the same worker has one in flight on the same bytes of the same target.
@@ -391,7 +391,7 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// Creates a stream to the first target: direct I/O in a closed loop without pauses.
+    /// Creates a stream on the first target: direct I/O in a closed loop without pauses.
     pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
         Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
@@ -530,33 +530,32 @@ impl Stream {
     /// Descriptions of everything that delays operations or comes between them, for the stream's name; empty for a
     /// plain stream.
     pub fn conditions(&self) -> Vec<String> {
-        let mut words = Vec::new();
+        let mut out = Vec::new();
         match self.pace {
             Pace::Closed => {}
             Pace::Limited { iops, bytes_per_s } => {
-                words.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
+                out.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
                 let bytes = bytes_per_s as u64;
-                words.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
+                out.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
             }
             Pace::Each { iops, bytes_per_s } => {
-                let of_iops =
-                    iops.named().map(|(kind, n)| format!("{kind}s limited to {} IOPS", show_count(n)));
-                words.extend(of_iops);
+                let iops = iops.named();
+                out.extend(iops.map(|(kind, n)| format!("{kind}s limited to {} IOPS", show_count(n))));
                 let bytes = bytes_per_s.named();
-                words.extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
+                out.extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
             }
             // The replay's description already has the pace.
             Pace::Open { .. } if self.replay.is_some() => {}
-            Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
+            Pace::Open { iops, .. } => out.push(format!("open loop at {}/s", show_count(iops))),
         }
         let delays =
             |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
-        words.extend(delays(false).then(|| "with pauses".into()));
-        words.extend(delays(true).then(|| "by periods".into()));
-        words.extend(self.waits());
-        words.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
-        words.extend(self.flush.as_ref().map(Flush::describe));
-        words
+        out.extend(delays(false).then(|| "with pauses".into()));
+        out.extend(delays(true).then(|| "by periods".into()));
+        out.extend(self.waits());
+        out.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
+        out.extend(self.flush.as_ref().map(Flush::describe));
+        out
     }
 
     /// The kinds of operation that this stream submits.
@@ -628,7 +627,7 @@ impl Turn {
     }
 }
 
-/// Approximate sum of the weights of turns, as fine as shares of sizes.
+/// Approximate sum of the weights that the turns get when they are summarized as lines.
 const WEIGHTS: u32 = 1_000_000;
 
 /// Priority of I/O, for the schedulers bfq and mq-deadline (`ioprio_set(2)`).

@@ -57,9 +57,9 @@ pub struct Percent(u32);
 const PARTS: u32 = 1_000_000;
 
 impl Percent {
-    /// Nothing.
+    /// 0 %.
     pub const NONE: Self = Self(0);
-    /// All.
+    /// 100 %.
     pub const ALL: Self = Self(100 * PARTS);
 
     /// A whole number of percent; values above 100 count as 100.
@@ -249,12 +249,12 @@ impl Sizes {
 
     /// Formats the sizes for a name, where a bare number would not look like a size: `512 B`, `4K`, `512-1000 B`.
     pub fn in_a_name(&self) -> String {
-        let words = self.describe();
+        let text = self.describe();
         let bare = match self {
-            Self::Fixed(_) | Self::Range(..) => words.ends_with(|c: char| c.is_ascii_digit()),
+            Self::Fixed(_) | Self::Range(..) => text.ends_with(|c: char| c.is_ascii_digit()),
             Self::Split(_) => false,
         };
-        if bare { format!("{words} B") } else { words }
+        if bare { format!("{text} B") } else { text }
     }
 }
 
@@ -275,7 +275,8 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// From the end of the lane's last operation onwards. At the end of the span, from its beginning again.
+    /// Each operation begins where the lane's last one ended. After the end of the span, the next one is at its
+    /// beginning.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
@@ -378,11 +379,11 @@ pub enum ZoneSize {
 }
 
 impl Positions {
-    /// All units with their words.
+    /// All values with their words.
     pub const WORDS: [(&'static str, Self); 3] =
         [("shared", Self::Shared), ("own", Self::Own), ("own-restart", Self::OwnRestart)];
 
-    /// Whether it is the default.
+    /// Whether this is the default: one position for all directions.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -402,17 +403,17 @@ impl Order {
     pub fn describe(&self) -> String {
         match self {
             Self::Sequential(steps) => {
-                let mut words = String::from("sequential");
+                let mut text = String::from("sequential");
                 if steps.backwards {
-                    words += " backwards";
+                    text += " backwards";
                 }
                 if steps.stride_bytes > 0 {
-                    words += &format!(" stride {}", show_block(steps.stride_bytes));
+                    text += &format!(" stride {}", show_block(steps.stride_bytes));
                 }
                 if steps.hole_bytes > 0 {
-                    words += &format!(" holes {}", show_block(steps.hole_bytes));
+                    text += &format!(" holes {}", show_block(steps.hole_bytes));
                 }
-                words
+                text
             }
             Self::Random => "random".into(),
             Self::Once => "random once".into(),
@@ -424,7 +425,7 @@ impl Order {
             Self::Pareto(h) => format!("pareto {h}"),
             Self::Normal(deviation) => format!("normal {deviation} %"),
             Self::Zones(zones) => {
-                let words = zones.iter().map(|z| {
+                let parts = zones.iter().map(|z| {
                     let size = match z.size {
                         ZoneSize::Percent(p) => format!("{p} %"),
                         ZoneSize::UpTo(u64::MAX) => "the rest".into(),
@@ -432,7 +433,7 @@ impl Order {
                     };
                     format!("{} % to {size}", z.access_percent)
                 });
-                format!("zones ({})", words.collect::<Vec<_>>().join(", "))
+                format!("zones ({})", parts.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -594,11 +595,11 @@ impl Access {
 
     /// `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K zipf 1.1 read`.
     pub fn describe(&self) -> String {
-        let words = match self.lines.as_slice() {
+        let text = match self.lines.as_slice() {
             [line] => line.describe(),
             lines => format!("{} lines", lines.len()),
         };
-        self.strided.map_or(words.clone(), |zones| format!("{words} {}", zones.describe()))
+        self.strided.map_or(text.clone(), |zones| format!("{text} {}", zones.describe()))
     }
 
     /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`.
@@ -718,9 +719,9 @@ impl Line {
     /// `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
     pub fn direction(&self) -> String {
         match self.mix.describe() {
-            words if !self.has_pairs() => words,
+            mix if !self.has_pairs() => mix,
             _ if self.mix.trim_percent == Percent::ALL => "trimwrite".into(),
-            words => format!("{words}, a write after each trim"),
+            mix => format!("{mix}, a write after each trim"),
         }
     }
 
@@ -864,7 +865,7 @@ pub struct Quantile {
 }
 
 impl Think {
-    /// Always the same.
+    /// Creates pauses of equal length.
     pub fn fixed(ns: u64) -> Self {
         Self { mean_ns: ns, law: ThinkLaw::Fixed }
     }
@@ -896,7 +897,7 @@ impl ThinkLaw {
         }
     }
 
-    /// Whether it is the default.
+    /// Whether all pauses are equal, which is the default.
     pub fn is_fixed(&self) -> bool {
         *self == Self::Fixed
     }

@@ -54,7 +54,7 @@ pub enum Pace {
     Open {
         /// Operations per second.
         iops: f64,
-        /// Distribution of the gaps between these times.
+        /// Distribution of the gaps between the times of submission.
         arrivals: Arrivals,
     },
 }
@@ -308,7 +308,7 @@ pub struct LatencyTarget {
 }
 
 impl LatencyTarget {
-    /// Suffix of a target with `goes_on`.
+    /// Suffix of a typed latency target with `goes_on`.
     pub const GOES_ON: &'static str = ":run";
 
     /// Formats the target as typed: `500us:99.9%:5s`.
@@ -358,7 +358,7 @@ impl MinRate {
 
     /// Removes the limits of directions that the stream does not have.
     #[must_use]
-    pub fn keep_kinds(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
+    pub fn retain_kinds(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
         let PerKind { read, write, trim } = &mut self.least;
         for (kind, least) in [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)] {
             if !is_done(kind) {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub struct Preconditioned {
     /// Bytes written from end to end in all passes.
     pub filled_bytes: u64,
-    /// Duration of these writes in ns.
+    /// Duration of the writes from end to end, in ns.
     pub filled_ns: u64,
     /// The jobs that ran in rounds afterwards; empty if no job writes.
     pub rounds: Vec<Rounds>,
@@ -22,7 +22,7 @@ pub struct Preconditioned {
     pub rounds_bytes: u64,
     /// Duration of the rounds in ns.
     pub rounds_ns: u64,
-    /// Whether the rates of all these jobs had settled at the end of the rounds; `None` without rounds.
+    /// Whether the rates of all jobs had settled at the end of the rounds; `None` without rounds.
     pub settled: Option<bool>,
     /// Deviations from the planned preconditioning, in sentences.
     pub notes: Vec<String>,
@@ -65,7 +65,7 @@ pub enum Pairing {
     Runs,
     /// All runs of a round.
     Rounds,
-    /// The runs of a round that are one test on all targets.
+    /// All runs of one test in a round: one on each target.
     Tests(TargetLayout),
 }
 
@@ -79,7 +79,7 @@ impl Attempt {
         }
     }
 
-    /// Returns whether the other one is the same attempt at the same run, in any phase.
+    /// Returns whether `other` is the same attempt at the same run. The phases of the two may differ.
     pub fn is_of(&self, other: &Self) -> bool {
         (self.unit(Pairing::Runs), self.attempt) == (other.unit(Pairing::Runs), other.attempt)
     }
@@ -157,14 +157,14 @@ pub enum Disturbance {
 }
 
 impl Disturbed {
-    /// Describes all disturbances: `240 MB/s of others on vda`.
+    /// Describes all disturbances: `240 MB/s of other processes on vda`.
     pub fn describe(&self) -> String {
         self.by.iter().map(Disturbance::describe).collect::<Vec<_>>().join("; ")
     }
 }
 
 impl Disturbance {
-    /// Describes one disturbance: `240 MB/s of others on vda (480 requests/s)`.
+    /// Describes one disturbance: `240 MB/s of other processes on vda (480 requests/s)`.
     pub fn describe(&self) -> String {
         match self {
             Self::ForeignIo { device, bytes_per_s, ios_per_s } => {
@@ -172,7 +172,7 @@ impl Disturbance {
                 // Older records have 0 instead of `None`.
                 let ios = ios_per_s.filter(|ios| *ios > 0.0);
                 let ios = ios.map_or(String::new(), |ios| format!(" ({} requests/s)", show_count(ios)));
-                format!("{mb_per_s} MB/s of others on {device}{ios}")
+                format!("{mb_per_s} MB/s of other processes on {device}{ios}")
             }
             Self::StolenCpu { share } => {
                 format!("the hypervisor took {} of the CPU time", show_share(*share))
@@ -184,7 +184,7 @@ impl Disturbance {
     }
 }
 
-/// Lines that differ between the sides: `io.max: 254:0 400 (was not set)`.
+/// Lists the limits that were changed, added or removed: `io.max: 254:0 400, which was not set`.
 fn changed_lines(before: &str, after: &str) -> String {
     let only = |these: &str, others: &str| -> Vec<String> {
         these.lines().filter(|l| others.lines().all(|o| o != *l)).map(str::to_owned).collect()
@@ -266,13 +266,13 @@ fn disturbances_are_described_with_their_numbers() {
     let foreign =
         Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: Some(1_920.0) };
     let stolen = Disturbance::StolenCpu { share: 0.042 };
-    let words = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
+    let text = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
     assert_eq!(
-        words,
-        "240 MB/s of others on vda (1,920 requests/s); the hypervisor took 4.2 % of the CPU time"
+        text,
+        "240 MB/s of other processes on vda (1,920 requests/s); the hypervisor took 4.2 % of the CPU time"
     );
     let large = Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 297e6, ios_per_s: None };
-    assert_eq!(large.describe(), "297 MB/s of others on vda");
+    assert_eq!(large.describe(), "297 MB/s of other processes on vda");
     let limit = |before: &str, after: &str| {
         Disturbance::LimitChanged { before: before.into(), after: after.into() }.describe()
     };

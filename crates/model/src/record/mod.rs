@@ -331,7 +331,7 @@ pub struct RunStart {
     pub offered_iops: Option<u64>,
     /// Index into the header's hosts.
     pub host: usize,
-    /// ns since the session began.
+    /// Time of the start, in ns since the session began.
     pub at_ns: u64,
     /// Size of each target after preparation, in bytes.
     pub target_bytes: Vec<u64>,
@@ -370,9 +370,9 @@ impl Run {
 /// A run has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// ns since the session began.
+    /// Time of the end, in ns since the session began.
     pub at_ns: u64,
-    /// How it ended.
+    /// How the run ended.
     pub ending: RunEnding,
     /// One entry for each stream of the phase.
     pub streams: Vec<StreamEnd>,
@@ -485,9 +485,9 @@ impl RunEnd {
 pub enum RunEnding {
     /// The measured window is complete.
     Complete,
-    /// A signal ended it.
+    /// A signal ended the run or the session.
     Interrupted,
-    /// An error ended it; the sentence describes the error.
+    /// An error ended the run or the session; the sentence describes the error.
     Failed(String),
     /// The session ended before the first run, because a fact about the target would have invalidated the number.
     /// The sentence describes it.
@@ -497,7 +497,7 @@ pub enum RunEnding {
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// How it ended.
+    /// How the session ended.
     pub ending: RunEnding,
     /// Incidents since the last run, in sentences.
     pub notes: Vec<String>,
@@ -514,7 +514,7 @@ pub const MAX_FILE_BYTES: u64 = 80 << 20;
 /// Why bytes are not a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The file does not begin like a session. Holds what it is, or what is missing, with what to type.
+    /// The file does not begin like a session. The text says what the file is and what to type.
     #[error("this is not a session file: {0}")]
     NoMagic(&'static str),
     /// The file has no complete first frame.
@@ -573,7 +573,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
     Ok((Record::from_frames(frames)?, torn))
 }
 
-/// Returns what a file is that is no session, with what to type.
+/// Describes a file that is not a session, and what to type instead.
 fn other_file(bytes: &[u8]) -> &'static str {
     if is_fio_result(bytes) {
         FIO_RESULT
@@ -584,7 +584,7 @@ fn other_file(bytes: &[u8]) -> &'static str {
     }
 }
 
-/// What a result of fio is to fathom.
+/// Message for a result of fio that was given as a session.
 pub const FIO_RESULT: &str = "it is a result of fio, which lacks the kernel's counters; type `fathom fio` and the same arguments to measure with \
      fathom, then `fathom list` for the id";
 
@@ -595,7 +595,8 @@ pub fn is_fio_result(bytes: &[u8]) -> bool {
     is_terse || find(start, b"\"fio version\"") || (find(start, b": (g=") && find(start, b"\nfio-"))
 }
 
-/// Start of a file that names fio. Messages of fio may precede it.
+/// Number of bytes at the start of a file that are searched for fio's name, because messages of fio may precede its
+/// result.
 const FIO_START_BYTES: usize = 64 << 10;
 
 fn find(bytes: &[u8], part: &[u8]) -> bool {

@@ -47,8 +47,8 @@ pub struct StreamEnd {
     /// Reads and writes by priority; empty unless some operations have their own priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
-    /// Operations completed while the load of all hosts ran; `None` if there is one host, or if all hosts ran
-    /// equally long. Rates count only these operations.
+    /// Operations completed while the load of all hosts ran, which alone count in rates. `None` if there is one host,
+    /// or if all hosts ran equally long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
@@ -197,26 +197,26 @@ pub const PREPARES_AHEAD: &str = "data of the next write made while waiting";
 pub struct WorkerEnd {
     /// Index of the worker.
     pub worker: u32,
-    /// Index of its stream.
+    /// Index of the worker's stream.
     pub stream: usize,
     /// Time between the first and the last timestamp, in ns.
     pub wall_ns: u64,
-    /// CPU time in user space between these timestamps, in ns.
+    /// CPU time in user space between the first and the last timestamp, in ns.
     pub user_ns: u64,
-    /// CPU time in the kernel between these timestamps, in ns.
+    /// CPU time in the kernel between the first and the last timestamp, in ns.
     pub system_ns: u64,
     /// Voluntary and involuntary context switches.
     pub switches: [u64; 2],
     /// Page faults without and with I/O; `None` in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<[u64; 2]>,
-    /// Cycles and instructions between these timestamps, or why they were not counted.
+    /// Cycles and instructions between the first and the last timestamp, or why they were not counted.
     #[serde(default = "not_asked")]
     pub counted: Known<[u64; 2]>,
     /// The depth that the worker found; `None` if it did not search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<FoundDepth>,
-    /// Operations in flight and per call; `None` unless a format needs them.
+    /// Distributions of the operations in flight and per call; `None` unless a format needs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_counts: Option<DepthCounts>,
     /// Number of iterations of the hot loop. Operations per iteration show how busy the loop was.
@@ -227,7 +227,8 @@ pub struct WorkerEnd {
     /// Time that the worker was ready to run but waited for a CPU, in ns, or why it is unknown.
     #[serde(default = "not_asked_for_waiting")]
     pub ready_ns: Known<u64>,
-    /// Bytes and calls that the kernel charged to the worker between these timestamps, or why they are unknown.
+    /// Bytes and calls that the kernel charged to the worker between the first and the last timestamp, or why they are
+    /// unknown.
     #[serde(default = "not_asked_for_io")]
     pub io: Known<ThreadIo>,
     /// Features that the engine used, such as `registered buffers`.

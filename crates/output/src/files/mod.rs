@@ -46,7 +46,7 @@ pub enum Small {
     Unread,
 }
 
-/// Reads a regular file of at most `most` bytes. Reads nothing of a larger one.
+/// Reads a regular file of at most `most` bytes. Does not read a larger one.
 pub fn small(path: &Path, most: u64) -> Small {
     match std::fs::metadata(path) {
         Err(_) => Small::Unread,

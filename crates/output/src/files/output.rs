@@ -135,7 +135,7 @@ impl Outlet {
         &self.typed
     }
 
-    /// Whether it is standard output.
+    /// Whether the report goes to standard output.
     pub fn is_stdout(&self) -> bool {
         self.to == To::Descriptor(OUTPUT)
     }
@@ -166,7 +166,8 @@ impl Outlet {
         }
     }
 
-    /// Checks the path again and begins a file that is written piece by piece. It gets its name when it is complete.
+    /// Checks the path again and begins a file that is written piece by piece. The file gets its name when it is
+    /// complete.
     ///
     /// # Errors
     ///
@@ -212,7 +213,7 @@ impl Growing<'_> {
         self.file.file()
     }
 
-    /// Checks again and gives the file its name.
+    /// Checks the path again and gives the file its name.
     ///
     /// # Errors
     /// Why the file may not or cannot get the name. The old file is then unchanged.

@@ -31,7 +31,7 @@ const ROOT: u32 = 0;
 /// Times are rounded up to seconds.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A result that has a line.
+/// A result for which CrystalDiskMark's layout has a line.
 struct Row<'r> {
     result: &'r Measured,
     stream: &'r Stream,

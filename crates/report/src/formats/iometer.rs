@@ -29,7 +29,7 @@ const BINS_US: [u64; 21] = [
     0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000, 200_000,
     500_000, 1_000_000, 2_000_000, 4_700_000, 5_000_000, 10_000_000,
 ];
-/// Raw times are in ns.
+/// Nanoseconds per second: raw times are in ns.
 const NS_PER_SECOND: u64 = 1_000_000_000;
 /// Values of the default assignment of an access specification, by their number in the file.
 const DEFAULT_SPECS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
@@ -113,7 +113,7 @@ fn stamp(report: &Report, ns: u64) -> String {
 }
 
 impl Worker<'_> {
-    /// Returns an option of the worker from the file.
+    /// Returns an option of the worker as the user's Iometer file states it.
     fn option(&self, name: &str) -> Option<&str> {
         let options = &self.seen.typed.as_ref()?.stream.options;
         options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

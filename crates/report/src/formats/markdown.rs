@@ -48,7 +48,7 @@ pub(super) static FORMAT: Format = Format {
     plan: writer("settings with their origins, for a comment", write_plan),
     sessions: writer("a table for a document", write_list),
     session_table: writer("a table for a document", write_session_table),
-    pages: writer("whole pages; without an ID those of docs/reference/checks.md", write_check_pages),
+    pages: writer("whole pages; without an ID, the document docs/reference/checks.md", write_check_pages),
     diagnosis: writer("the worst first, then a table, for a comment", write_diagnosis),
     devices: writer("a table for a document", write_devices),
     verified: writer("for a comment", write_verification),

@@ -259,7 +259,7 @@ fn capture_remarks(profile: &Profile) -> Vec<String> {
         (profile.without_completion, "have no completion in the file"),
         (
             profile.late,
-            "took so long that the file has them after later ones; order, depth and arrivals exclude them",
+            "took so long that they follow later requests in the file; order, depth and arrivals exclude them",
         ),
     ];
     all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()

@@ -170,7 +170,7 @@ pub(crate) fn describe_source(source: &Source) -> String {
     format!("{}, {}, {}{session}", source.title, source.started, source.verdict.word())
 }
 
-/// Returns what the comparison leaves out, one sentence each. `b` names the other side.
+/// Returns what the comparison leaves out, one sentence each. `other_side` is the name of the side that is not A.
 pub(crate) fn left_out_notes(comparison: &Comparison, other_side: &str) -> Vec<String> {
     let of_pairs =
         comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
@@ -189,7 +189,7 @@ struct Number<'c> {
     name: String,
     /// The sides other than the first.
     sides: Vec<SideNumber<'c>>,
-    /// Whether a short table includes it.
+    /// Whether a short table includes the number.
     in_short_table: bool,
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn worst_findings(report: &Report) -> Vec<Finding> {
     worst_of(shown_findings(report))
 }
 
-/// Returns the worst of these findings.
+/// Returns the [`MAX_SHOWN`] findings that affect numbers most.
 pub(crate) fn worst_of(findings: Vec<Finding>) -> Vec<Finding> {
     let mut all = acting_findings(findings);
     all.truncate(MAX_SHOWN);

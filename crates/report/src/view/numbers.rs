@@ -4,10 +4,10 @@ use model::finding::CheckId;
 use model::report::{Latency, Measured, Verdict};
 use model::units::{MIB, show_count, show_ns, show_rate, show_share};
 
-/// Relative half width of an interval from which the value loses digits.
+/// If half the interval is at least this share of the value, the value is printed with two digits.
 const WIDE_INTERVAL: f64 = 0.1;
 
-/// Relative half width of an interval from which the value keeps a single digit.
+/// If half the interval is at least this share of the value, the value is printed with one digit.
 const VERY_WIDE_INTERVAL: f64 = 1.0;
 
 /// Formats a percentile, or `-` if too few operations support it.
@@ -54,11 +54,11 @@ pub(crate) fn accepted(ids: &[CheckId]) -> String {
 /// Mark after a figure whose result is suspect, in tables where a row has several figures.
 pub(crate) const SUSPECT_MARK: &str = "*";
 
-/// Explains the mark.
+/// Legend of [`SUSPECT_MARK`] and of `void`.
 pub(crate) const SUSPECT_MARK_MEANING: &str =
     "* = suspect; void = withheld, because a finding invalidates it";
 
-/// Returns the verdict on a row of several results: that of the worst.
+/// Returns the verdict on a row of several results: the worst of their verdicts.
 pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
     results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, verdict_mark)
 }

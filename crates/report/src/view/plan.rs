@@ -83,7 +83,7 @@ fn describe_repeats(plan: &Plan) -> String {
         }
         Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
         Strategy::Settle { at_most } => {
-            format!("{} runs; if these do not decide, once more up to {at_most} in total", plan.runs)
+            format!("{} runs; if they do not decide, more runs up to {at_most} in total", plan.runs)
         }
     }
 }

@@ -204,7 +204,7 @@ impl CellRow<'_> {
 }
 
 /// Returns a row for each cell that was measured in order or skipped. Percentiles and device counts are from all runs,
-/// the other values from the window.
+/// the other values from the window of rounds.
 fn cell_records(report: &Report, sweep: &Sweep) -> Records {
     let measured = sweep.cells.iter().map(|cell| CellRow {
         setting: &cell.setting,
@@ -308,7 +308,7 @@ fn interface_records(report: &Report, api: &Api) -> Records {
         .with_session(report, |all| all.result)
 }
 
-/// A number of a pair; `None` if the pair is not compared.
+/// A row of the comparison: a number of a pair, or a pair that is not compared.
 struct NumberRow<'r> {
     side: &'r str,
     pair: &'r Pair,

@@ -139,7 +139,7 @@ pub(crate) const MAX_HOSTS: usize = 64;
 /// Describes how evenly the hosts share the rate.
 pub(crate) fn describe_fairness(fair: &Fairness) -> String {
     if fair.sentence.is_empty() {
-        return format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
+        return format!("The slowest host has {} of the mean rate.", show_share(fair.least_by_mean));
     }
     fair.sentence.clone()
 }
@@ -201,7 +201,7 @@ fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
     }
 }
 
-/// Numbers from this value on have no decimals.
+/// Numbers of this size or larger are printed without decimals.
 const NO_DECIMALS_FROM: f64 = 1000.0;
 
 /// Returns the caption of the table.

@@ -10,14 +10,14 @@ use model::name::visible;
 use model::report::{Headline, Report, Verdict};
 use model::units::{GIB, show_bytes, show_count, show_share};
 
-/// The disk usage of sessions is printed from this value on.
+/// If the session files take at least this much space, the list reports it.
 pub(crate) const MUCH_BYTES: u64 = GIB;
 
 /// Heading of the ids, and the column of targets.
 pub(crate) const ID_HEADING: &str = "id";
 const TARGET_COLUMN: usize = 6;
 
-/// The fewest columns of the terminal that a target is cut to.
+/// Minimum width, in columns of the terminal, to which a target is cut.
 const MIN_TARGET_WIDTH: usize = 10;
 
 /// Returns a row for each session, with a column of tags if a session has tags.
@@ -179,9 +179,9 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     }
     for (at, marks) in footnotes(sessions).into_iter().enumerate() {
         let effect = |mark: &Mark| format!("{} {}", mark.id, mark.severity.map_or("", Severity::effect));
-        let effects: Vec<String> = marks.iter().map(effect).collect();
+        let effects = marks.iter().map(effect).collect::<Vec<_>>().join(", ");
         let first = marks.first().map_or_else(String::new, |mark| mark.id.to_string());
-        out.push(format!("[{}] {}; `fathom explain {first}` has the check.", at + 1, effects.join(", ")));
+        out.push(format!("[{}] {effects}; `fathom explain {first}` describes the check.", at + 1));
     }
     let others: Vec<String> = sessions
         .other_work

@@ -15,7 +15,7 @@ use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show
 /// Text for a number that a finding invalidates.
 const NO_NUMBER: &str = "no number";
 
-/// Factor from which a ratio is printed as a multiple and not in percent.
+/// Ratios of this factor or more are printed as a multiple instead of in percent.
 const RATIO_FROM: f64 = 2.0;
 
 /// Returns a row for each layer under the name of its work: what fathom did and what the device did, at any width. A number that a finding

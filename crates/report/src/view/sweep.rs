@@ -90,7 +90,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| c.setting.offset_bytes.is_some())
 }
 
-/// Returns a row for each cell of a work. Its name has the settings that differ between the cells.
+/// Returns a row for each cell of a work. The name of a row has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
@@ -145,7 +145,7 @@ pub(crate) fn best_settings_title(best: &BestSettings) -> String {
 
 /// Legend of [`best_settings_table`].
 pub(crate) const BEST_SETTINGS_LEGEND: &str =
-    "best: the device's own best setting; otherwise the difference that the setting makes; - = no number";
+    "best: the device's own best setting; %: the difference from the device's best; - = no number";
 
 /// Returns a row for each device: its value with its own best setting, and with the best setting of every other device.
 pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
@@ -257,7 +257,7 @@ pub(crate) const TARGETS: Side = Side {
     without: |s| Setting { targets: None, ..s.clone() },
 };
 
-/// The side for workers that get one target after another.
+/// The number of targets of all workers together.
 pub(crate) const QUEUES: Side = Side {
     name: "targets of all workers",
     label: |s| s.queues().to_string(),
@@ -314,7 +314,7 @@ pub(crate) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
     out
 }
 
-/// Returns the best value of these cells.
+/// Returns the best value of the cells.
 pub(crate) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
     let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
     if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }

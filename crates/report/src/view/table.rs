@@ -226,7 +226,7 @@ impl Table {
         self.headings.get(column).map_or("", String::as_str)
     }
 
-    /// Whether a column is text.
+    /// Whether a column is aligned to the left, as text is.
     pub(crate) fn is_left(&self, column: usize) -> bool {
         self.is_text.get(column).copied().unwrap_or(true)
     }

@@ -438,7 +438,7 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
     }
 }
 
-/// Describes disturbed runs, such as `run 2 (240 MB/s of others on vda)`.
+/// Describes disturbed runs, such as `run 2 (240 MB/s of other processes on vda)`.
 fn describe_disturbed_runs(runs: &[&CaseRun]) -> String {
     let describe_run = |ran: &&CaseRun| {
         let by = ran.run.disturbed.as_ref()?;

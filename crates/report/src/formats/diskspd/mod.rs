@@ -71,7 +71,8 @@ struct Lane {
     write: ObservedLaneKind,
 }
 
-/// Returns the requested profile. For a report of another front end, as far as DISKSPD can express it.
+/// Returns the DISKSPD profile that the user requested. Without one, returns an equivalent profile, as far as DISKSPD
+/// can express the measurement.
 fn requested_profile(report: &Report) -> Profile {
     let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.as_ref()?.profile.clone());
     typed.unwrap_or_else(|| Profile {
@@ -168,7 +169,7 @@ fn combined_lane(seen: &Observed, thread: u32) -> Lane {
     }
 }
 
-/// Returns the time span for the results of another front end.
+/// Returns an equivalent time span for results that were not requested as a DISKSPD profile.
 fn span_of_results(results: &[&Measured]) -> TimeSpan {
     let phase = results.first().and_then(|r| r.job.phases.get(r.phase as usize));
     let seconds = |ns: u64| u32::try_from(ns / 1_000_000_000).unwrap_or(u32::MAX);
@@ -392,7 +393,7 @@ fn cpu_count(report: &Report, cpus: &[ObservedCpu]) -> usize {
     if cpus.is_empty() { report.machine.cpus as usize } else { cpus.len() }
 }
 
-/// Returns the lines of the text format.
+/// Returns the lines about the machine for the text format.
 fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> String {
     let mut out = format!(
         "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n",
@@ -418,7 +419,7 @@ fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
     format!("0x{bits:x}")
 }
 
-/// Adds the element of the XML format.
+/// Adds the element about the machine of the XML format.
 fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines: &mut Lines) {
     lines.within("System", |lines| {
         lines.value("ComputerName", &report.machine.host);

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// The directions, in fio's order.
 pub(super) const DIRECTIONS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// The error number of a job that ended early without one.
+/// The error number of a job that ended early without an error number.
 const NO_ERRNO: i64 = -1;
 
 /// A job of fio: a single result, or several that fio reports as one.
@@ -44,7 +44,7 @@ pub(super) struct Member<'r> {
     pub(super) stream: &'r Stream,
     /// The phase that ran.
     pub(super) phase: &'r Phase,
-    /// The observation.
+    /// Observations of the stream.
     pub(super) seen: &'r Observed,
     /// Index of the phase in the report.
     at: usize,
@@ -321,7 +321,7 @@ pub(super) struct Direction {
 }
 
 impl Direction {
-    /// Sums these kinds over all results of a job.
+    /// Sums the operations of `kinds` over all results of a job.
     pub(super) fn from_observed(all: &[&Observed], kinds: &[Kind]) -> Self {
         let own: Vec<&ObservedKind> =
             all.iter().flat_map(|seen| kinds.iter().filter_map(|kind| seen.kinds.get(kind))).collect();
@@ -421,9 +421,9 @@ const MAX_STEPS: u64 = 1 << 20;
 /// Operations that completed in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Step {
-    /// Number of operations. A stretch across two steps is divided between them by time.
+    /// Number of operations. An interval across two steps is divided between them by time.
     pub(super) ops: f64,
-    /// Number of bytes. A stretch across two steps is divided between them by time.
+    /// Number of bytes. An interval across two steps is divided between them by time.
     pub(super) bytes: f64,
 }
 
@@ -445,7 +445,8 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
     out
 }
 
-/// Returns the step length: the most common length of a stretch, or the smallest multiple of it that is at least `least_ns`.
+/// Returns the step length: the most common length of an interval, or the smallest multiple of it that is at least
+/// `least_ns`.
 pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
     let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
     lengths.sort_unstable();
@@ -453,7 +454,7 @@ pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, lea
     usual.saturating_mul(least_ns.div_ceil(usual))
 }
 
-/// Minimum share of a non-empty column, as in fio.
+/// Smallest share that is printed for a column with operations, as in fio.
 const MIN_DEPTH_SHARE: f64 = 0.1;
 /// Names of the columns of queue depths.
 pub(super) const DEPTH_LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
@@ -491,7 +492,7 @@ impl Depths {
         sum.unwrap_or_default()
     }
 
-    /// Returns the weighted mean of these and other tables. The other tables have the weight `share`.
+    /// Returns the weighted mean of two sets of tables: `others` has the weight `share`, `self` the rest.
     fn mean_with(&self, others: &Self, share: f64) -> Self {
         let both = |a: Option<[f64; COLUMNS]>, b: Option<[f64; COLUMNS]>| {
             a.zip(b).map(|(a, b)| std::array::from_fn(|at| (1.0 - share) * a[at] + share * b[at]))
@@ -581,7 +582,7 @@ impl LatencyShares {
     }
 }
 
-/// Minimum printed share of a non-empty column.
+/// Smallest share that is printed for a column with operations.
 const MIN_LATENCY_SHARE: f64 = 0.01;
 
 fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {

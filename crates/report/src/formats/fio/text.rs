@@ -19,7 +19,7 @@ use model::spec::FioLayout;
 use std::io::{self, Write};
 
 const PERCENTILE_TABLE_WIDTH: usize = 73;
-/// Digits of a latency before it is scaled.
+/// Maximum number of digits of a latency; larger numbers are printed in thousands.
 const LATENCY_DIGITS: usize = 6;
 /// Shares of latencies on a line.
 const SHARES_PER_LINE: usize = 5;
@@ -482,7 +482,7 @@ fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -
     format!("{rest:.decimals$}{}{unit}", steps[step])
 }
 
-/// Version from which a line begins with fio's version.
+/// Lowest version whose lines begin with fio's version.
 const NAMES_FIO_FROM: u8 = 3;
 /// Versions whose lines include trims.
 const WITH_TRIMS: [u8; 3] = [2, 4, 5];

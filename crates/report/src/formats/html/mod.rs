@@ -99,12 +99,12 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
     write_page(to, &format!("{word} · verify"), &header, &sections)
 }
 
-/// Returns the damage of a host.
+/// Returns the damage that a verification found on a host.
 fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
     verification::damage_items(verification).into_iter().map(|item| ("damage".to_owned(), item)).collect()
 }
 
-/// Returns the other facts of a host.
+/// Returns the facts of a verified host other than the damage.
 fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
     let notes = verification::verification_notes(verification)
         .into_iter()

@@ -15,7 +15,7 @@ use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
 use std::io::{self, Write};
 
-/// Plots over time share a crosshair.
+/// Link of all plots of a capture over time, which makes them share a crosshair.
 const CAPTURE_LINK: &str = "course";
 
 pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -244,21 +244,18 @@ fn device_card(device: &DeviceOverTime, number: usize) -> String {
     ];
     let mut lead = Vec::new();
     if points.iter().any(|p| p.at_least_percent.is_some()) {
-        body += &key(&[
-            ("ours", "load, at least"),
-            ("mean", "load, at most"),
-            ("target", "what was measured on it"),
-        ]);
-        body += &draw_load("Load, % of what was measured", &share, points, Some(100.0), &link, |v| {
+        body +=
+            &key(&[("ours", "load, at least"), ("mean", "load, at most"), ("target", "measured capacity")]);
+        body += &draw_load("Load, % of the measured capacity", &share, points, Some(100.0), &link, |v| {
             show_share(v / 100.0)
         });
         let highest = points.iter().filter_map(|p| p.at_least_percent).fold(0.0, f64::max);
         lead.push(format!(
-            "The highest load was at least {} of what was measured on it.",
+            "The highest load was at least {} of the measured capacity.",
             show_share(highest / 100.0)
         ));
     } else if let Some(why) = &device.limit_unknown {
-        lead.push(format!("Its load cannot be compared with what was measured: {why}."));
+        lead.push(format!("Its load cannot be compared with a measured capacity: {why}."));
     }
     card(&device.name, &lead, &body)
 }
@@ -336,7 +333,7 @@ fn a_page_has_plots_of_each_device_and_the_reasons_of_unknown_limits() {
     write_load(&load, Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
     let page = String::from_utf8(bytes).unwrap_or_default();
     for expected in [
-        "at least 92 % of what was measured",
+        "at least 92 % of the measured capacity",
         "limit unknown",
         "vda is at 92 % of the IOPS",
         "mean of 2 intervals",

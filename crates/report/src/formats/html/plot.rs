@@ -11,7 +11,7 @@ use serde_json::json;
 /// Limits the stops of the crosshair in a plot.
 const MAX_STOPS: usize = 150;
 
-/// Class of labels in the lowest line of a drawing.
+/// CSS class of labels in the lowest line of a drawing.
 pub(crate) const LOWEST_LINE: &str = "low";
 
 /// A figure: a drawing with its axes.
@@ -172,12 +172,12 @@ pub(crate) struct Axis {
 pub(crate) struct Tick {
     /// Place along the axis, from 0 to [`SIDE`].
     pub(crate) at: f64,
-    /// The text that is drawn at it, such as `1 in 100`.
+    /// The text that is drawn at the tick, such as `1 in 100`.
     pub(crate) label: String,
 }
 
-/// Widths of a drawing in pixels, and the class in `page.css` of labels that are shown from this width on. A label with the last class is
-/// never shown.
+/// Widths of a drawing in pixels, each with the class in `page.css` of labels that need at least this width. A label
+/// with the last class is never shown.
 const LABEL_WIDTHS: [(f64, &str); 5] =
     [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
 const HIDDEN: &str = "r5";
@@ -300,10 +300,10 @@ fn log_marks(low: f64, high: f64, most: usize) -> Vec<f64> {
     finest.into_iter().find(|marks| marks.len() <= most).unwrap_or_else(|| multiples(&[1.0], 3))
 }
 
-/// Width of a column: a drawing has a thousand, which is more than the eye distinguishes.
+/// Width of a column. A drawing has a thousand columns, more than the eye distinguishes.
 const COLUMN_WIDTH: f64 = SIDE / 1000.0;
 
-/// Draws a line through these places. A place that is not a number breaks it.
+/// Draws a line through these places. A place that is not a number breaks the line.
 pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let points: Vec<(f64, f64)> = points.into_iter().collect();
     let mut out = String::new();
@@ -353,7 +353,7 @@ fn coordinate(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// Draws the area between two curves: `(x, upper, lower)`. A value that is not a number breaks it.
+/// Draws the area between two curves: `(x, upper, lower)`. A value that is not a number breaks the area.
 pub(crate) fn area_between(points: &[(f64, f64, f64)]) -> String {
     let is_gap = |(x, a, b): &(f64, f64, f64)| !(x.is_finite() && a.is_finite() && b.is_finite());
     let mut out = String::new();
@@ -388,7 +388,7 @@ pub(crate) fn rectangle([x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) -> String {
     format!("M{x} {y}H{to_x}V{to_y}H{x}Z")
 }
 
-/// Grid in whose cells dots cover one another.
+/// Columns and rows of the grid for merging dots: dots in the same cell would cover one another.
 const DOT_CELLS: [f64; 2] = [300.0, 60.0];
 
 /// Draws a dot at each finite place, as a stroke without length: its round ends keep their shape at any width. Dots
@@ -462,7 +462,7 @@ fn join_blocks(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
 pub(crate) struct Whisker {
     /// Place of the value.
     pub(crate) at: f64,
-    /// Begin of the interval.
+    /// Start of the interval.
     pub(crate) from: f64,
     /// Width of the drawn interval.
     pub(crate) width: f64,
@@ -477,7 +477,7 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
     let percent = |v: f64| 100.0 * axis.within(v) / SIDE;
     let tenth = |v: f64| if v.is_finite() { (10.0 * v).round() / 10.0 } else { 0.0 };
     let [low, high] = interval.unwrap_or([value; 2]);
-    // A value without a place on a logarithmic axis counts as before its begin.
+    // A value without a place on a logarithmic axis counts as before its start.
     let before = |v: f64| !axis.along(v).is_finite() || axis.along(v) < 0.0;
     let from = if before(low) { 0.0 } else { percent(low) };
     Whisker {
@@ -538,7 +538,7 @@ pub(crate) fn count_cells(
 /// Number of shades.
 const MAP_SHADES: f64 = 9.0;
 
-/// Returns the shade, 0 to 8, of a share of the best.
+/// Returns the shade, 0 to 8, of a value, given as a share of the best value.
 pub(crate) fn map_shade(share: f64) -> usize {
     if share.is_finite() { (share.clamp(0.0, 1.0) * MAP_SHADES).min(MAP_SHADES - 1.0) as usize } else { 0 }
 }
@@ -559,7 +559,7 @@ pub(crate) struct Flow {
     pub(crate) between: String,
 }
 
-/// Draws a flow.
+/// Draws the stages of a flow, each with the widths of its parts.
 pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
     let most = stages.iter().map(|parts| parts.iter().sum::<f64>()).fold(0.0, f64::max);
     let each = SIDE / stages.len().max(1) as f64;

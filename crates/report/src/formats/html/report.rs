@@ -416,7 +416,7 @@ struct GridCell {
     raw: Option<String>,
     note: String,
     verdict: &'static str,
-    /// Width in 1/1000 of the fastest.
+    /// Width of the bar, in 1/1000 of that of the fastest result.
     width: u32,
 }
 

@@ -20,8 +20,8 @@ struct Series<'c> {
     cells: Vec<&'c CellFigures>,
 }
 
-/// Draws the curves of these cells; empty if they have fewer than three sizes. If there are too many lines, keeps those that are measured
-/// like `best`, which differ in depth and threads only.
+/// Draws the curves of these cells; empty if they have fewer than three sizes. If there are too many lines, keeps those
+/// whose settings differ from `best` in depth and threads only.
 pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -> String {
     let mut sizes: Vec<u32> = cells.iter().map(|c| c.setting.block_bytes).collect();
     sizes.sort_unstable();

@@ -458,7 +458,7 @@ impl<'c> CurveDrawing<'c> {
             y: y.ticks_down(time_tick),
             x: if self.in_shares { x.ticks(percent) } else { x.ticks(rate_tick) },
             x_title: if self.in_shares {
-                format!("Offered load, of the capacity ({capacity} operations per second)")
+                format!("Offered load, share of the capacity ({capacity} operations per second)")
             } else {
                 "Offered load, operations per second".into()
             },
@@ -555,7 +555,7 @@ impl<'c> CurveDrawing<'c> {
 
 /// Limits the maps of a work; the JSON has all cells.
 const MAX_MAPS: usize = 12;
-/// Number of runs from which a cell counts as repeated.
+/// A cell with at least this many runs counts as repeated.
 const REPEATED_FROM: usize = 3;
 
 #[derive(Template)]
@@ -667,7 +667,7 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
             if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.by, marks, Some(best)) };
         (name.clone(), body)
     });
-    let lead = ["Shades are shares of the best setting of all sessions."];
+    let lead = ["Shades show the share of the best value in all sessions."];
     card(&format!("{}: every setting", work.name), &lead, &multiples("tables", small))
 }
 
@@ -697,8 +697,8 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Draws a map for each combination of the settings that are neither rows nor columns. Shades are relative to `best`,
-/// or to the best of these cells.
+/// Draws a map for each combination of the settings that are neither rows nor columns. Shades are relative to the value
+/// `of_all`; without it, to the best of these cells.
 fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
     let sides = sides(cells);
     let Sides { rows, columns } = sides;

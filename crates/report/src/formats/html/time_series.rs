@@ -108,13 +108,13 @@ impl TimeDrawing<'_> {
         let device = self.result.series.iter().any(|s| s.device.is_some());
         let items: [(bool, &str, &str); 8] = [
             (true, "ours", "fathom, by the second"),
-            (fine, "ours thin", "fathom, as finely as recorded"),
+            (fine, "ours thin", "fathom, at the recorded resolution"),
             (device, "device", "the device below, from its own counters"),
             (self.interval().is_some(), "band", "95 % interval of the mean over runs"),
             (fine, "max", "slowest operation"),
             (!self.events.marks.is_empty(), "mark", "a finding at that second"),
             (!self.events.foreign.is_empty(), "foreign", "disturbed run"),
-            (!self.events.warm_up.is_empty(), "warm", "warm-up that counts in the mean"),
+            (!self.events.warm_up.is_empty(), "warm", "warm-up, included in the mean"),
         ];
         let shown: Vec<_> =
             items.into_iter().filter(|i| i.0).map(|(_, class, description)| (class, description)).collect();
@@ -215,7 +215,7 @@ impl TimeDrawing<'_> {
         runs.map(|run| plot::steps(run.iter().map(|(_, [from, to, y])| (*from, *to, *y)))).collect()
     }
 
-    /// Returns run, begin, end and the rate of all directions for each stretch.
+    /// Returns run, start, end and the rate of all directions for each stretch.
     fn fine_rates(&self) -> Vec<(u32, [f64; 2], f64)> {
         let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
@@ -562,7 +562,7 @@ impl Events {
     }
 }
 
-/// Gap between neighbouring runs as a share of the width, and maximum share of all gaps together.
+/// Gap between neighbouring runs, and maximum of all gaps together, as shares of the width.
 const RUN_GAP: f64 = 0.012;
 const MAX_GAPS: f64 = 0.15;
 /// Maximum number of runs for ticks at the seconds of each run.
@@ -572,19 +572,19 @@ const MAX_RUN_NUMBERS: usize = 6;
 
 /// The time axis: runs side by side.
 pub(super) struct Timeline {
-    /// Begin and length of each run, in seconds.
+    /// Start and length of each run, in seconds.
     runs: BTreeMap<u32, (f64, f64)>,
     /// Units of the drawing per second.
     per_second: f64,
 }
 
 impl Timeline {
-    /// Lays out stretches: run, begin and length in seconds.
+    /// Lays out stretches: run, start and length in seconds.
     pub(super) fn from_stretches(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         Self::with_room_for(0.0, stretches)
     }
 
-    /// Lays out stretches (run, begin and length in seconds) on a scale with room for at least `room_s` seconds, to match other plots that
+    /// Lays out stretches (run, start and length in seconds) on a scale with room for at least `room_s` seconds, to match other plots that
     /// take longer.
     pub(super) fn with_room_for(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
@@ -611,7 +611,7 @@ impl Timeline {
         self.runs.get(&run).map_or(f64::NAN, |(from, _)| from + second * self.per_second)
     }
 
-    /// Returns the begin and end of a run.
+    /// Returns the start and end of a run.
     pub(super) fn span(&self, run: u32) -> Option<[f64; 2]> {
         let (from, length) = self.runs.get(&run)?;
         Some([*from, from + length * self.per_second])
@@ -632,7 +632,7 @@ impl Timeline {
         begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
     }
 
-    /// Returns ticks: the seconds of each run, or with many runs the begin of each tenth run.
+    /// Returns ticks: the seconds of each run, or with many runs the start of each tenth run.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
         let every = self.runs.len().div_ceil(10).max(1);

@@ -34,7 +34,7 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: writer("everything, for programs", write),
     devices: writer("everything, for programs", write),
     verified: writer("for programs", write_verification),
-    watched: writer("an object a line: each device, process and remark", write_watched),
+    watched: writer("one object per line: each device, process and remark", write_watched),
     load_over_time: None,
     captured: writer("everything, for programs", write),
     fitted: writer("everything, for programs", write),
@@ -165,7 +165,7 @@ fn damage_json(offset: u64, damage: &Damage) -> Value {
     value
 }
 
-/// The subject of a line, with the end of its interval.
+/// A line of JSON about an interval: its subject, and the end of the interval.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]

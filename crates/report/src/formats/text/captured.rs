@@ -52,7 +52,7 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
 }
 
 const FIT_HEADINGS: [&str; 6] = ["figure", "original", "fit", "difference", "goal", "met"];
-/// Numbers from this value on have no decimals.
+/// Numbers of this size or larger are printed without decimals.
 const NO_DECIMALS_FROM: f64 = 1000.0;
 
 pub(super) fn write_fit_check(fit: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {

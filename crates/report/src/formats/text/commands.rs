@@ -63,7 +63,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
     }
 }
 
-/// Prints a command with the figures of its last run, which resembles future runs most.
+/// Prints a command with the figures of its last run, because the last run predicts future runs best.
 fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
     let sentence = out.paint(&command.sentence, "1");
     out.paragraph(&sentence);

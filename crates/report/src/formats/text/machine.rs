@@ -94,7 +94,7 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     line(
         "optimal request",
         known_or_reason(&queue.optimal_request_bytes, |b| match b {
-            0 => "the device names none".into(),
+            0 => "the device reports none".into(),
             b => show_bytes(*b),
         }),
     );

@@ -239,7 +239,7 @@ fn sparkline(series: &[Second], room: usize) -> String {
     bars.iter().map(drawn).collect::<Vec<_>>().join(" ")
 }
 
-/// Reduces the rates of a run to at most `most` values, each the mean over its time.
+/// Reduces the rates of a run to at most `most` values, each the mean over a part of the run.
 fn downsample(run: &[Second], most: usize) -> Vec<f64> {
     let mean = |part: &[Second]| {
         let seconds: f64 = part.iter().map(|s| s.seconds).sum();
@@ -257,7 +257,8 @@ fn bar_of_height(rate: f64, highest: f64) -> char {
     BAR_HEIGHTS[eighth.clamp(1, BAR_HEIGHTS.len()) - 1]
 }
 
-/// Prints the heading, the table, the disturbed attempts and an empty line. Prints nothing if the report kept neither.
+/// Prints the heading, the table, the disturbed attempts and an empty line. Prints nothing without a time series and
+/// disturbed attempts.
 pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     if !result.series.is_empty() {
         out.line(&format!("{} over time", result.name));
@@ -286,7 +287,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     }
 }
 
-/// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of others on vda (1,920 requests/s)`.
+/// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of other processes on vda (1,920 requests/s)`.
 fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
     let (run, attempt) = (disturbed.run.saturating_add(1), disturbed.attempt.saturating_add(1));
     let why = disturbed.why.as_deref().unwrap_or("repeated with its round");
@@ -468,7 +469,7 @@ fn short_points(points: &Points) -> String {
 /// Describes what the points are computed from.
 fn describe_basis(points: &Points) -> String {
     if points.value.is_none() {
-        return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not computed"));
+        return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("the score was not computed"));
     }
     let range = points.range.map_or_else(
         || "one run, so its variation is unknown".into(),

@@ -26,7 +26,7 @@ const YEAR_BYTES: usize = 5;
 const VERDICT_COLUMN: usize = 2;
 /// Fewest characters of an id's end.
 const SHORT_ID: usize = 5;
-/// Most rows whose ids are compared with each other.
+/// Maximum number of rows whose ids are compared with each other.
 const MOST_SHORT_IDS: usize = 500;
 /// Below this width a verdict with a remark, such as `SUSPECT, interrupted`, takes two lines.
 const NARROW_WIDTH: usize = 80;
@@ -274,7 +274,10 @@ Not read: 2 older sessions; --limit 0 reads all.
         "{:?}",
         session_table(&by_device).lines(80)
     );
-    assert_eq!(session_table_foot(&by_device)[0], "[1] D01 biases; `fathom explain D01` has the check.");
+    assert_eq!(
+        session_table_foot(&by_device)[0],
+        "[1] D01 biases; `fathom explain D01` describes the check."
+    );
     assert!(session_table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
     Ok(())
 }

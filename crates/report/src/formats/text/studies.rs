@@ -96,7 +96,7 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     let warm: Vec<&ApiRow> = rows.iter().filter(|r| r.cached_pages_at_start != Ok(0)).collect();
     let Some(first) = warm.first() else {
         let below = if rows.iter().all(|r| r.device_bytes_per_byte.is_err()) {
-            " No device is visible, so a cache below may have held it."
+            " No device is visible, so a cache below may have held the file."
         } else {
             ""
         };
@@ -127,7 +127,7 @@ fn coverage_note(rows: &[ApiRow]) -> Option<String> {
         format!("from {} ({}) to {} ({})", show_share(least), named(first), show_share(most), named(last))
     };
     Some(format!(
-        "All rows of a pattern touch the same blocks in the same order, until the time of a run is over or its work is done: {touched} of \
+        "All interfaces touch the blocks of a pattern in the same order, until the time or the work of a run ends. The runs touched {touched} of \
          the span."
     ))
 }
@@ -297,9 +297,8 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
         out.paragraph(&text);
     }
     if shown.len() < curve.points.len() {
-        let (some, all_loads) = (shown.len(), curve.points.len());
-        let how = full_report_hint(report);
-        out.paragraph(&format!("{some} of {all_loads} loads, those that matter most: {how}"));
+        let (some, all_loads, how) = (shown.len(), curve.points.len(), full_report_hint(report));
+        out.paragraph(&format!("The {some} of {all_loads} loads that matter most; the others: {how}"));
     }
     if let Some(capacity) = curve.capacity_iops {
         let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
@@ -344,9 +343,9 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
     let share = knee.share.map_or_else(String::new, |s| format!(", {} of the capacity", show_share(s)));
     let load = format!("{} operations/s{share}", show_rate(knee.iops));
     Some(if knee.reached {
-        format!("Knee: {load}. Beyond it 1 % more load adds more than 1 % to the mean latency.")
+        format!("Knee: {load}. Above this load, 1 % more load adds more than 1 % to the mean latency.")
     } else {
-        format!("Knee: not below {load}. Up to there 1 % more load adds less than 1 % to the mean latency.")
+        format!("Knee: at least {load}. Below it, 1 % more load adds less than 1 % to the mean latency.")
     })
 }
 

@@ -378,7 +378,7 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
     out.line("");
 }
 
-/// Returns the article's lines for a thread count.
+/// Returns the lines for a thread count in the form of the article.
 fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
     let mine = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
     let place = sweep.place.as_ref().map_or_else(
@@ -458,7 +458,7 @@ pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
     let Some(rounds) = &sweep.rounds else { return };
     let when = match rounds.window {
         Some([first, last]) => format!("means of rounds {first} to {last}"),
-        None => "means of fewer than five rounds, which are not a result".into(),
+        None => "means of fewer than five rounds, too few for a result".into(),
     };
     for (name, value) in round_tables(rounds.variable) {
         out.paragraph(&format!("{name} by size and reads/writes ({when})"));
@@ -511,7 +511,7 @@ fn describe_steady_state(rounds: &Rounds) -> String {
     let (Some(rule), Some([first, last]), Some(mean)) = (rounds.rule, rounds.window, rounds.window_mean)
     else {
         return format!(
-            "Steady state: not reached; {done} rounds completed, and five with this value are needed."
+            "Steady state: not reached; {done} rounds completed, and five rounds with a tracked value are needed."
         );
     };
     let word = if rule.met { "reached" } else { "NOT reached" };
@@ -537,7 +537,7 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
     };
     let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
     out.note(&format!(
-            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge first (sanitize, format or secure \
+            "After SNIA SSS PTS 2.0; no conformance is claimed. Conformance would need a purge first (sanitize, format or secure \
              erase), which fathom does not do; the drive itself as the target, with all of it active (here: {place}); a \
              reported write-cache state; and the specified test system. {filled}; in the rounds, {}.",
             show_bytes(rounds.bytes_written)

@@ -143,7 +143,7 @@ fn latency_times(latency: &Latency) -> String {
     all.map(|ms| ms.map_or_else(|| "-".to_owned(), |ms| fit_figure(ms, TIME_WIDTH))).join("/")
 }
 
-/// `load is between 24 % and 31 % of what was measured (session 20261123-..., 2026-11-23)`.
+/// `load is between 24 % and 31 % of the measured capacity (session 20261123-..., 2026-11-23)`.
 fn describe_load(load: &Load) -> String {
     let percent = |value: f64| show_share(value / 100.0);
     let least = percent(load.at_least_percent);
@@ -158,7 +158,7 @@ fn describe_load(load: &Load) -> String {
     } else {
         format!("; {} were not measured", directions.join(" and "))
     };
-    format!("{share} of what was measured{}{missing}", list_sessions(&load.sessions))
+    format!("{share} of the measured capacity{}{missing}", list_sessions(&load.sessions))
 }
 
 fn list_sessions(all: &[MeasuredIn]) -> String {
@@ -350,7 +350,7 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
         out += &prose(width, "  ", "    ", &format!("calls not known: {why}"));
     }
     if processes.more > 0 {
-        out += &prose(width, "  ", "  ", &format!("and {} more that moved less", processes.more));
+        out += &prose(width, "  ", "  ", &format!("and {} more processes that moved less", processes.more));
     }
     if headed && processes.hidden > 0 {
         let text = format!("the I/O of {} or more processes is hidden from this user", processes.hidden);
@@ -554,14 +554,14 @@ mod tests {
             let shown: Vec<&str> = text[from..].split_whitespace().collect();
             shown.join(" ").split(" vda:").next().unwrap_or_default().to_owned()
         };
-        let all = "loop0: load is between 25 % and 40 % of what was measured (session 20261123-1, 2026-11-23, and 1 more)";
+        let all = "loop0: load is between 25 % and 40 % of the measured capacity (session 20261123-1, 2026-11-23, and 1 more)";
         assert_eq!(text_of(&watched), all);
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         load.at_most_percent = Some(25.2);
-        assert!(text_of(&watched).contains("load is 25 % of what"), "{}", text_of(&watched));
+        assert!(text_of(&watched).contains("load is 25 % of the measured"), "{}", text_of(&watched));
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         (load.at_most_percent, load.not_measured) = (None, vec![Direction::Write]);
-        assert!(text_of(&watched).contains("load is at least 25 % of what was measured (session"));
+        assert!(text_of(&watched).contains("load is at least 25 % of the measured capacity (session"));
         assert!(text_of(&watched).ends_with("; writes were not measured"), "{}", text_of(&watched));
     }
 
