@@ -210,7 +210,7 @@ pub(crate) struct Link {
     pub(crate) bytes_per_s: f64,
     /// Whether both directions share the rate.
     pub(crate) shared: bool,
-    /// `a link of 4 lanes at 8 GT/s`.
+    /// Describes the link: `a link of 4 lanes at 8 GT/s`.
     pub(crate) words: String,
     /// How the link is slower than both ends support: `on 2 of 4 lanes`. `None` if it runs at full speed, `Err` if the
     /// full speed is unknown.

@@ -181,7 +181,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
             format!("about {needed} runs would be enough if they vary like these")
         }
         // The interval was narrow only once, or the session was interrupted.
-        Some(_) => "one or two more runs would show it".into(),
+        Some(_) => "one or two more runs must confirm it".into(),
         None => {
             format!(
                 "more than {} runs would be needed; longer runs may vary less (--time)",
