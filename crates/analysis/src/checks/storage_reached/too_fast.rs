@@ -176,7 +176,7 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
 /// Returns the bandwidth limit of a drive's link.
 fn link_ceiling(layer: &Layer) -> Known<Ceiling> {
     let link = link(layer)?;
-    let name = format!("{} to {}", link.words, layer.name);
+    let name = format!("{} to {}", link.description, layer.name);
     Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, name })
 }
 
