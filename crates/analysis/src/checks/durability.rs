@@ -543,7 +543,7 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<[u64; 2]> {
     Ok([calls_named("WRITE").ok_or_else(missing)?, calls_named("COMMIT").ok_or_else(missing)?])
 }
 
-/// Share of the measured time above which the sync belongs to it.
+/// Above this share of the measured time, the final sync is reported as a part of the work.
 const HIDDEN_ABOVE: Share = Share(0.1);
 /// Syncs shorter than this are ignored: a journal commit and a flush take a spinning disk several turns, which would
 /// seem long compared with a short run.
