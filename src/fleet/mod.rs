@@ -5,7 +5,7 @@
 //!
 //! 1. [`join`] checks the launcher and meets the other ranks.
 //! 2. [`Fleet::settle`] turns the plans of all hosts into one plan.
-//! 3. [`Fleet::gate`] starts each phase on all hosts at the same time.
+//! 3. [`Fleet::common_start`] starts each phase on all hosts at the same time.
 //! 4. [`Fleet::agree`] merges each run, so that every host decides alike what to measure next.
 //! 5. `Fleet::gather` merges the reports of all hosts on rank 0.
 //!
@@ -129,9 +129,9 @@ fn meet(launched: &Launched, request: &Request) -> Result<Fleet, Failure> {
     Ok(if hosts.size > 1 { Fleet::Several(Arc::new(hosts)) } else { Fleet::Alone })
 }
 
-/// The result of the start gate.
+/// The outcome of [`Fleet::common_start`].
 #[derive(Debug)]
-pub enum Gate {
+pub enum CommonStart {
     /// Begin the phase at this time, or at once if no other host participates.
     Begin(Option<Instant>),
     /// A host cannot begin the phase, so no host begins it.
@@ -202,11 +202,11 @@ impl Fleet {
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn gate(&self, start: &RunStart, refused: Option<String>) -> Result<Gate, Failure> {
+    pub fn common_start(&self, start: &RunStart, refused: Option<String>) -> Result<CommonStart, Failure> {
         several!(
             self,
-            hosts => Ok(hosts.gate(start, refused)?.map_or_else(Gate::Refused, |at| Gate::Begin(Some(at)))),
-            alone => Ok(refused.map_or(Gate::Begin(None), Gate::Refused))
+            hosts => Ok(hosts.common_start(start, refused)?.map_or_else(CommonStart::Refused, |at| CommonStart::Begin(Some(at)))),
+            alone => Ok(refused.map_or(CommonStart::Begin(None), CommonStart::Refused))
         )
     }
 

@@ -15,7 +15,7 @@ pub mod target;
 
 use crate::failure::Failure;
 use crate::failure::INTERRUPTED;
-use crate::fleet::{Fleet, Gate};
+use crate::fleet::{CommonStart, Fleet};
 use crate::live::{Left, Live, Progress};
 use crate::session::Session;
 use analysis::runs::{SweepRun, tries};
@@ -419,7 +419,7 @@ impl Measurement {
         self.targets_may_be_used(&phase)?;
         if phase.streams.iter().any(|s| s.reads_back().is_some()) {
             // The run must read written data from the storage, not from the page cache.
-            notes.extend(self.evict(start.job));
+            notes.extend(self.evict_targets(start.job));
         }
         let (workers, refused) = match self.spawn(&phase, &start, done, course) {
             Err(why) if in_sweep => (None, Some(why.message().to_owned())),
@@ -427,12 +427,12 @@ impl Measurement {
         };
         if competes {
             // Setting up an interface may have read blocks.
-            notes.extend(self.evict(start.job));
+            notes.extend(self.evict_targets(start.job));
         }
-        let (begin, mut workers) = match (self.fleet.gate(&start, refused)?, workers) {
-            (Gate::Begin(at), Some(workers)) => (at, workers),
-            (Gate::Begin(_), None) => return self.cannot_begin(start, "no worker could begin".into()),
-            (Gate::Refused(why), _) => return self.cannot_begin(start, why),
+        let (begin, mut workers) = match (self.fleet.common_start(&start, refused)?, workers) {
+            (CommonStart::Begin(at), Some(workers)) => (at, workers),
+            (CommonStart::Begin(_), None) => return self.cannot_begin(start, "no worker could begin".into()),
+            (CommonStart::Refused(why), _) => return self.cannot_begin(start, why),
         };
         let start = RunStart { at_ns: self.now_ns(), ..start };
         self.courses.push(Vec::new());

@@ -564,7 +564,7 @@ impl Measurement {
             .get(job)
             .and_then(|j| j.phases.first())
             .ok_or_else(|| "the job has no phase".to_owned())?;
-        self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
+        self.evict_targets(job).into_iter().next().map_or(Ok(()), Err)?;
         let specs = self
             .targets_may_be_used(phase)
             .and_then(|()| self.specs(None, phase, job, 0, usize::MAX - job, 0));
@@ -590,7 +590,7 @@ impl Measurement {
     }
 
     /// Evicts what a job touches from the page cache. Returns what could not be evicted.
-    pub(super) fn evict(&self, job: usize) -> Vec<String> {
+    pub(super) fn evict_targets(&self, job: usize) -> Vec<String> {
         let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
         touched.filter_map(|(_, t)| page_cache::evict(t.handle()?).err()).collect()
     }

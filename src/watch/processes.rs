@@ -25,9 +25,9 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use sys::tracefs::IO_CALLS;
-use trace::calls::Calls as Counted;
 use trace::interval::Interval;
 use trace::pairing::PATIENCE_NS;
+use trace::syscall_counter::SyscallCounter;
 
 /// Maximum number of processes that are shown.
 const MAX_SHOWN: usize = 5;
@@ -254,7 +254,7 @@ pub(super) struct Calls {
     /// The only watched process, whose threads are shown one by one.
     pid: Option<u32>,
     tracer: Tracer,
-    counted: Counted,
+    counted: SyscallCounter,
     page: Vec<u8>,
     /// Followed processes and threads, with their faults at the last sample.
     followed: BTreeMap<Followed, Option<Faults>>,
@@ -279,7 +279,7 @@ impl Calls {
         let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
         let format = tracer.record_of("raw_syscalls", "sys_enter", &filter.join(" || "));
         let (format, header) = (format.map_err(failed)?, tracer.header_page().map_err(failed)?);
-        let counted = Counted::new(&header, &format).map_err(|why| refused(why.to_string()))?;
+        let counted = SyscallCounter::new(&header, &format).map_err(|why| refused(why.to_string()))?;
         let mut calls = Self {
             root: root.clone(),
             pid,

@@ -495,7 +495,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn gate(
+    pub fn common_start(
         &self,
         start: &RunStart,
         refused: Option<String>,

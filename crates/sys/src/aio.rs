@@ -9,8 +9,8 @@
 //! The kernel executes buffered I/O inside the call that submits it.
 
 use crate::arena::Arena;
+use crate::file_pages::Flush;
 use crate::open_file::OpenFile;
-use crate::page_cache::Flush;
 use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT};
 use std::io;
 use std::mem::ManuallyDrop;

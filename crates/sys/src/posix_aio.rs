@@ -7,8 +7,8 @@
 //! with their files and buffers.
 
 use crate::arena::Arena;
+use crate::file_pages::Flush;
 use crate::open_file::OpenFile;
-use crate::page_cache::Flush;
 use crate::slots::{DRAIN_LIMIT, Done, Slots, WAIT_LIMIT};
 use libc::aiocb;
 use std::io;

@@ -11,8 +11,8 @@
 mod tests;
 
 use crate::arena::Arena;
+use crate::file_pages::{Flush, RANGE_FLAGS};
 use crate::open_file::OpenFile;
-use crate::page_cache::{Flush, RANGE_FLAGS};
 use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT};
 use io_uring::{
     Builder, CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types,

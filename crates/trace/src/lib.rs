@@ -7,15 +7,15 @@
 //!    record.
 //! 3. [`Decoder`] turns records into events, and looks up each task once.
 //!
-//! `pairing` turns events into rows, `calls` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
+//! `pairing` turns events into rows, `syscall_counter` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
 //! `events.rst`, and each event's own `format` file. The crate `machine` reads tracefs.
 
 #![forbid(unsafe_code)]
 
-pub mod calls;
 pub mod interval;
 pub mod pairing;
 pub mod row;
+pub mod syscall_counter;
 
 /// Bytes per sector in the kernel's events, whatever the device's own sector size is.
 pub const SECTOR: u64 = 512;
