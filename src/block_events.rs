@@ -184,7 +184,7 @@ fn of_device(event: &Event, traced: &Traced) -> Option<Event> {
         return Some(*event);
     }
     let step = match (traced.unit, event.step) {
-        // For these devices the kernel reports nothing but the start of a bio.
+        // For a device without requests the kernel reports only the start of a bio.
         (Unit::Bios, Step::Asked) => Step::Issued,
         (_, step) => step,
     };

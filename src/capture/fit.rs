@@ -238,7 +238,7 @@ fn not_started(error: io::Error) -> Failure {
     Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(&error)))
 }
 
-/// Allowed differences, as shares of the original.
+/// Allowed differences of each figure, as shares of the original.
 const RATE: f64 = 0.02;
 const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;

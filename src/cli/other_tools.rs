@@ -1,7 +1,7 @@
 //! Runs the commands of other tools (`fathom fio`, `diskspd`, `iometer`) like the tool, and prints its output.
 //!
-//! The output has the tool's place and content, so that programs can parse it, and the exit codes are the tool's: no verdict changes
-//! them. These command lines have no options of fathom, so environment variables permit overwriting: `FATHOM_DESTROY` and
+//! The output has the same content in the same place as the tool's, so that programs can parse it. The exit codes are the tool's too: no
+//! verdict changes them. These command lines have no options of fathom, so environment variables permit overwriting: `FATHOM_DESTROY` and
 //! `FATHOM_UNSEEN_USERS` instead of `--destroy` and `--unseen-users`.
 
 use crate::failure::Failure;

@@ -74,8 +74,7 @@ fn name_witness(observation: &Observation, look: Look) -> Look {
         }
         Some((name, _)) => format!("{}, as its file '{name}' shows.", look.sentence.trim_end_matches('.')),
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
-            "statx reports direct I/O only for files, and for no file of this directory; the report of a measurement \
-             here has it"
+            "statx reports direct I/O only for files, and for none in this directory; the report of a measurement here has the answer"
                 .into()
         }
         None => return look,

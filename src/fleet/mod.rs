@@ -148,7 +148,7 @@ impl Fleet {
     }
 
     /// Whether this host reports the results.
-    pub fn tells(&self) -> bool {
+    pub fn reports_results(&self) -> bool {
         several!(self, hosts => hosts.rank == 0, alone => true)
     }
 
@@ -159,7 +159,7 @@ impl Fleet {
 
     /// How this host shows results: only rank 0 shows them.
     pub fn showing(&self, showing: Showing) -> Showing {
-        if self.tells() {
+        if self.reports_results() {
             return showing;
         }
         Showing { watched: Progress::Quiet, outputs: Vec::new(), ..showing }
@@ -226,7 +226,7 @@ impl Fleet {
 
     /// A row for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does not report.
     pub fn rows(&self) -> Option<(Vec<HostRow>, usize)> {
-        several!(self, hosts => self.tells().then(|| (hosts.rows(), hosts.size)), alone => None)
+        several!(self, hosts => self.reports_results().then(|| (hosts.rows(), hosts.size)), alone => None)
     }
 
     /// Reports that the load of a phase has ended on this host. Its last worker began `late_ns` after the start time.
@@ -239,7 +239,7 @@ impl Fleet {
 
     /// Merges one run of all hosts. `runs`, `interval_series` and `own` are its phases on this host, their intervals and their summary.
     /// Returns the merged summary, by which all hosts decide what to measure next; for a sweep also how the last phase ended on all hosts.
-    /// Calls `tell` with reports of hung storage while this host waits.
+    /// Calls `report` with reports of hung storage while this host waits.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -248,9 +248,9 @@ impl Fleet {
         runs: &[Run],
         interval_series: &[Vec<Interval>],
         own: Summary,
-        tell: impl Fn(&[String]),
+        report: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
-        several!(self, hosts => hosts.agree(runs, interval_series, &own, tell), alone => Ok((own, None)))
+        several!(self, hosts => hosts.agree(runs, interval_series, &own, report), alone => Ok((own, None)))
     }
 
     /// Why another host ended the measurement early.

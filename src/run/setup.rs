@@ -121,7 +121,7 @@ pub(super) fn begin(
         driver: None,
         written: Vec::new(),
         last: Record::new(header),
-        courses: Vec::new(),
+        interval_series: Vec::new(),
         done: Vec::new(),
         left: None,
         refused: Vec::new(),
@@ -589,7 +589,7 @@ impl Measurement {
         Ok(workers.finish().into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    /// Evicts what a job touches from the page cache. Returns what could not be evicted.
+    /// Evicts the targets of a job from the page cache. Returns the reason for each target that could not be evicted.
     pub(super) fn evict_targets(&self, job: usize) -> Vec<String> {
         let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
         touched.filter_map(|(_, t)| page_cache::evict(t.handle()?).err()).collect()

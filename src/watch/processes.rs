@@ -310,7 +310,7 @@ impl Calls {
     }
 
     /// Adds the calls to the followed processes, and follows the processes that are shown now.
-    pub(super) fn tell(&mut self, processes: &mut Processes) {
+    pub(super) fn add_to(&mut self, processes: &mut Processes) {
         self.drain();
         let now = Instant::now();
         let seconds = now.duration_since(self.since).max(Duration::from_millis(1)).as_secs_f64();
@@ -489,7 +489,7 @@ impl Events {
     }
 
     /// Adds the request latencies in the ending interval to the devices.
-    pub(super) fn tell(&mut self, shown: &mut [WatchedDevice]) {
+    pub(super) fn add_latencies(&mut self, shown: &mut [WatchedDevice]) {
         if let Ok(recording) = &mut self.recording
             && let Err(why) = recording.end_interval()
         {

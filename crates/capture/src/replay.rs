@@ -487,9 +487,9 @@ pub struct Step {
     pub is_stable: bool,
     /// Lane of the operation's task.
     pub lane: u16,
-    /// How many operations back in its lane the operation is that this one waits for; 0 if this one waits for none.
+    /// Distance in the lane to the earlier operation that this one waits for: 1 for the previous one, 0 if this one waits for none.
     pub after: u32,
-    /// Time to wait after the completion of that operation, or after the beginning, in ns.
+    /// Time to wait in ns: after the completion of the operation that this one waits for, or after the start of the replay.
     pub wait_ns: u64,
 }
 

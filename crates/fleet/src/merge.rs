@@ -489,7 +489,7 @@ pub(super) fn join_names(which: &Which, names: &[String]) -> String {
 
 /// When the load of a stream ran on some hosts, in ns after the common start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_field_names, reason = "units stand at the end of names")]
+#[expect(clippy::struct_field_names, reason = "names end with their unit")]
 pub(super) struct Window {
     /// When the first host began.
     pub(super) begun_ns: u64,

@@ -10,11 +10,12 @@
 
 use crate::sample::{mean, median};
 
-/// Minimum number of values on each side of a split, and their minimum share of the series. A shorter side is a stall instead of a level.
+/// Minimum number of values on each side of a split, and their minimum share of the series. A shorter side counts as a stall, not as a
+/// level.
 const SIDE: (usize, f64) = (4, 0.125);
 /// Required difference between the levels in standard errors: a constant, plus a number divided by the length. It is high because the split
-/// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % from
-/// 16 values on.
+/// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % for
+/// series of 16 or more values.
 pub const SURELY: (f64, f64) = (5.0, 100.0);
 /// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
 /// the best from.

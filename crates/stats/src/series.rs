@@ -165,8 +165,8 @@ struct Cut {
 }
 
 /// Compares the means of runs with and without their warm-up; `None` if no run has a steady part.
-pub fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
-    let cuts: Vec<Cut> = courses.iter().filter_map(cut).collect();
+pub fn warm_ups(runs: &[Series]) -> Option<WarmUps> {
+    let cuts: Vec<Cut> = runs.iter().filter_map(cut).collect();
     if cuts.is_empty() {
         return None;
     }
@@ -174,27 +174,27 @@ pub fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
     let (whole, rest) = (average(&|c| c.whole), average(&|c| c.rest));
     let error = (average(&|c| c.rest_variance) / cuts.len() as f64).sqrt();
     let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
-    let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.share_for(c));
+    let matters_from = runs.first().map_or(1.0, |c| MATTERS_FROM.share_for(c));
     Some(WarmUps {
         whole,
         rest,
         seconds: average(&|c| c.seconds),
         longest_s: cuts.iter().map(|c| c.seconds).fold(0.0, f64::max),
-        matters: 2 * warm > courses.len()
+        matters: 2 * warm > runs.len()
             && (whole / rest - 1.0).abs() > matters_from
             && (whole - rest).abs() > SURELY * error,
     })
 }
 
-fn cut(course: &Series) -> Option<Cut> {
-    let at = warm_up(&course.rates)?;
-    let rest = course.rates.get(at..)?;
+fn cut(series: &Series) -> Option<Cut> {
+    let at = warm_up(&series.rates)?;
+    let rest = series.rates.get(at..)?;
     let kept = mean(rest);
     (kept > 0.0).then(|| Cut {
-        whole: mean(&course.rates),
+        whole: mean(&series.rates),
         rest: kept,
         rest_variance: variance(rest) * correlation_time(rest) / rest.len() as f64,
-        seconds: course.second_of(at),
+        seconds: series.second_of(at),
     })
 }
 

@@ -145,7 +145,7 @@ impl Aio {
     /// Queues a write from a slot.
     ///
     /// # Panics
-    /// If the file may not be written: the last check before the kernel. Else as [`Aio::read`].
+    /// If the file was opened for reading only (the last check before the kernel), or as [`Aio::read`].
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.slots.assert_writable(file);

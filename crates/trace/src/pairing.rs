@@ -72,8 +72,8 @@ pub struct Pairing {
     ending: HashMap<u64, VecDeque<u64>>,
     /// Requested flushes without data that have not ended yet.
     empty: VecDeque<u64>,
-    /// Requests below the first number may miss events because events were lost. The second number is the time until which they are
-    /// waited for.
+    /// Set when events were lost: completions of requests numbered below the first value may be missing, and the second value is the time
+    /// at which these requests are given up.
     lossy_until: Option<(u64, u64)>,
     /// Times before and after reading the device's counters, at the beginning and at the end.
     counters_read_at: [Option<(u64, u64)>; 2],

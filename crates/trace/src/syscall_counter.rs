@@ -4,7 +4,7 @@ use crate::Foreign;
 use crate::{Field, Format, Layout, Records};
 use std::collections::BTreeMap;
 
-/// System calls by thread and call number.
+/// Counts system calls by thread and call number.
 #[derive(Debug)]
 pub struct SyscallCounter {
     layout: Layout,
@@ -21,7 +21,7 @@ impl SyscallCounter {
     /// Creates a counter from the text of `events/header_page` and of the event's format.
     ///
     /// # Errors
-    /// Which part of the kernel's text has an unknown form.
+    /// The part of the kernel's text that cannot be parsed.
     pub fn new(header_page: &str, format: &str) -> Result<Self, Foreign> {
         let format = Format::parse(format)?;
         Ok(Self {

@@ -155,7 +155,7 @@ const MIN_CONFIRMED_GROWTH: f64 = 1.02;
 const MIN_GROWTH: f64 = 1.1;
 /// Gaps in ns below which arrivals count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;
-/// Range of the changes per short interval that can be estimated.
+/// Range of changes between on and off per short interval that can be estimated.
 const CHANGES_RANGE: (f64, f64) = (0.02, 50.0);
 
 /// Arrivals and their fit.

@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 
 /// Minimum number of operations for computing a dispersion.
 const MIN_OPERATIONS: u64 = 50;
-/// Minimum share of a direction in the operations or the bytes of its part, for a stream of its own.
+/// Minimum share of a direction in the operations or the bytes of its part, for a separate stream.
 const RARE_SHARE: f64 = 0.02;
 /// Minimum slack, as a share of the span: a part that begins later or ends earlier than the span by less than the slack counts as active
 /// in the whole span.
@@ -33,7 +33,7 @@ const MAX_SLACK: f64 = 0.05;
 const SLACK_GAPS: f64 = 10.0;
 /// Minimum active time of a part.
 const MIN_ACTIVE_NS: u64 = 1_000_000;
-/// Minimum share of a kind of runs in the operations or the bytes, for a stream of its own.
+/// Minimum share of the long or the short runs in the operations or the bytes, for a separate stream.
 const FEW_SHARE: f64 = 0.05;
 /// Minimum difference between the share of operations in long runs and the share that is expected if all runs have one mean length. From
 /// this difference on there are two kinds of runs.
@@ -46,7 +46,8 @@ const DEPTH_FACTOR: u32 = 2;
 const MIN_DEPTH: u32 = 32;
 /// Maximum memory of the operations in flight of an open loop.
 const MAX_DEPTH_BYTES: u64 = 256 << 20;
-/// Minimum share of the writes that are stable at completion, for treating all writes as stable. There must be as many flushes.
+/// All writes are treated as stable if at least this share is stable at completion, and if the flushes are at least this share of the
+/// writes too.
 const STABLE_SHARE: f64 = 0.9;
 
 /// A stream of the job file.

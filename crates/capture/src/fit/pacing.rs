@@ -35,7 +35,7 @@ const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
 const MAX_AT_ONCE_DELAY: f64 = 0.25;
 /// Minimum mean depth of a task that refills its queue, while it is busy, as a share of the maximum depth.
 const MIN_FILLING_DEPTH: f64 = 0.25;
-/// If operations overlap less than this share of what independent arrivals would, they wait for each other.
+/// Operations wait for each other if they overlap less than this share of the overlaps of independent arrivals.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
 /// Minimum number of overlaps of independent arrivals for the test with [`MAX_WAITING_OVERLAP`].
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;

@@ -331,7 +331,7 @@ pub(super) struct Class {
     pub(super) begun: u64,
     /// Number of operations that continue another one.
     pub(super) continued: u64,
-    /// Sum of the distances between these operations and the ones that they continue, in operations.
+    /// Sum over all operations that continue another one: the distance to that operation, in operations.
     pub(super) back: u64,
     /// First sector, and the sector after the last one.
     pub(super) span: Option<(u64, u64)>,

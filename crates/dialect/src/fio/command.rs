@@ -45,7 +45,7 @@ pub struct CommandLine {
     pub formats: Vec<&'static str>,
     /// Interval of intermediate outputs in ns; `None` for output only at the end.
     pub status_interval_ns: Option<u64>,
-    /// Whether the bandwidth of all jobs together is written to files of its own.
+    /// Whether the bandwidth of all jobs together is written to separate files.
     pub bandwidth_log: bool,
     /// The report of idle CPU time, if requested.
     pub idle: Option<Idle>,

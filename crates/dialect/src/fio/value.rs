@@ -16,7 +16,7 @@ pub(super) struct Units {
     pub(super) base: u64,
 }
 
-/// A number of bytes, or a percentage of what exists.
+/// A number of bytes, or a percentage of the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Size {
     Bytes(u64),
