@@ -172,7 +172,7 @@ impl BlockEvents {
         self.devices.first_mut().map(|(_, pairing)| pairing)
     }
 
-    /// Whether the limit of distinguished tasks is reached.
+    /// Whether the recording has as many tasks as it may distinguish.
     pub(crate) fn is_full(&self) -> bool {
         self.decoder.names.all_tasks().len() > MAX_TASKS
     }

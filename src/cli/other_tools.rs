@@ -32,7 +32,7 @@ const INTERRUPTED: u8 = 128;
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct ToolOutput {
-    /// The tool whose names messages use.
+    /// The tool whose option names messages use.
     pub tool: Tool,
     /// Output formats, in this order.
     pub formats: Vec<&'static Format>,

@@ -285,7 +285,7 @@ fn locked_memory(observation: &Observation) -> Seen {
 /// Least mean number of other requests in flight that disturbs a measurement: a twentieth of depth 1 (D01). Calculated from the time of
 /// requests, so that it means the same on a spinning disk and on flash.
 const FOREIGN_FROM: f64 = 0.05;
-/// Least share of CPU time used by others at which workers will wait for a CPU (D08).
+/// If other processes use at least this share of the CPU time, workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
 /// Share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;

@@ -168,7 +168,7 @@ struct Measurement {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
-    /// Failed closes of workers' files, until the sync after the run reports them.
+    /// Errors of closing the workers' files, until the sync after the run reports them.
     close_errors: CloseErrors,
     op_log: OpLog,
     /// The requests of a running replay.
@@ -249,7 +249,7 @@ impl Measurement {
         self.fleet.any_reason(all)
     }
 
-    /// Runs per job that would decide an open condition, if the plan allows more runs.
+    /// Number of runs per job that would decide an undecided condition, if the plan allows more runs.
     fn runs_that_settle(&self) -> Option<u32> {
         let Strategy::Settle { .. } = self.plan.strategy else { return None };
         // If the session cannot be read, the failure is reported when the report is made.
@@ -302,7 +302,7 @@ impl Measurement {
         Ok(self.summary_and_end(at)?.0)
     }
 
-    /// Summarises the last run; for a sweep on several hosts, also how it ended on all of them.
+    /// Summarises the last run. For a sweep on several hosts, also returns how the run ended on all hosts.
     fn summary_and_end(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });

@@ -295,7 +295,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
     Ok(())
 }
 
-/// Whether the probe sets up the engine: only if setting it up can fail, and only if that changes no file of the user.
+/// Whether the probe sets up the engine: only if the set-up can fail, and only if it changes no file of the user.
 fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
     !entry.library_threads && (!entry.in_the_call || (is_lent && !stream.options.is_empty()))
 }
@@ -674,8 +674,8 @@ impl Measurement {
         self.plan.jobs.get(job)?.phases.first()?.streams.first()
     }
 
-    /// Operations that fit into the stream's span on its smallest target: all blocks for sequential access, half of them for random
-    /// access.
+    /// Number of operations that fit into the stream's span on its smallest target: all blocks for sequential access, half of the blocks
+    /// for random access.
     fn operations_there(&self, stream: &Stream) -> u64 {
         let access = &stream.access;
         let targets = stream.targets.iter().filter_map(|at| self.targets.get(*at));

@@ -40,7 +40,7 @@ struct WorkerIndex {
     worker: u32,
     /// Index in the phase.
     overall: u32,
-    /// The worker among those of all hosts that share a file.
+    /// Number of the worker among all workers, on all hosts, that share a file.
     task: TaskNumber,
 }
 
@@ -284,7 +284,7 @@ fn sync_call(stream: &Stream) -> SyncCall {
     stream.flush.map_or(usual, |flush| flush.call)
 }
 
-/// Returns how to open a file whose writes must be stable at completion; `None` if they already are in this cache mode.
+/// Returns the cache mode in which writes are stable at completion; `None` if `cache` is such a mode already.
 fn stable(cache: Cache) -> Option<Cache> {
     match cache {
         Cache::Direct => Some(Cache::DirectDsync),

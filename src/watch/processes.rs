@@ -136,7 +136,7 @@ impl Busiest {
         }
     }
 
-    /// Whether to show a process: if it moved data of storage. Of the only watched process every active thread is shown.
+    /// Whether to show a process: only if it moved data of storage. With `--pid`, every active thread of the watched process is shown.
     fn is_shown(&self, moved: &Moved) -> bool {
         matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
@@ -203,7 +203,7 @@ impl Busiest {
     }
 }
 
-/// Requests of the process itself, without its ended children, whose ids were different.
+/// Returns the requests of a process; `None` for the sum of its ended children, whose process ids were different.
 fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessRequests> {
     all.get(&moved.id).filter(|_| !moved.by_children)
 }

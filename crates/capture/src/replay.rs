@@ -197,7 +197,7 @@ struct KindFigures {
     latency: Histogram,
 }
 
-/// The first pass.
+/// The first pass over a capture: measures its load.
 #[derive(Debug)]
 pub struct Scan {
     operations: Operations,
@@ -219,7 +219,7 @@ struct Figures {
     operations_of_task: Vec<u64>,
 }
 
-/// The result of the first pass.
+/// The load of a capture, as the first pass measured it.
 #[derive(Debug)]
 pub struct Load {
     figures: Figures,
@@ -493,7 +493,7 @@ pub struct Step {
     pub wait_ns: u64,
 }
 
-/// The second pass.
+/// The second pass over a capture: decides what each operation waits for.
 #[derive(Debug)]
 pub struct Steps {
     operations: Operations,

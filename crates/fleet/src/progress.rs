@@ -10,8 +10,8 @@ use model::units::{show_ns, show_rate};
 
 /// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
 const HUNG_AFTER_NS: u64 = 3_000_000_000;
-/// Minimum number of operations that a hung host should have completed in this time, by its own rate or that of the other hosts. Slow
-/// loads have longer pauses.
+/// Minimum number of operations that a hung host should have completed in [`HUNG_AFTER_NS`], by its own rate or that of the other hosts.
+/// Slow loads have longer pauses.
 const EXPECTED_OPERATIONS: f64 = 10.0;
 /// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;

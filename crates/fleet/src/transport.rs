@@ -162,7 +162,7 @@ impl Shared {
         since(self.polled_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns the rank of a send that does not return, and how long it has taken. No other host is heard during the send.
+    /// Returns the rank to which an MPI send has not returned, and for how long. During the send this host hears no other host.
     fn stalled_send(&self) -> Option<(usize, Duration)> {
         let rank = self.sending_to.load(Ordering::Relaxed).checked_sub(1)?;
         Some((rank, self.stall())).filter(|(_, stall)| *stall > HEARTBEAT_INTERVAL)

@@ -28,7 +28,7 @@ const NEAR: usize = 3;
 /// Rates below this share of the mean count as this share.
 const FLOOR: f64 = 0.01;
 
-/// Result of the search.
+/// The steps found in a series of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// No step of the wanted size.
@@ -123,7 +123,7 @@ fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: 
     (stays && matches!(found, Cuts::Sure(_))).then_some(found)
 }
 
-/// Checks that the levels between the cuts differ by the wanted size, significantly and abruptly.
+/// Checks that the levels between the cuts differ by at least the share `smallest`, significantly and abruptly.
 fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());

@@ -332,7 +332,7 @@ pub struct Decoder {
     event_fields: Vec<(u16, EventFields)>,
     tasks: HashMap<(u32, [u8; 16]), u32>,
     flags: HashMap<([u8; 12], i32), u32>,
-    /// The tasks and flags so far.
+    /// The tasks and flags of the events decoded so far.
     pub names: Names,
     /// Number of decoded events.
     pub events: u64,

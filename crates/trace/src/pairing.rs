@@ -77,7 +77,7 @@ pub struct Pairing {
     lossy_until: Option<(u64, u64)>,
     /// Times before and after reading the device's counters, at the beginning and at the end.
     counters_read_at: [Option<(u64, u64)>; 2],
-    /// Counts so far.
+    /// Counts of the events taken so far.
     pub counts: Counts,
 }
 
@@ -149,7 +149,8 @@ impl Pairing {
         self.slots.release(u64::MAX, each);
     }
 
-    /// Returns the event with sectors relative to the span; `None` if it is outside. Events without sectors are never outside.
+    /// Returns the event with sectors relative to the captured span; `None` if the event is outside of the span. Events without sectors are
+    /// never outside.
     fn relative_to_span(&self, event: &Event) -> Option<Event> {
         let Some((first, sectors)) = self.scope.span else { return Some(*event) };
         // The end event of a write with a flush has a sector but no length.
@@ -503,7 +504,7 @@ impl Slots {
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
-    /// Releases the finished requests before the first pending one that others still wait for, and every finished late request.
+    /// Releases the finished requests that no longer wait for an older pending request, and every finished late request.
     pub(super) fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {

@@ -229,8 +229,7 @@ impl KindFigures {
         both
     }
 
-    /// Returns the operations of a direction as one class, or as two classes if there are enough inside and
-    /// outside of long runs.
+    /// Returns the operations of a direction as one class, or as two classes if long runs and the other operations each have enough.
     fn divided(&self) -> Vec<(Class, bool)> {
         let [scattered, long] = &self.classes;
         let both = self.whole();
@@ -604,7 +603,7 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     (shorten_times(&of_think(&think)), format!("{near}{scaled}"))
 }
 
-/// Rewrites times of 1 ms and more in us if that changes them by less than a thousandth.
+/// Rounds times of 1 ms and more to us if the rounding changes them by less than a thousandth.
 fn shorten_times(text: &str) -> String {
     let piece = |piece: &str| {
         let (before, time) = piece
@@ -678,7 +677,7 @@ impl LoadOfPart<'_> {
             let [mean, think] = [&side.periods, &side.pacing.think]
                 .map(|histogram| show_ns(histogram.mean_ns().unwrap_or(0.0)));
             let comment = format!(
-                "mean {mean}, idle for {think} (`think` instead would follow the speed of the target); {fits}"
+                "mean {mean}, idle for {think} (with `think` the period would depend on the speed of the target); {fits}"
             );
             out.push(Entry::text("period", &period, comment));
         }

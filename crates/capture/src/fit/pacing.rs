@@ -276,7 +276,7 @@ const MIN_TURNS: u64 = 3;
 pub(super) struct Side {
     pub(super) pacing: Pacing,
     clock_ns: u64,
-    /// Times between the beginnings of two consecutive busy intervals of which the second belongs to this side.
+    /// For each busy interval of this side: the time from the beginning of the previous busy interval of either side to its beginning.
     pub(super) periods: Histogram,
     /// Number of turns.
     pub(super) turns: u64,

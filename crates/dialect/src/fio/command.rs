@@ -160,7 +160,7 @@ impl CommandLine {
 }
 
 impl Formats {
-    /// Replaces the formats by those of a list.
+    /// Replaces the formats by the ones that a list names.
     fn parse_list(&mut self, list: &str) -> Result<(), String> {
         (self.normal, self.terse, self.json) = (false, false, None);
         for word in list.split(',') {

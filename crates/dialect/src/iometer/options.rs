@@ -14,7 +14,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("TARGET", "", "files, directories or devices that replace the targets of the file, in the order in which the file first names them; not needed if its targets are paths"),
 ];
 
-/// Headings of a configuration file, and columns of them.
+/// Headings of a configuration file, and the columns of its value lines.
 #[rustfmt::skip] // One line for each heading.
 pub const HEADINGS: &[ToolOption] = &[
     honoured("'Test Description", "", "repeated in the result file"),
