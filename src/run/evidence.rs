@@ -93,8 +93,8 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
-    /// As [`Self::keep`], but leaves out the targets after a failure, when they may no longer answer. With `extents`, also reads how
-    /// files are stored, which flushes them after writes.
+    /// Takes a snapshot as [`Self::keep`] does, but without the targets after a failure, because they may no longer answer. With `extents`,
+    /// also reads how files are stored; this flushes files that were written.
     pub(super) fn keep_unless_dead(
         &mut self,
         moment: Moment,

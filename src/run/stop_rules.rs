@@ -99,7 +99,7 @@ impl Ends {
         }
     }
 
-    /// Applies the rules.
+    /// Ends the streams whose rules are met or broken.
     pub(super) fn act(&mut self, workers: &Workers) {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];

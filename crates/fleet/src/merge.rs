@@ -472,7 +472,8 @@ impl Notes {
             if which.count == hosts { note } else { format!("{}: {note}", join_names(&which, names)) }
         };
         let rest = self.count - kept;
-        let more = (rest > 0).then(|| format!("{rest} more notes of hosts are in their own sessions"));
+        let more =
+            (rest > 0).then(|| format!("{rest} more notes of hosts are in the sessions of these hosts"));
         all.into_iter().map(with_names).chain(more).collect()
     }
 }

@@ -44,7 +44,7 @@ pub enum Change {
 pub struct Step {
     /// Index of the first value of the new level.
     pub at: usize,
-    /// Mean of the level before.
+    /// Mean of the level before the step.
     pub before: f64,
     /// Mean of the level after the step.
     pub after: f64,

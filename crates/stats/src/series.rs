@@ -42,11 +42,11 @@ impl Series {
 
 /// A share that depends on the length of a run: single seconds contain scheduler pauses that a minute averages out.
 pub struct ByLength {
-    /// The share for a minute and longer.
+    /// The share for runs of a minute and longer.
     pub minute: f64,
-    /// The share for ten seconds and longer.
+    /// The share for runs of ten seconds and longer.
     pub ten_seconds: f64,
-    /// The share for less than ten seconds.
+    /// The share for runs of less than ten seconds.
     pub shorter: f64,
 }
 

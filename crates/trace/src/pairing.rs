@@ -208,7 +208,7 @@ impl Pairing {
         self.append_in_flight(place, number);
     }
 
-    /// Gives a write with a flush the task and the letters of its request.
+    /// Copies the task and the letters of the request to the row of a write with a flush.
     fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
         let Some(number) = pop(&mut self.asked, event.sector) else { return };
         let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
