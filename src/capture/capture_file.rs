@@ -70,7 +70,7 @@ pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> Ex
     ExitCode::from(u8::from(damage.is_some()))
 }
 
-/// Decides about output files of this kind of report, before anything runs. None may replace the capture.
+/// Checks the output files for this kind of report, before anything runs. No file may replace the capture.
 ///
 /// # Errors
 /// [`Failure::Usage`] if no format has the extension of a file, or a file may not be written.

@@ -53,7 +53,8 @@ pub enum Fleet {
 /// Whether this fathom was built with MPI.
 const HAS_MPI: bool = cfg!(feature = "fleet");
 
-/// Evaluates one expression for several hosts and another one for a host alone. A build without the feature `fleet` has only the latter.
+/// Evaluates one expression for several hosts and another one for a host alone. A build without the feature `fleet` has only the expression
+/// for a host alone.
 macro_rules! several {
     ($fleet:expr, $hosts:ident => $several:expr, alone => $alone:expr) => {
         match $fleet {

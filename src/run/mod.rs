@@ -205,7 +205,7 @@ fn moved_most(busy: &[Busy]) -> String {
 }
 
 impl Measurement {
-    /// The loop.
+    /// Preconditions, then measures all runs of the plan and, if the plan allows more, the runs that would decide an undecided condition.
     fn measure_all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let ended = self.precondition_once(earlier)?;
         for frame in earlier.into_iter().flat_map(Earlier::frames) {

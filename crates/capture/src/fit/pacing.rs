@@ -161,7 +161,7 @@ impl Pacing {
         self.in_flight.depth_max as u32
     }
 
-    /// Returns the figures over this active time.
+    /// Returns the figures of a part that is active for this time.
     pub(super) fn signs(&self, active_ns: u64) -> Signs {
         let arrivals = if self.is_serial() { &self.all } else { &self.busy_intervals };
         Signs { overlapping: self.overlaps(), idc: arrivals.dispersion(active_ns) }

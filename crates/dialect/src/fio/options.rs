@@ -283,7 +283,7 @@ pub const OPTIONS: &[ToolOption] = &[
     only("thinkcycles", OFF, "fathom only measures pauses in time; type thinktime and thinktime_spin"),
     only("random_sequence_stride", OFF, "fathom does not stride random offsets; remove the option"),
     only("num_range", &["1"], "fathom trims one range per operation; remove the option"),
-    only("job_start_clock_id", OFF, "fathom reports the start as wall-clock time; remove the option"),
+    only("job_start_clock_id", OFF, "fathom reports the start of a job as wall-clock time; remove the option"),
     only("sprandom", OFF, SPRANDOM),
     no_effect("spr_num_regions", "needs sprandom, which is refused"),
     no_effect("spr_op", "needs sprandom, which is refused"),
