@@ -172,7 +172,7 @@ impl BlockEvents {
         self.devices.first_mut().map(|(_, pairing)| pairing)
     }
 
-    /// Whether the limit of distinguished tasks is reached.
+    /// Whether the recording has as many tasks as it may distinguish.
     pub(crate) fn is_full(&self) -> bool {
         self.decoder.names.all_tasks().len() > MAX_TASKS
     }
@@ -184,7 +184,7 @@ fn event_on(event: &Event, traced: &Traced) -> Option<Event> {
         return Some(*event);
     }
     let step = match (traced.unit, event.step) {
-        // For these devices the kernel reports nothing but the start of a bio.
+        // For a device without requests the kernel reports only the start of a bio.
         (Unit::Bios, Step::Asked) => Step::Issued,
         (_, step) => step,
     };

@@ -102,7 +102,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
             "--explain only prints the plan, so there is no report for -o; leave --explain or -o out".into(),
         ));
     }
-    if showing.explain && !fleet.tells() {
+    if showing.explain && !fleet.reports_results() {
         return Ok(ExitCode::SUCCESS);
     }
     if showing.explain {
@@ -117,7 +117,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
     #[cfg(feature = "fleet")]
     let finished = finished.of_all(fleet)?;
-    if !fleet.tells() {
+    if !fleet.reports_results() {
         return Ok(ExitCode::SUCCESS);
     }
     let logged = logs.write(&finished.op_log);

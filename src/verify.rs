@@ -70,7 +70,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     }
     let Planned { plan, machine } = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
     // A problem that all hosts have is reported by one of them.
-    let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
+    let on_one_host = |why| if fleet.reports_results() { why } else { Failure::Elsewhere(2) };
     refuse_impossible(&plan, &host_task, options).map_err(on_one_host)?;
     let outlets = outlets(options, &plan, &machine, fleet)?;
     let stop = signals::watch(machine::test_file::remove_all_now)?;
@@ -111,7 +111,7 @@ fn conclude(
 /// Checks the output files, which only one host writes. Refuses a path that is a state file of this
 /// verification.
 fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Result<Outlets, Failure> {
-    let outputs = if fleet.tells() { options.files.output.as_slice() } else { &[] };
+    let outputs = if fleet.reports_results() { options.files.output.as_slice() } else { &[] };
     let replace = options.files.replace();
     let state = options.check.as_ref().or(options.state.as_ref());
     let hosts = plan.part.map_or(1, |part| part.hosts);
@@ -369,7 +369,7 @@ impl<'a> VerifyRun<'a> {
         fleet: &'a Fleet,
     ) -> Result<Self, Failure> {
         let root = Root::real();
-        let live = Live::plain(options.quiet || !fleet.tells());
+        let live = Live::plain(options.quiet || !fleet.reports_results());
         let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
@@ -455,14 +455,14 @@ impl<'a> VerifyRun<'a> {
         let (mark, ending) = (written.mark, written.ending);
         outcome.written = Some((written, took));
         if ending != Ending::Interrupted {
-            self.read_whose(&State { mark, ..kept }, &mut outcome)?;
+            self.read_back_assigned(&State { mark, ..kept }, &mut outcome)?;
         }
         outcome.notes.append(&mut self.notes);
         Ok(outcome)
     }
 
     /// Reads back the data of this host, or of another one after all hosts have written.
-    fn read_whose(&mut self, own: &State, outcome: &mut Verified) -> Result<(), Failure> {
+    fn read_back_assigned(&mut self, own: &State, outcome: &mut Verified) -> Result<(), Failure> {
         if self.options.shift_hosts.is_some() {
             self.live.begin("waiting for the other hosts");
         }

@@ -1,4 +1,4 @@
-//! Builds what is not Rust: the C++ streams, where the feature `cxx` asks for them.
+//! Compiles the C++ streams (`fstream.cc`) if the feature `cxx` is on.
 
 fn main() {
     #[cfg(feature = "cxx")]

@@ -60,7 +60,8 @@ pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     if request.events { list(request) } else { profile(request) }
 }
 
-/// Returns the exit code for a capture: 1 if it is damaged. Then also warns that only the part before the damage `was_used`.
+/// Returns the exit code for a capture: 1 if it is damaged, with a warning that only the part before the damage was used. `was_used` is the
+/// end of the warning's sentence.
 pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
     if let Some(damage) = damage {
         let file = name::shown(file);
@@ -69,7 +70,7 @@ pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> Ex
     ExitCode::from(u8::from(damage.is_some()))
 }
 
-/// Decides about output files of this kind of report, before anything runs. None may replace the capture.
+/// Checks the output files for this kind of report, before anything runs. No file may replace the capture.
 ///
 /// # Errors
 /// [`Failure::Usage`] if no format has the extension of a file, or a file may not be written.

@@ -238,7 +238,7 @@ fn not_started(error: io::Error) -> Failure {
     Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(&error)))
 }
 
-/// Allowed differences, as shares of the original.
+/// Allowed differences of each figure, as shares of the original.
 const RATE: f64 = 0.02;
 const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;
@@ -366,8 +366,8 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     out
 }
 
-/// Names the missed counts of operations that chance explains: they differ by at most two standard deviations of a Poisson distribution.
-/// Bursty loads vary more.
+/// Names the counts of operations that miss their goal only by chance: by at most two standard deviations of a Poisson distribution. Bursty
+/// loads vary more.
 fn explained_by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
     let counted = |figure: &Figure| {
         let kind = Kind::ALL.into_iter().find(|kind| figure.name == name_of(*kind))?;

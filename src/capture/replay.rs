@@ -29,7 +29,7 @@ const READER_SLEEP: Duration = Duration::from_micros(500);
 /// Longest wait for the feed to fill before the first operation.
 const MAX_HEAD_START: Duration = Duration::from_secs(10);
 
-/// The result of the first pass.
+/// The figures of a capture or trace from the first pass.
 pub(crate) struct Scanned {
     load: Load,
     /// Whether any completion time is known.

@@ -47,7 +47,7 @@ pub struct Args {
     /// Named list of tests [default: cdm]
     #[arg(long, value_name = "NAME", value_parser = names(), help_heading = WHAT)]
     profile: Option<String>,
-    /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of that, or
+    /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of its id, or
     /// `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,

@@ -89,7 +89,7 @@ impl ListArgs {
 /// (ID.words.json), which `fathom export` and `fathom import` copy too.
 #[derive(clap::Args, Debug)]
 pub struct TagArgs {
-    /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
+    /// The session: its file, its id or a part of its id, a tag, `last`, or `last~1` for the one before
     pub session: String,
     /// Tags to add
     #[arg(required = true, value_name = "WORD")]
@@ -112,7 +112,7 @@ impl TagArgs {
 /// Notes are in a file next to the session (ID.words.json), which `fathom export` and `fathom import` copy too.
 #[derive(clap::Args, Debug)]
 pub struct NoteArgs {
-    /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
+    /// The session: its file, its id or a part of its id, a tag, `last`, or `last~1` for the one before
     pub session: String,
     /// Text to add
     #[arg(required = true, value_name = "TEXT")]

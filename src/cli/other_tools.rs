@@ -1,7 +1,7 @@
 //! Runs the commands of other tools (`fathom fio`, `diskspd`, `iometer`) like the tool, and prints its output.
 //!
-//! The output has the tool's place and content, so that programs can parse it, and the exit codes are the tool's: no verdict changes
-//! them. These command lines have no options of fathom, so environment variables permit overwriting: `FATHOM_DESTROY` and
+//! The output has the same content in the same place as the tool's, so that programs can parse it. The exit codes are the tool's too: no
+//! verdict changes them. These command lines have no options of fathom, so environment variables permit overwriting: `FATHOM_DESTROY` and
 //! `FATHOM_UNSEEN_USERS` instead of `--destroy` and `--unseen-users`.
 
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ const INTERRUPTED: u8 = 128;
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct ToolOutput {
-    /// The tool whose names messages use.
+    /// The tool whose option names messages use.
     pub tool: Tool,
     /// Output formats, in this order.
     pub formats: Vec<&'static Format>,

@@ -30,7 +30,7 @@ pub struct ManArgs {
 }
 
 impl ManArgs {
-    /// Prints the first page, or writes all of them.
+    /// Prints the page of fathom itself, or writes the pages of all commands.
     ///
     /// # Errors
     /// If a page must not replace a file, or cannot be written. All files are checked before any is written.

@@ -31,7 +31,7 @@ pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
     #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
     targets: Vec<PathBuf>,
-    /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of that, or
+    /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of its id, or
     /// `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,

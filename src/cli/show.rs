@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// For a capture from `fathom capture` it prints the profile of the load, as text or JSON, or with --events the requests, as text or CSV.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// A session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before; or several; or a capture
+    /// A session: its file, its id or a part of its id, a tag, `last`, or `last~1` for the one before; or several; or a capture
     #[arg(required = true, value_name = "SESSION")]
     sessions: Vec<String>,
     /// Captures: print the requests, one per line

@@ -141,7 +141,7 @@ fn presets() -> PossibleValuesParser {
 }
 
 impl Args {
-    /// Refuses options that presets with a fixed order cannot use, and options of the preset `iops` without it.
+    /// Refuses options that presets with a fixed order cannot use, and options of the preset `iops` without this preset.
     fn check_in_order(&self, preset: Option<&Preset>, axes: &Axes) -> Result<(), Failure> {
         let refuse = |why: String| Err(Failure::Usage(why));
         let way = preset.map_or(Procedure::Sought, |p| p.way);
@@ -295,7 +295,7 @@ impl Args {
     }
 }
 
-/// Returns the targets: those that are used together, or those of `--target`, which are measured one at a time.
+/// Returns the targets: either the typed targets, which are used together, or the values of `--target`, which are measured one at a time.
 fn all_targets(axes: &Axes, together: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     match together.first() {
         Some(place) if !axes.target.is_empty() => Err(Failure::Usage(format!(

@@ -120,8 +120,8 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
     }
 }
 
-/// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if it is in it, begins with a part
-/// of it, or is spelt nearly alike.
+/// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if the value contains the word, if
+/// the word begins with a part of the value, or if both are spelt nearly alike.
 fn similar<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
     const LIKENESS: f64 = 0.7;
     let word = typed.to_lowercase();

@@ -12,7 +12,7 @@ use sys::error_advice::advice;
 
 /// Clock sources that are read without entering the kernel.
 const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebase"];
-/// Wake-up time in us above which a single read of a fast device, which takes about 50 us, becomes a fifth longer (D12).
+/// Longest acceptable wake-up time in us (D12): it makes a single read of a fast device, which takes about 50 us, a fifth longer.
 const WAKE_US: u64 = 10;
 
 /// An observation: a sentence if all is well, or a problem. The outer error is the reason why nothing could be observed.
@@ -285,7 +285,7 @@ fn locked_memory(observation: &Observation) -> Seen {
 /// Least mean number of other requests in flight that disturbs a measurement: a twentieth of depth 1 (D01). Calculated from the time of
 /// requests, so that it means the same on a spinning disk and on flash.
 const FOREIGN_FROM: f64 = 0.05;
-/// Least share of CPU time used by others at which workers will wait for a CPU (D08).
+/// If other processes use at least this share of the CPU time, workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
 /// Share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;
@@ -306,7 +306,7 @@ pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Traffic of all leaves together.
+/// Traffic of all lowest devices together.
 fn requests(observation: &Observation) -> Seen {
     let (flow, seconds) = (traffic(observation)?, seconds(observation));
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
@@ -356,9 +356,9 @@ fn describe_busiest(
     match (names.is_empty(), hidden) {
         (false, false) => format!("Most {did}: {}.", names.join(", ")),
         (false, true) => {
-            format!("Of the visible processes most {did}: {}; root sees all.", names.join(", "))
+            format!("Most {did} among the visible processes: {}; root sees all.", names.join(", "))
         }
-        (true, true) => "Only root can see which processes.".into(),
+        (true, true) => "Only root can see which processes these are.".into(),
         (true, false) => String::new(),
     }
 }

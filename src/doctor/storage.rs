@@ -74,8 +74,7 @@ fn name_witness(observation: &Observation, look: Look) -> Look {
         }
         Some((name, _)) => format!("{}, as its file '{name}' shows.", look.sentence.trim_end_matches('.')),
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
-            "statx reports direct I/O only for files, and for no file of this directory; the report of a measurement \
-             here has it"
+            "statx reports direct I/O only for files, and for none in this directory; the report of a measurement here has the answer"
                 .into()
         }
         None => return look,
@@ -203,7 +202,7 @@ pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Asks for each device, and merges equal answers. The names of the devices replace `@` in a cure, in shell syntax.
+/// Calls `ask` for each device, and merges equal answers. The names of the devices replace `@` in a cure, in shell syntax.
 fn merge_equal(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
     let mut found: Vec<(Vec<&str>, Look)> = Vec::new();
     for layer in layers {
@@ -268,7 +267,8 @@ fn largest(layer: &Layer) -> Look {
     let cure = if hardware >= LARGEST_BYTES {
         setting("max_sectors_kb", &(LARGEST_BYTES / 1024).to_string())
     } else {
-        "the hardware allows no more; the latency of a large block is that of all its requests".into()
+        "the hardware allows no more; an operation of 1 MiB takes until the last of its requests completes"
+            .into()
     };
     let sentence = format!("{}: an operation of 1 MiB becomes several requests.", show_bytes(bytes));
     Look::finding(ABOUT, Severity::Note, sentence).cure(cure).check(CheckId::B02)

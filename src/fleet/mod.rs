@@ -5,7 +5,7 @@
 //!
 //! 1. [`join`] checks the launcher and meets the other ranks.
 //! 2. [`Fleet::settle`] turns the plans of all hosts into one plan.
-//! 3. [`Fleet::gate`] starts each phase on all hosts at the same time.
+//! 3. [`Fleet::common_start`] starts each phase on all hosts at the same time.
 //! 4. [`Fleet::agree`] merges each run, so that every host decides alike what to measure next.
 //! 5. `Fleet::gather` merges the reports of all hosts on rank 0.
 //!
@@ -53,7 +53,8 @@ pub enum Fleet {
 /// Whether this fathom was built with MPI.
 const HAS_MPI: bool = cfg!(feature = "fleet");
 
-/// Evaluates one expression for several hosts and another one for a host alone. A build without the feature `fleet` has only the latter.
+/// Evaluates one expression for several hosts and another one for a host alone. A build without the feature `fleet` has only the expression
+/// for a host alone.
 macro_rules! several {
     ($fleet:expr, $hosts:ident => $several:expr, alone => $alone:expr) => {
         match $fleet {
@@ -129,9 +130,9 @@ fn meet(launched: &Launched, request: &Request) -> Result<Fleet, Failure> {
     Ok(if hosts.size > 1 { Fleet::Several(Arc::new(hosts)) } else { Fleet::Alone })
 }
 
-/// The result of the start gate.
+/// The outcome of [`Fleet::common_start`].
 #[derive(Debug)]
-pub enum Gate {
+pub enum CommonStart {
     /// Begin the phase at this time, or at once if no other host participates.
     Begin(Option<Instant>),
     /// A host cannot begin the phase, so no host begins it.
@@ -148,7 +149,7 @@ impl Fleet {
     }
 
     /// Whether this host reports the results.
-    pub fn tells(&self) -> bool {
+    pub fn reports_results(&self) -> bool {
         several!(self, hosts => hosts.rank == 0, alone => true)
     }
 
@@ -159,7 +160,7 @@ impl Fleet {
 
     /// How this host shows results: only rank 0 shows them.
     pub fn showing(&self, showing: Showing) -> Showing {
-        if self.tells() {
+        if self.reports_results() {
             return showing;
         }
         Showing { watched: Progress::Quiet, outputs: Vec::new(), ..showing }
@@ -202,11 +203,11 @@ impl Fleet {
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn gate(&self, start: &RunStart, refused: Option<String>) -> Result<Gate, Failure> {
+    pub fn common_start(&self, start: &RunStart, refused: Option<String>) -> Result<CommonStart, Failure> {
         several!(
             self,
-            hosts => Ok(hosts.gate(start, refused)?.map_or_else(Gate::Refused, |at| Gate::Begin(Some(at)))),
-            alone => Ok(refused.map_or(Gate::Begin(None), Gate::Refused))
+            hosts => Ok(hosts.common_start(start, refused)?.map_or_else(CommonStart::Refused, |at| CommonStart::Begin(Some(at)))),
+            alone => Ok(refused.map_or(CommonStart::Begin(None), CommonStart::Refused))
         )
     }
 
@@ -226,7 +227,7 @@ impl Fleet {
 
     /// A row for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does not report.
     pub fn rows(&self) -> Option<(Vec<HostRow>, usize)> {
-        several!(self, hosts => self.tells().then(|| (hosts.rows(), hosts.size)), alone => None)
+        several!(self, hosts => self.reports_results().then(|| (hosts.rows(), hosts.size)), alone => None)
     }
 
     /// Reports that the load of a phase has ended on this host. Its last worker began `late_ns` after the start time.
@@ -239,7 +240,7 @@ impl Fleet {
 
     /// Merges one run of all hosts. `runs`, `interval_series` and `own` are its phases on this host, their intervals and their summary.
     /// Returns the merged summary, by which all hosts decide what to measure next; for a sweep also how the last phase ended on all hosts.
-    /// Calls `tell` with reports of hung storage while this host waits.
+    /// Calls `report` with reports of hung storage while this host waits.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -248,9 +249,9 @@ impl Fleet {
         runs: &[Run],
         interval_series: &[Vec<Interval>],
         own: Summary,
-        tell: impl Fn(&[String]),
+        report: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
-        several!(self, hosts => hosts.agree(runs, interval_series, &own, tell), alone => Ok((own, None)))
+        several!(self, hosts => hosts.agree(runs, interval_series, &own, report), alone => Ok((own, None)))
     }
 
     /// Why another host ended the measurement early.

@@ -259,8 +259,8 @@ impl Measurement {
     /// Stores the rows of the run up to `until_ns` that can no longer change.
     pub(crate) fn keep_rows(&mut self, collector: &mut Collector, until_ns: u64) -> Result<(), Failure> {
         let Some(rows) = collector.take_rows(until_ns) else { return Ok(()) };
-        if let Some(course) = self.courses.last_mut() {
-            course.extend(rows.rows.iter().cloned());
+        if let Some(series) = self.interval_series.last_mut() {
+            series.extend(rows.rows.iter().cloned());
         }
         self.session.append(&Frame::Intervals(rows))
     }
@@ -282,7 +282,7 @@ pub(crate) fn interval_ns(phase: &Phase) -> u64 {
         .chain(by_block.filter_map(|s| s.each_worker_ns));
     match spans.filter(|ns| *ns > 0).reduce(gcd) {
         None => interval,
-        // Only approximate periods that are shorter than an interval may be, or have no common divisor.
+        // Periods without a common divisor, or shorter than the shortest interval, can only be approximated.
         Some(span) if span < shortest => shortest,
         Some(span) => span / span.div_ceil(interval),
     }
@@ -360,7 +360,9 @@ pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)
         let Difference { file, offset, length, at } = outcome.difference?;
         let target = phase.streams.get(who.stream)?.targets.get(usize::from(file))?;
         let path = &plan.targets.get(*target)?.path;
-        Some(format!("verify failed: {path}, offset {offset}, length {length}: byte {at} of it is wrong"))
+        Some(format!(
+            "verify failed: {path}, offset {offset}, length {length}: byte {at} of this range is wrong"
+        ))
     };
     outcomes.iter().filter_map(describe).collect()
 }

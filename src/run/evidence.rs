@@ -93,8 +93,8 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
-    /// As [`Self::keep`], but leaves out the targets after a failure, when they may no longer answer. With `extents`, also reads how
-    /// files are stored, which flushes them after writes.
+    /// Takes a snapshot as [`Self::keep`] does, but without the targets after a failure, because they may no longer answer. With `extents`,
+    /// also reads how files are stored; this flushes files that were written.
     pub(super) fn keep_unless_dead(
         &mut self,
         moment: Moment,
@@ -150,7 +150,7 @@ fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
     start..start.saturating_add(span_bytes).min(target_bytes)
 }
 
-/// Lateness of a sleep that no timer explains: a timer tick is 10 ms at most.
+/// A sleep that ends at least this late is a stall: a timer tick, the longest delay of a timer, is 10 ms at most.
 const STALL_FROM: Duration = Duration::from_millis(100);
 /// Lengths of the sleeps, in turn: 10 ms on average.
 const NAPS_MS: [u64; 4] = [7, 12, 9, 12];

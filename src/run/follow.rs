@@ -1,8 +1,8 @@
 //! Follows a run until its workers have ended.
 //!
 //! 1. The loop takes over the workers' blocks, reads device counters, and updates the display.
-//! 2. [`Ends`] ends streams before their time: steady state, least rates, longest latencies, streams that end others.
-//!    Workers check limits of amount and time themselves; crate `model` has the rules.
+//! 2. [`Ends`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
+//!    of amount and time themselves; crate `model` has the rules.
 //! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
 //!    the record.
 //! 4. [`Early`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
@@ -47,7 +47,7 @@ impl Measurement {
         opened: Instant,
         total: Duration,
     ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
-        self.early_begins();
+        self.begin_status_interval();
         let watch = StillWatch::begin();
         let mut recent = self.live.recent(collector.interval_ns());
         let all = self.left();
@@ -82,7 +82,7 @@ impl Measurement {
                 self.live.tell(message);
             }
             self.show_hosts(&shown);
-            self.tell_early(collector, at);
+            self.send_status(collector, at);
             self.live.tick(all.after(at));
             if let Some(recent) = &mut recent {
                 self.live.pulse(recent);
@@ -192,7 +192,7 @@ impl SoFar {
 
 impl Measurement {
     /// Starts the first status interval of a run.
-    pub(super) fn early_begins(&mut self) {
+    pub(super) fn begin_status_interval(&mut self) {
         if let Some(early) = &mut self.early {
             early.due = early.every;
         }
@@ -200,7 +200,7 @@ impl Measurement {
 
     /// Sends a status if one is due or a signal requested one. Never waits for the receiver: while the receiver is busy, a status that is
     /// due is skipped and a requested one is sent later.
-    pub(super) fn tell_early(&mut self, collector: &Collector, at: Duration) {
+    pub(super) fn send_status(&mut self, collector: &Collector, at: Duration) {
         let Some(early) = &mut self.early else { return };
         let is_due = early.due.is_some_and(|due| at >= due);
         let is_requested = signals::is_status_requested();

@@ -15,7 +15,7 @@ pub mod target;
 
 use crate::failure::Failure;
 use crate::failure::INTERRUPTED;
-use crate::fleet::{Fleet, Gate};
+use crate::fleet::{CommonStart, Fleet};
 use crate::live::{Left, Live, Progress};
 use crate::session::Session;
 use analysis::runs::{SweepRun, tries};
@@ -168,7 +168,7 @@ struct Measurement {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
-    /// Failed closes of workers' files, until the sync after the run reports them.
+    /// Errors of closing the workers' files, until the sync after the run reports them.
     close_errors: CloseErrors,
     op_log: OpLog,
     /// The requests of a running replay.
@@ -178,7 +178,7 @@ struct Measurement {
     /// The session with the last run alone, to find disturbances by others.
     last: Record,
     /// The time series of each phase of the last run.
-    courses: Vec<Vec<Interval>>,
+    interval_series: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
     /// Cells of a sweep that remained when the current run began. Other plans count the remaining runs with `done`.
@@ -205,7 +205,7 @@ fn moved_most(busy: &[Busy]) -> String {
 }
 
 impl Measurement {
-    /// The loop.
+    /// Preconditions, then measures all runs of the plan and, if the plan allows more, the runs that would decide an undecided condition.
     fn measure_all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let ended = self.precondition_once(earlier)?;
         for frame in earlier.into_iter().flat_map(Earlier::frames) {
@@ -249,7 +249,7 @@ impl Measurement {
         self.fleet.any_reason(all)
     }
 
-    /// Runs per job that would decide an open condition, if the plan allows more runs.
+    /// Number of runs per job that would decide an undecided condition, if the plan allows more runs.
     fn runs_that_settle(&self) -> Option<u32> {
         let Strategy::Settle { .. } = self.plan.strategy else { return None };
         // If the session cannot be read, the failure is reported when the report is made.
@@ -278,7 +278,7 @@ impl Measurement {
                 continue;
             }
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
-            self.say_next(&budget, &at);
+            self.announce_run(&budget, &at);
             match self.job(&at)? {
                 RunEnding::Complete => {}
                 ended => return Ok(ended),
@@ -302,7 +302,7 @@ impl Measurement {
         Ok(self.summary_and_end(at)?.0)
     }
 
-    /// Summarises the last run; for a sweep on several hosts, also how it ended on all of them.
+    /// Summarises the last run. For a sweep on several hosts, also returns how the run ended on all hosts.
     fn summary_and_end(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
@@ -316,7 +316,7 @@ impl Measurement {
             }
             self.show_hosts(&last_shown);
         };
-        let (summary, end) = self.fleet.agree(&self.last.runs, &self.courses, own, tell)?;
+        let (summary, end) = self.fleet.agree(&self.last.runs, &self.interval_series, own, tell)?;
         // A run on other hosts has no data here.
         if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last.runs.is_empty()) {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;
@@ -346,7 +346,7 @@ impl Measurement {
     }
 
     /// Prints which run begins, of how many.
-    fn say_next(&self, budget: &Budget, at: &Attempt) {
+    fn announce_run(&self, budget: &Budget, at: &Attempt) {
         let strategy::Left { runs, at_most, repeats } = strategy::left(&self.done, budget);
         // Repeats do not change the run's number or the total.
         let repeated = self.done.iter().filter(|s| s.attempt > 0).count();
@@ -373,13 +373,13 @@ impl Measurement {
     fn job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();
-        self.courses.clear();
+        self.interval_series.clear();
         if !self.plan.participates(job) {
             return Ok(RunEnding::Complete);
         }
         // Later rounds follow without a rest, because a device would recover during the rest.
-        let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
-        let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
+        let continues_rounds = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
+        let mut notes = if continues_rounds { Vec::new() } else { self.rest(Some(job)) };
         match self.place_row(job) {
             Ok(note) => notes.extend(note),
             Err(why) => return Ok(RunEnding::Failed(why)),
@@ -413,29 +413,29 @@ impl Measurement {
         let phase = self.planned(&start);
         // In one round all interfaces touch the same blocks in the same order, and so does a repeated run.
         let competes = self.plan.study.interfaces().is_some();
-        let course = if competes { start.repeat as usize } else { done };
+        let offset_seed = if competes { start.repeat as usize } else { done };
         let in_sweep = self.plan.study.grid().is_some();
         // A lost target ends the session. Other failures to begin concern only this cell.
         self.targets_may_be_used(&phase)?;
         if phase.streams.iter().any(|s| s.reads_back().is_some()) {
             // The run must read written data from the storage, not from the page cache.
-            notes.extend(self.evict(start.job));
+            notes.extend(self.evict_targets(start.job));
         }
-        let (workers, refused) = match self.spawn(&phase, &start, done, course) {
+        let (workers, refused) = match self.spawn(&phase, &start, done, offset_seed) {
             Err(why) if in_sweep => (None, Some(why.message().to_owned())),
             spawned => (Some(spawned?), None),
         };
         if competes {
             // Setting up an interface may have read blocks.
-            notes.extend(self.evict(start.job));
+            notes.extend(self.evict_targets(start.job));
         }
-        let (begin, mut workers) = match (self.fleet.gate(&start, refused)?, workers) {
-            (Gate::Begin(at), Some(workers)) => (at, workers),
-            (Gate::Begin(_), None) => return self.cannot_begin(start, "no worker could begin".into()),
-            (Gate::Refused(why), _) => return self.cannot_begin(start, why),
+        let (begin, mut workers) = match (self.fleet.common_start(&start, refused)?, workers) {
+            (CommonStart::Begin(at), Some(workers)) => (at, workers),
+            (CommonStart::Begin(_), None) => return self.cannot_begin(start, "no worker could begin".into()),
+            (CommonStart::Refused(why), _) => return self.cannot_begin(start, why),
         };
         let start = RunStart { at_ns: self.now_ns(), ..start };
-        self.courses.push(Vec::new());
+        self.interval_series.push(Vec::new());
         self.session.append(&Frame::RunStart(start.clone()))?;
         let first = self.keep(Moment::Start, true)?;
         self.op_log.begin(&self.plan, &start, done + 1);
@@ -498,17 +498,17 @@ impl Measurement {
         phase
     }
 
-    /// Makes the workers of a phase ready to begin. Runs with the same `course` draw the same offsets.
+    /// Makes the workers of a phase ready to begin. Runs with the same `offset_seed` draw the same offsets.
     fn spawn(
         &mut self,
         phase: &Phase,
         start: &RunStart,
         run: usize,
-        course: usize,
+        offset_seed: usize,
     ) -> Result<Workers, Failure> {
         let phases = &self.plan.jobs[start.job].phases;
         let before = start.phase.checked_sub(1).and_then(|at| phases.get(at));
-        let mut specs = self.specs(before, phase, start.job, start.phase, run, course)?;
+        let mut specs = self.specs(before, phase, start.job, start.phase, run, offset_seed)?;
         for spec in &mut specs {
             spec.log = phase.streams[spec.stream].log_interval_ns.is_some();
         }
@@ -618,7 +618,7 @@ impl Measurement {
         let interrupted = ending == RunEnding::Interrupted;
         let failed = matches!(ending, RunEnding::Failed(_));
         if let RunEnding::Failed(why) = &ending {
-            self.tell_failure(why);
+            self.print_failure(why);
         }
         if interrupted && self.live.is_enough() && !self.stopped() {
             let runs = match self.session.runs() {
@@ -642,7 +642,7 @@ impl Measurement {
     }
 
     /// Prints why the session ended, and that earlier results are kept.
-    fn tell_failure(&self, why: &str) {
+    fn print_failure(&self, why: &str) {
         let before = match (self.session.runs(), self.session.is_kept()) {
             (0, _) => String::new(),
             (n, true) => {
@@ -687,12 +687,12 @@ impl Earlier {
     fn frames(&self) -> impl Iterator<Item = Frame> {
         self.runs.iter().flat_map(|run| {
             let Run { start, intervals, evidence, end, disturbed } = run.clone();
-            let course =
+            let intervals =
                 (!intervals.is_empty()).then_some(Frame::Intervals(Intervals { rows: intervals, merged: 0 }));
             let seen = evidence.into_iter().map(|e| Frame::Evidence(Box::new(e)));
             let end = end.map(|e| Frame::RunEnd(Box::new(e)));
             let disturbed = disturbed.map(Frame::Disturbed);
-            std::iter::once(Frame::RunStart(start)).chain(seen).chain(course).chain(end).chain(disturbed)
+            std::iter::once(Frame::RunStart(start)).chain(seen).chain(intervals).chain(end).chain(disturbed)
         })
     }
 

@@ -50,7 +50,7 @@ impl Measurement {
         Ok(None)
     }
 
-    /// Writes everything from end to end, as often as planned.
+    /// Writes all targets from end to end, as often as planned.
     fn fill(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
         let began = Instant::now();
         for (number, fill) in planned.fills.iter().enumerate() {
@@ -65,7 +65,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// A planned writer, adapted to the size of the prepared target, and to whether the target allows direct writes.
+    /// Returns the planned write stream, adapted to the size of the prepared target, and to whether the target allows direct writes.
     fn writer(&self, fill: &Stream, passes: u32, notes: &mut Vec<String>) -> Stream {
         let mut stream = fill.clone();
         for ready in fill.targets.iter().map(|t| &self.targets[*t]) {

@@ -121,7 +121,7 @@ pub(super) fn begin(
         driver: None,
         written: Vec::new(),
         last: Record::new(header),
-        courses: Vec::new(),
+        interval_series: Vec::new(),
         done: Vec::new(),
         left: None,
         refused: Vec::new(),
@@ -295,7 +295,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
     Ok(())
 }
 
-/// Whether the probe sets up the engine: only if setting it up can fail, and only if that changes no file of the user.
+/// Whether the probe sets up the engine: only if the set-up can fail, and only if it changes no file of the user.
 fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
     !entry.library_threads && (!entry.in_the_call || (is_lent && !stream.options.is_empty()))
 }
@@ -564,7 +564,7 @@ impl Measurement {
             .get(job)
             .and_then(|j| j.phases.first())
             .ok_or_else(|| "the job has no phase".to_owned())?;
-        self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
+        self.evict_targets(job).into_iter().next().map_or(Ok(()), Err)?;
         let specs = self
             .targets_may_be_used(phase)
             .and_then(|()| self.specs(None, phase, job, 0, usize::MAX - job, 0));
@@ -589,8 +589,8 @@ impl Measurement {
         Ok(workers.finish().into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    /// Evicts what a job touches from the page cache. Returns what could not be evicted.
-    pub(super) fn evict(&self, job: usize) -> Vec<String> {
+    /// Evicts the targets of a job from the page cache. Returns the reason for each target that could not be evicted.
+    pub(super) fn evict_targets(&self, job: usize) -> Vec<String> {
         let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
         touched.filter_map(|(_, t)| page_cache::evict(t.handle()?).err()).collect()
     }
@@ -674,8 +674,8 @@ impl Measurement {
         self.plan.jobs.get(job)?.phases.first()?.streams.first()
     }
 
-    /// Operations that fit into the stream's span on its smallest target: all blocks for sequential access, half of them for random
-    /// access.
+    /// Number of operations that fit into the stream's span on its smallest target: all blocks for sequential access, half of the blocks
+    /// for random access.
     fn operations_there(&self, stream: &Stream) -> u64 {
         let access = &stream.access;
         let targets = stream.targets.iter().filter_map(|at| self.targets.get(*at));

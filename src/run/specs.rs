@@ -40,7 +40,7 @@ struct WorkerIndex {
     worker: u32,
     /// Index in the phase.
     overall: u32,
-    /// The worker among those of all hosts that share a file.
+    /// Number of the worker among all workers, on all hosts, that share a file.
     task: TaskNumber,
 }
 
@@ -58,7 +58,7 @@ fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
 }
 
 impl Measurement {
-    /// Makes one spec per worker of a phase; `before` is the preceding phase. Runs with the same `course` draw the same
+    /// Makes one spec per worker of a phase; `before` is the preceding phase. Runs with the same `offset_seed` draw the same
     /// offsets.
     pub(super) fn specs(
         &self,
@@ -67,7 +67,7 @@ impl Measurement {
         job: usize,
         index: usize,
         run: usize,
-        course: usize,
+        offset_seed: usize,
     ) -> Result<Vec<WorkerSpec>, Failure> {
         let mut specs: Vec<WorkerSpec> = Vec::new();
         let mut groups: BTreeMap<u32, Arc<Group>> = BTreeMap::new();
@@ -100,7 +100,7 @@ impl Measurement {
                     let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
                     split_mix(self.plan.host_seed() ^ split_mix(own))
                 };
-                let (seed, of_data) = (own(course), own(run));
+                let (seed, of_data) = (own(offset_seed), own(run));
                 let share = Share { worker, workers: stream.workers, seed, common };
                 let mut spec = self.spec(phase, stream, entry, number, of_data, &share)?;
                 if let Some(writer) = writer_of(before, stream) {
@@ -284,7 +284,7 @@ fn sync_call(stream: &Stream) -> SyncCall {
     stream.flush.map_or(usual, |flush| flush.call)
 }
 
-/// Returns how to open a file whose writes must be stable at completion; `None` if they already are in this cache mode.
+/// Returns the cache mode in which writes are stable at completion; `None` if `cache` is such a mode already.
 fn stable(cache: Cache) -> Option<Cache> {
     match cache {
         Cache::Direct => Some(Cache::DirectDsync),

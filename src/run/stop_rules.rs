@@ -1,4 +1,4 @@
-//! Rules that end streams before their time: steady state, least rates, longest latencies, streams that end others.
+//! Rules that end streams before their time: steady state, minimum rates, latency limits, streams that end others.
 //!
 //! [`Ends`] gets the operations of each interval and decides which streams end. Workers check limits of amount and time themselves; crate
 //! `model` has the settings of the rules.
@@ -11,7 +11,7 @@ use model::record::StreamEnd;
 use model::units::{show_bytes, show_count, show_ns};
 use std::collections::BTreeMap;
 
-/// The amounts for a least rate are collected in this many parts per period. The rate is checked at completions.
+/// The amounts for a minimum rate are collected in this many parts per period. The rate is checked at completions.
 const PARTS: u64 = 10;
 
 /// Rules that end the streams of a phase early.
@@ -33,7 +33,7 @@ struct WatchedStream {
     is_too_slow: bool,
 }
 
-/// A least rate, with the amounts since the last check.
+/// A minimum rate, with the amounts since the last check.
 struct RateFloor {
     rule: MinRate,
     series: Series,
@@ -99,7 +99,7 @@ impl Ends {
         }
     }
 
-    /// Applies the rules.
+    /// Ends the streams whose rules are met or broken.
     pub(super) fn act(&mut self, workers: &Workers) {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];
@@ -224,8 +224,8 @@ impl RateFloor {
         Self { rule: rule.clone(), series, since: None, is_seen: false, done: [(0, 0); Kind::ALL.len()] }
     }
 
-    /// Returns which rate was too slow, and its value. As in fio, a rate is checked at completions and over at least the rule's period,
-    /// so pauses between rare operations are allowed.
+    /// Returns which rate was too low, and its value. As in fio, a rate is checked at completions and over at least the rule's period, so
+    /// pauses between rare operations are allowed.
     fn missed(&mut self) -> Option<String> {
         while let Some((start_ns, value)) = self.series.take() {
             let until = start_ns + self.series.every_ns;
@@ -266,7 +266,7 @@ impl RateFloor {
             let rate = (u128::from(done) * 1_000_000_000 / u128::from(span.max(1))) as u64;
             (rate < least).then(|| {
                 format!(
-                    "{}: {} over the {} before {} of the measured time, less than --min-rate {}",
+                    "{}: {} over {} (until {} into the measured time), less than --min-rate {}",
                     kind.word(),
                     shown(rate),
                     show_ns(span as f64),

@@ -38,7 +38,7 @@ pub struct Ready {
     notes: Vec<String>,
     /// The parts that are read; `None` means all.
     pieces: Option<Pieces>,
-    /// Whether another program had created the file, empty, before fathom filled it.
+    /// Whether the file existed and was empty before fathom filled it.
     found_empty: bool,
     /// Mark of a file that fathom made and keeps. The last field: dropping it completes the mark after all else is closed.
     _writing: Option<machine::mark::Writing>,
@@ -231,8 +231,8 @@ impl Ready {
     }
 }
 
-/// Makes a file that the plan creates and keeps, inspects it, and marks it as being written. Also returns whether another
-/// program had created it, empty.
+/// Makes a file that the plan creates and keeps, inspects it, and marks it as being written. Also returns whether the file existed and was
+/// empty.
 fn keep(
     root: &Root,
     seed: u64,

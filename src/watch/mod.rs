@@ -136,11 +136,11 @@ fn run(
         let cpu_times_before = std::mem::replace(&mut cpu_times, root.read("/proc/stat").ok());
         let cpu_shares =
             cpu_times_before.zip(cpu_times.as_ref()).and_then(|(a, b)| watch::shares(&a, b).ok()?);
-        events.tell(&mut seen.devices);
+        events.add_latencies(&mut seen.devices);
         let mut processes =
             if with_processes { busiest.sample(&devices.tops(), &mut events) } else { Ok(None) };
         if let (Some(calls), Ok(Some(processes))) = (&mut calls, &mut processes) {
-            calls.tell(processes);
+            calls.add_to(processes);
         }
         remarks.extend(events.follow(&devices.traced()));
         let unseen = processes.as_ref().err().cloned();
@@ -273,7 +273,7 @@ impl Devices {
             let on = self.all.iter().filter(|d| !d.below.is_empty());
             words.extend(on.map(|d| format!("{} is on {}", d.name, d.below.join(", "))));
         }
-        words.extend(self.all.iter().filter_map(Device::limit_words));
+        words.extend(self.all.iter().filter_map(Device::describe_limit));
         if self.all.is_empty() {
             words.push("no disk was used so far; disks are shown when they are used".into());
         }
@@ -391,7 +391,7 @@ impl Device {
     }
 
     /// Describes where the limit of the device was measured, or why there is none.
-    fn limit_words(&self) -> Option<String> {
+    fn describe_limit(&self) -> Option<String> {
         let known = match self.limits.as_ref()? {
             Err(why) => return Some(format!("{}: {why}", self.name)),
             Ok(limits) => limits,
@@ -405,7 +405,7 @@ impl Device {
         };
         let names: Vec<&str> = known.sessions().iter().map(|s| s.session.as_str()).collect();
         Some(format!(
-            "{}: measured in {}; known by {}{}{held}",
+            "{}: measured in {}; recognised by {}{}{held}",
             self.name,
             names.join(", "),
             known.same_by().phrase(),

@@ -25,9 +25,9 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use sys::tracefs::IO_CALLS;
-use trace::calls::Calls as Counted;
 use trace::interval::Interval;
 use trace::pairing::PATIENCE_NS;
+use trace::syscall_counter::SyscallCounter;
 
 /// Maximum number of processes that are shown.
 const MAX_SHOWN: usize = 5;
@@ -136,7 +136,7 @@ impl Busiest {
         }
     }
 
-    /// Whether to show a process: if it moved data of storage. Of the only watched process every active thread is shown.
+    /// Whether to show a process: only if it moved data of storage. With `--pid`, every active thread of the watched process is shown.
     fn is_shown(&self, moved: &Moved) -> bool {
         matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
@@ -203,7 +203,7 @@ impl Busiest {
     }
 }
 
-/// Requests of the process itself, without its ended children, whose ids were different.
+/// Returns the requests of a process; `None` for the sum of its ended children, whose process ids were different.
 fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessRequests> {
     all.get(&moved.id).filter(|_| !moved.by_children)
 }
@@ -254,7 +254,7 @@ pub(super) struct Calls {
     /// The only watched process, whose threads are shown one by one.
     pid: Option<u32>,
     tracer: Tracer,
-    counted: Counted,
+    counted: SyscallCounter,
     page: Vec<u8>,
     /// Followed processes and threads, with their faults at the last sample.
     followed: BTreeMap<Followed, Option<Faults>>,
@@ -279,7 +279,7 @@ impl Calls {
         let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
         let format = tracer.record_of("raw_syscalls", "sys_enter", &filter.join(" || "));
         let (format, header) = (format.map_err(failed)?, tracer.header_page().map_err(failed)?);
-        let counted = Counted::new(&header, &format).map_err(|why| refused(why.to_string()))?;
+        let counted = SyscallCounter::new(&header, &format).map_err(|why| refused(why.to_string()))?;
         let mut calls = Self {
             root: root.clone(),
             pid,
@@ -310,7 +310,7 @@ impl Calls {
     }
 
     /// Adds the calls to the followed processes, and follows the processes that are shown now.
-    pub(super) fn tell(&mut self, processes: &mut Processes) {
+    pub(super) fn add_to(&mut self, processes: &mut Processes) {
         self.drain();
         let now = Instant::now();
         let seconds = now.duration_since(self.since).max(Duration::from_millis(1)).as_secs_f64();
@@ -489,7 +489,7 @@ impl Events {
     }
 
     /// Adds the request latencies in the ending interval to the devices.
-    pub(super) fn tell(&mut self, shown: &mut [WatchedDevice]) {
+    pub(super) fn add_latencies(&mut self, shown: &mut [WatchedDevice]) {
         if let Ok(recording) = &mut self.recording
             && let Err(why) = recording.end_interval()
         {

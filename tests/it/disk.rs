@@ -20,8 +20,8 @@ pub(crate) enum Image {
     Buffered,
 }
 
-/// If two `losetup` or `mount -o loop` find the same free device, the second keeps the first one's device open for writing until it tries
-/// the next, 0.2 s later (util-linux 2.38), and the first one's device is in use meanwhile.
+/// Held while a loop device is attached. Two `losetup` or `mount -o loop` may find the same free device. The one that fails to get it keeps
+/// it open for writing for 0.2 s (util-linux 2.38), so the device looks in use.
 static ATTACHING: Mutex<()> = Mutex::new(());
 
 /// Prevents other tests from attaching a loop device while the guard lives.

@@ -36,9 +36,10 @@ fn alike(logs: &[(String, Vec<Vec<u64>>)]) -> Vec<(String, Vec<Vec<u64>>)> {
         .collect()
 }
 
-/// The logs of the same command line under fathom and, if it is installed, under fio.
+/// Logs, each with its name and its rows of numbers.
 pub(crate) type Logs = Vec<(String, Vec<Vec<u64>>)>;
 
+/// Runs the same command line under fathom and, if it is installed, under fio. Returns the logs of each.
 pub(crate) fn both(stage: &Stage, words: &str) -> (Logs, Option<Logs>) {
     let (ours, theirs) = (stage.folder("ours"), stage.folder("theirs"));
     let words = |folder: &Path| {

@@ -30,8 +30,8 @@ fn near(what: &str, got: f64, truth: f64, share: f64) {
     assert!((got / truth - 1.0).abs() <= share, "{what}: {got} for {truth}");
 }
 
-/// Probability that an arrival at a server with constant service and random arrivals waits at most this many service times.
-/// (Erlang 1909, M/D/1).
+/// Probability that an arrival at a server with constant service and random arrivals waits at most this many service times (Erlang 1909,
+/// M/D/1).
 fn waits_within(load: f64, services: u32) -> f64 {
     let mut factorial = 1.0;
     let terms = (0..=services).map(|k| {

@@ -124,7 +124,7 @@ pub(crate) const CACHED_IMAGE: Scene = Scene { id: "A12", storage: Storage::Cach
 pub(crate) const UNCOUNTED: Scene =
     Scene { id: "A13", answer: "not_checked", switches: &[("iostats", "0")], ..PLAIN };
 /// Reads while another process reads from the same disk.
-pub(crate) const BESIDE_OTHERS: Scene = Scene {
+pub(crate) const OTHER_LOAD: Scene = Scene {
     id: "D01",
     before: data!(""),
     during: "while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done",
@@ -187,7 +187,7 @@ pub(crate) const PLAYED_ELSEWHERE: &[Scene] = &[
     WRITE_THROUGH,
     WITHOUT_BARRIERS,
     SYNCED,
-    BESIDE_OTHERS,
+    OTHER_LOAD,
     THROTTLED,
     OVERLAY,
     THROTTLED_MEANWHILE,

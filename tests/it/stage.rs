@@ -319,14 +319,14 @@ impl Running {
     /// Stops the program while `meanwhile` runs.
     pub(crate) fn while_stopped<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
         /// Continues the program, even if the test fails.
-        struct GoesOn<'r>(&'r Running);
-        impl Drop for GoesOn<'_> {
+        struct Continue<'r>(&'r Running);
+        impl Drop for Continue<'_> {
             fn drop(&mut self) {
                 self.0.signal(Signal::CONT);
             }
         }
         self.signal(Signal::STOP);
-        let _goes_on = GoesOn(self);
+        let _continue = Continue(self);
         meanwhile()
     }
 

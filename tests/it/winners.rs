@@ -58,8 +58,8 @@ fn shape(setting: &Value) -> String {
     format!("{} x {}", setting["depth"], setting["block_bytes"])
 }
 
-/// Repeats both searches, and prints a line for each.
-fn held_against_each_other(name: &str, storage: &Storage) {
+/// Runs the adaptive and the exhaustive search several times, and prints a line for each pair.
+fn compare_searches(name: &str, storage: &Storage) {
     let (mut worse, mut late) = (0, 0);
     for time in 1..=TIMES {
         let (whole, quick) = (storage.search("--exhaustive"), storage.search(""));
@@ -89,7 +89,7 @@ fn quick_search_of_a_disk_finds_the_exhaustive_winner() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::bare(&stage, None) else { return };
-    held_against_each_other("disk", &Storage { stage: &stage, disk: &disk, group: None });
+    compare_searches("disk", &Storage { stage: &stage, disk: &disk, group: None });
 }
 
 #[test]
@@ -105,5 +105,5 @@ fn quick_search_of_a_throttled_disk_finds_the_exhaustive_winner() {
     let Some(group) = Group::limited(&disk, &limit) else { return };
     let bytes = format!("{} {}", disk.number(), 400_000_000);
     std::fs::write(group.dir().join("blkio.throttle.read_bps_device"), bytes).unwrap();
-    held_against_each_other("throttled", &Storage { stage: &stage, disk: &disk, group: Some(&group) });
+    compare_searches("throttled", &Storage { stage: &stage, disk: &disk, group: Some(&group) });
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 
 const BLESS: &str = "FATHOM_BLESS=1 cargo test --test tidy";
 
-/// Sentences about all that is worse than its bound, and all that is better and not yet bound to stay so. Writes the bounds
-/// anew where that is asked for.
-pub(crate) fn hold(found: Vec<Untidy>, path: &Path) -> Vec<String> {
+/// Returns a sentence for each count above its bound, and for each count below its bound, whose bound must be lowered. With `FATHOM_BLESS`,
+/// first writes all counts as the new bounds.
+pub(crate) fn check(found: Vec<Untidy>, path: &Path) -> Vec<String> {
     if std::env::var_os("FATHOM_BLESS").is_some() {
         std::fs::write(path, show(&found)).unwrap();
     }
@@ -31,14 +31,14 @@ fn compare(found: Vec<Untidy>, bounds: &BTreeMap<String, usize>) -> Vec<String> 
 }
 
 fn better(key: &str, figure: usize, bound: usize) -> String {
-    format!("{key}: {figure}, and {bound} before. Better; so that it stays so: {BLESS}")
+    format!("{key}: {figure}, below its bound {bound}; lower the bound: {BLESS}")
 }
 
-/// One a line: its key, a space, its figure.
+/// Formats the bounds: a line with key and count for each fault.
 fn show(found: &[Untidy]) -> String {
     let mut lines: Vec<String> = found.iter().map(|u| format!("{} {}\n", u.key, u.figure)).collect();
     lines.sort();
-    format!("# What is untidy, and how much of it there may be. Made by: {BLESS}\n{}", lines.concat())
+    format!("# Faults of the source and their highest allowed counts. Made by: {BLESS}\n{}", lines.concat())
 }
 
 fn parse(text: &str) -> BTreeMap<String, usize> {
@@ -47,14 +47,14 @@ fn parse(text: &str) -> BTreeMap<String, usize> {
         .map(|line| {
             let parts =
                 line.rsplit_once(' ').and_then(|(key, figure)| Some((key.to_owned(), figure.parse().ok()?)));
-            parts.unwrap_or_else(|| panic!("'{line}' is not a key and a figure"))
+            parts.unwrap_or_else(|| panic!("'{line}' is not a key and a count"))
         })
         .collect()
 }
 
 #[test]
-fn more_fails_less_asks_for_a_new_bound_and_the_same_is_silent() {
-    let of = |figures: &[(&str, usize)]| -> Vec<Untidy> {
+fn higher_counts_fail_and_lower_counts_ask_for_a_new_bound() {
+    let untidy_files = |figures: &[(&str, usize)]| -> Vec<Untidy> {
         let untidy = |(key, figure): &(&str, usize)| Untidy {
             key: (*key).to_owned(),
             figure: *figure,
@@ -62,12 +62,16 @@ fn more_fails_less_asks_for_a_new_bound_and_the_same_is_silent() {
         };
         figures.iter().map(untidy).collect()
     };
-    let bounds = parse(&show(&of(&[("file a.rs", 600), ("function a.rs T::f", 80)])));
-    assert_eq!(compare(of(&[("file a.rs", 600), ("function a.rs T::f", 80)]), &bounds), Vec::<String>::new());
-    let worse = compare(of(&[("file a.rs", 601), ("function a.rs T::f", 80)]), &bounds);
+    let bounds = parse(&show(&untidy_files(&[("file a.rs", 600), ("function a.rs T::f", 80)])));
+    assert_eq!(
+        compare(untidy_files(&[("file a.rs", 600), ("function a.rs T::f", 80)]), &bounds),
+        Vec::<String>::new()
+    );
+    let worse = compare(untidy_files(&[("file a.rs", 601), ("function a.rs T::f", 80)]), &bounds);
     assert_eq!(worse, ["src/x.rs:3 file a.rs; at most 600 so far"]);
-    let new = compare(of(&[("file a.rs", 600), ("file b.rs", 501), ("function a.rs T::f", 80)]), &bounds);
+    let new =
+        compare(untidy_files(&[("file a.rs", 600), ("file b.rs", 501), ("function a.rs T::f", 80)]), &bounds);
     assert_eq!(new, ["src/x.rs:3 file b.rs"]);
-    let better = compare(of(&[("file a.rs", 599)]), &bounds);
+    let better = compare(untidy_files(&[("file a.rs", 599)]), &bounds);
     assert!(better.len() == 2 && better.iter().all(|s| s.contains(BLESS)), "{better:?}");
 }

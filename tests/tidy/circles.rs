@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Circles of a loop that are shown.
+/// Maximum number of circles that a message shows.
 const SHOWN: usize = 12;
 
 type Files = BTreeSet<usize>;
@@ -19,10 +19,10 @@ pub(crate) fn find(root: &Path) -> Vec<Untidy> {
         std::fs::read_dir(root.join("crates")).unwrap().map(|e| e.unwrap().path()).collect();
     crates.push(root.to_owned());
     crates.sort();
-    crates.iter().filter_map(|dir| of_crate(root, dir)).collect()
+    crates.iter().filter_map(|dir| circle_in_crate(root, dir)).collect()
 }
 
-fn of_crate(root: &Path, dir: &Path) -> Option<Untidy> {
+fn circle_in_crate(root: &Path, dir: &Path) -> Option<Untidy> {
     let entry = ["src/lib.rs", "src/main.rs"].iter().map(|name| dir.join(name)).find(|path| path.exists())?;
     let imports = Imports::from_crate(root, &entry);
     let loops = loops(&imports, &(0..imports.files.len()).collect());
@@ -35,7 +35,8 @@ fn of_crate(root: &Path, dir: &Path) -> Option<Untidy> {
     })
 }
 
-/// Largest sets of files of which each reaches each, without those that are a folder's own business.
+/// Returns the largest sets of files in which every file imports every other one, directly or through others. Leaves out circles between a
+/// folder's `mod.rs` and its own files.
 fn loops(imports: &Imports, files: &Files) -> Vec<Files> {
     let reached: BTreeMap<usize, Files> = files.iter().map(|f| (*f, reached(imports, files, *f))).collect();
     let mut seen = Files::new();
@@ -54,7 +55,7 @@ fn loops(imports: &Imports, files: &Files) -> Vec<Files> {
     found
 }
 
-/// What a file imports, directly or through others of these files.
+/// Returns the files that a file imports, directly or through others of `files`.
 fn reached(imports: &Imports, files: &Files, from: usize) -> Files {
     let (mut found, mut ahead) = (Files::new(), vec![from]);
     while let Some(file) = ahead.pop() {
@@ -68,7 +69,7 @@ fn next<'i>(imports: &'i Imports, files: &'i Files, from: usize) -> impl Iterato
     edges.map(|((_, to), _)| *to).filter(|to| files.contains(to))
 }
 
-/// The `mod.rs` of the folder that all others lie in, or `x.rs` next to the folder `x`.
+/// Returns the file that heads the folder of all others: its `mod.rs`, or `x.rs` next to the folder `x`. `None` if there is no such file.
 fn head(imports: &Imports, files: &Files) -> Option<usize> {
     files.iter().copied().find(|head| {
         let path = &imports.files[*head];
@@ -80,7 +81,8 @@ fn head(imports: &Imports, files: &Files) -> Option<usize> {
 
 fn sentence(name: &str, imports: &Imports, loops: &[Files]) -> String {
     let sizes: Vec<String> = loops.iter().map(|files| files.len().to_string()).collect();
-    let mut text = format!("{name}: files import each other in circles, as many as {}:", sizes.join(", "));
+    let mut text =
+        format!("{name}: files import each other in circles (files per circle: {}):", sizes.join(", "));
     let mut circles: Vec<Vec<usize>> = loops
         .iter()
         .flat_map(|files| files.iter().filter_map(|file| shortest(imports, files, *file)))
@@ -102,7 +104,7 @@ fn sentence(name: &str, imports: &Imports, loops: &[Files]) -> String {
     text
 }
 
-/// The shortest circle through a file, begun at its first file.
+/// Returns the shortest circle through a file, starting at the file with the lowest index.
 fn shortest(imports: &Imports, files: &Files, start: usize) -> Option<Vec<usize>> {
     let mut before = BTreeMap::new();
     let mut ahead = VecDeque::from([start]);
@@ -129,7 +131,7 @@ fn shortest(imports: &Imports, files: &Files, start: usize) -> Option<Vec<usize>
 mod tests {
     use super::*;
 
-    /// What is found in a crate of these files.
+    /// Returns the circles found in a crate of these files.
     fn circles(files: &[(&str, &str)]) -> Vec<Untidy> {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {

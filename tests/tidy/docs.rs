@@ -1,5 +1,5 @@
-//! Finds doc comments that only repeat the name of their item, such as `/// The device.` for `device`, and those that say nothing
-//! without the item above, such as `/// The same of writes.`. The compiler finds missing ones.
+//! Finds doc comments that only repeat the name of their item, such as `/// The device.` for `device`, and doc comments that mean nothing
+//! without the item above, such as `/// The same of writes.`. The compiler finds missing doc comments.
 
 use crate::Untidy;
 use crate::source::Source;
@@ -14,12 +14,12 @@ const EMPTY: &[&str] =
 
 /// Words after "The same" that refer to the item above.
 const REFERRING: &[&str] = &[
-    "and", "as", "at", "before", "behind", "beside", "between", "by", "for", "from", "if", "in", "inside",
-    "of", "on", "once", "out", "over", "that", "through", "to", "under", "until", "when", "where", "while",
-    "with", "within", "without",
+    "and", "as", "at", "before", "between", "by", "for", "from", "if", "in", "inside", "of", "on", "once",
+    "out", "over", "that", "through", "to", "under", "until", "when", "where", "while", "with", "within",
+    "without",
 ];
 
-/// How many a file has.
+/// Finds the doc comments of a file that repeat a name or mean nothing alone.
 pub(crate) fn find(source: &Source) -> Option<Untidy> {
     let path = source.path.display().to_string();
     let mut docs = Docs { path: path.clone(), owner: None, found: Vec::new() };
@@ -30,20 +30,20 @@ pub(crate) fn find(source: &Source) -> Option<Untidy> {
 
 struct Docs {
     path: String,
-    /// The type that what is visited belongs to.
+    /// The type whose items are being visited.
     owner: Option<String>,
     found: Vec<String>,
 }
 
 impl Docs {
     fn check_name(&mut self, attributes: &[Attribute], name: &Ident) {
-        let said: Vec<String> = attributes.iter().filter_map(doc).collect();
+        let comment: Vec<String> = attributes.iter().filter_map(doc).collect();
         let full = self.owner.iter().fold(name.to_string(), |name, owner| format!("{owner}::{name}"));
-        let text = said.join(" ");
+        let text = comment.join(" ");
         let what = match text.trim() {
             "" => return,
             text if only_repeats(text, &full) => "only repeats the name",
-            text if refers(text) => "says nothing without the item above it",
+            text if refers(text) => "means nothing without the item above it",
             _ => return,
         };
         let line = name.span().start().line;
@@ -67,13 +67,13 @@ fn doc(attribute: &Attribute) -> Option<String> {
     }
 }
 
-/// Whether each of its words stands in the name, or says nothing.
+/// Whether each word of the doc comment is in the name, or is one of [`EMPTY`].
 fn only_repeats(doc: &str, name: &str) -> bool {
     let (doc, name) = (split_words(doc), split_words(name));
     !doc.is_empty() && doc.iter().all(|word| name.contains(word))
 }
 
-/// Whether it refers to the item above: `The same of writes.`
+/// Whether a doc comment refers to the item above: `The same of writes.`
 fn refers(doc: &str) -> bool {
     doc.strip_prefix("The same").is_some_and(|rest| {
         rest.starts_with([',', '.', ';', ':'])
@@ -84,7 +84,7 @@ fn refers(doc: &str) -> bool {
     })
 }
 
-/// In lower case and without the ending of a plural; `TwoWords` and `two_words` are two.
+/// Splits a text into words, in lower case and without a plural `s`; `TwoWords` and `two_words` are two words.
 fn split_words(text: &str) -> BTreeSet<String> {
     let mut spaced = String::new();
     let mut before = ' ';

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Which of our crates each of our crates depends on, in the form of the picture.
+/// Returns each crate of the repository with the crates of the repository that it depends on.
 fn dependencies(root: &Path) -> BTreeSet<(String, BTreeSet<String>)> {
     let ours: BTreeSet<String> = std::fs::read_dir(root.join("crates"))
         .unwrap()
@@ -25,7 +25,7 @@ fn dependencies(root: &Path) -> BTreeSet<(String, BTreeSet<String>)> {
 }
 
 #[test]
-fn the_picture_of_the_crates_is_that_of_the_manifests() {
+fn crate_picture_matches_the_manifests() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let drawn: BTreeSet<(String, BTreeSet<String>)> = text

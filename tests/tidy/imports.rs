@@ -9,32 +9,32 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 use syn::{Item, UseTree, Visibility};
 
-/// How many re-exports a name may go through.
+/// Maximum number of re-exports that a name is followed through.
 const HOPS: usize = 8;
 
-/// A path as it is written in a module, a name each.
+/// The names of a path, as it is written in a module.
 type Names = Vec<String>;
 
-/// A crate's files and what each takes from others.
+/// The files of a crate, and which file imports which.
 #[derive(Default)]
 pub(crate) struct Imports {
-    /// From the root of the repository.
+    /// The files, relative to the root of the repository.
     pub(crate) files: Vec<PathBuf>,
-    /// From a file to another one, with the first line that does so.
+    /// Indices of the importing and the imported file, with the first line that imports it.
     pub(crate) edges: BTreeMap<(usize, usize), usize>,
 }
 
-/// A module, in a file of its own or not.
+/// A module, inline or in a separate file.
 #[derive(Default)]
 struct Module {
     file: usize,
-    /// What is defined in it.
+    /// Names of the items that the module defines.
     items: BTreeSet<String>,
-    /// The names that it offers to a glob import.
+    /// Names that a glob import of the module brings in.
     offered: BTreeSet<String>,
-    /// What `use` brings into it, by its name there.
+    /// Paths that `use` imports into the module, by their names there.
     aliases: BTreeMap<String, Names>,
-    /// What `use ...::*` brings into it.
+    /// Paths whose items `use ...::*` imports into the module.
     globs: Vec<Names>,
 }
 
@@ -42,12 +42,12 @@ struct Module {
 struct Crate {
     modules: BTreeMap<Names, Module>,
     files: Vec<PathBuf>,
-    /// Module, line, path.
+    /// Each path in the code, with its module and line.
     paths: Vec<(Names, usize, Names)>,
 }
 
 impl Imports {
-    /// Of the crate whose first file is `entry`, in the repository at `root`.
+    /// Finds the imports of the crate whose first file is `entry`, in the repository at `root`.
     pub(crate) fn from_crate(root: &Path, entry: &Path) -> Self {
         let mut all = Crate::default();
         all.add_file(root, entry, &[]);
@@ -115,7 +115,7 @@ impl Crate {
         }
     }
 
-    /// The file that has what a path in a module names; `None` where that is in another crate.
+    /// Returns the file that defines the item of a path in a module; `None` if the item is in another crate.
     fn file_of(&self, module: &Names, path: &[String], hops: usize) -> Option<usize> {
         let (first, mut rest) = path.split_first()?;
         let mut at = match first.as_str() {
@@ -150,7 +150,7 @@ impl Crate {
             Some(path) => follow(path),
             None => here.globs.iter().find_map(by_glob),
         };
-        // What it took from another crate it gives as its own.
+        // A re-export from another crate counts as an item of this file.
         Some(found.unwrap_or(here.file))
     }
 
@@ -180,7 +180,7 @@ fn name_of(item: &Item) -> Option<String> {
     Some(ident.to_string())
 }
 
-/// Every path of a `use`, with the name that it gets; none for `*`.
+/// Returns every path of a `use` with the name that it gets; `None` for `*`.
 fn flat(tree: &UseTree, before: &[String]) -> Vec<(Names, Option<String>)> {
     let with = |name: &dyn ToString| [before, &[name.to_string()]].concat();
     match tree {
@@ -193,7 +193,7 @@ fn flat(tree: &UseTree, before: &[String]) -> Vec<(Names, Option<String>)> {
     }
 }
 
-/// The paths of two names and more in an item, with their lines.
+/// Paths of two or more names in an item, with their lines.
 struct Paths {
     found: Vec<(usize, Names)>,
 }

@@ -1,13 +1,13 @@
-//! Finds the names and words that the code no longer uses: functions whose names say nothing, such as `fn of(`, and the words
-//! that made comments hard to read.
+//! Finds the names and words that the code no longer uses: function names without a meaning, such as `fn of(`, and words that made comments
+//! hard to read.
 //!
-//! The words of each crate and folder are counted. `bounds.txt` holds the counts of today, which may only fall. The function names
-//! may not return at all.
+//! The words are counted by crate and folder. `bounds.txt` has the present counts, which may only fall. The function names may not return
+//! at all.
 
 use crate::Untidy;
 use std::path::{Path, PathBuf};
 
-/// Names of functions that say nothing away from their definition.
+/// Names of functions that mean nothing at the place of a call.
 const FUNCTIONS: &[&str] = &["of", "said", "told", "look", "words", "beside", "again"];
 /// Words with a plain replacement: the user, no process, `count`, next to, after.
 const WORDS: &[&[&str]] = &[&["whoever"], &["nobody"], &["so", "many"], &["beside"], &["behind"]];

@@ -1,9 +1,9 @@
-//! Tidiness of this repository's source, held by a ratchet: what is untidy may become less and never more.
+//! Checks that this repository's source does not become less tidy: the number of faults may fall but never rise.
 //!
-//! Finds files that import each other in a circle, doc comments that only repeat a name, thresholds that are typed twice, retired
-//! names and words, documents that name a path or link to a page which does not exist, and a crate graph in ARCHITECTURE.md that
-//! differs from the manifests. rustfmt and clippy check style. Each fault is reported with file and line.
-//! `bounds.txt` lists the faults that exist today. After fixing one: `FATHOM_BLESS=1 cargo test --test tidy`, and commit the file.
+//! Finds files that import each other in a circle, doc comments that only repeat a name, thresholds that are typed twice, retired names and
+//! words, documents that name or link to missing files, and a crate graph in ARCHITECTURE.md that differs from the manifests. rustfmt and
+//! clippy check style. Each fault is reported with file and line. `bounds.txt` lists the faults that exist today. After fixing one:
+//! `FATHOM_BLESS=1 cargo test --test tidy`, and commit the file.
 #![allow(clippy::unwrap_used)] // A file that cannot be read is a failure of the test.
 
 mod bounds;
@@ -20,22 +20,22 @@ mod thresholds;
 use source::Source;
 use std::path::Path;
 
-/// Something that the bounds are about.
+/// A kind of fault in a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Untidy {
-    /// What and where, as the bounds name it: it must not change with every line above.
+    /// Kind and place of the fault, as in `bounds.txt`; without line numbers, which change with every edit.
     key: String,
-    /// How much of it.
+    /// Number of faults.
     figure: usize,
-    /// What is untidy and how much of it, for people: with file and line.
+    /// Message with the file and line of each fault.
     sentence: String,
 }
 
 #[test]
-fn the_source_becomes_no_less_tidy() {
+fn source_has_no_more_faults_than_its_bounds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = std::thread::scope(|threads| {
-        // Both read all of the source, and syntax cannot go from one thread to another.
+        // Parsed syntax cannot be sent to another thread, so each of the two threads parses all files.
         let circles = threads.spawn(|| circles::find(root));
         let files = Source::all(root, &["src", "crates", "tests", "benches", "fuzz/fuzz_targets"]);
         let mut found: Vec<Untidy> = files.iter().filter_map(docs::find).collect();
@@ -45,6 +45,6 @@ fn the_source_becomes_no_less_tidy() {
         found.extend(circles.join().unwrap());
         found
     });
-    let worse = bounds::hold(found, &root.join("tests/tidy/bounds.txt"));
+    let worse = bounds::check(found, &root.join("tests/tidy/bounds.txt"));
     assert!(worse.is_empty(), "\n{}", worse.join("\n"));
 }

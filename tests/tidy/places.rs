@@ -5,19 +5,19 @@ use std::path::Path;
 
 /// Folders of the repository that documents point into.
 const FOLDERS: &[&str] = &["src/", "crates/", "tests/", "docs/", "benches/", "fuzz/"];
-/// What stands for any name.
+/// Characters of placeholders and patterns.
 const ANY: &[char] = &['*', '<', '?', '$'];
 
-/// Places in a document that are not there.
+/// Returns the files and folders that a document names and that do not exist.
 pub(crate) fn missing(root: &Path, text: &str) -> Vec<String> {
-    // What is between backquotes is every second part.
+    // Every second part is between backquotes.
     let named = text.split('`').skip(1).step_by(2).filter(|place| {
         FOLDERS.iter().any(|folder| place.starts_with(folder)) && !place.contains(ANY) && !place.contains(' ')
     });
     named.flat_map(each).filter(|place| !root.join(place).exists()).collect()
 }
 
-/// `a/{b,c}.rs` names `a/b.rs` and `a/c.rs`.
+/// Expands braces: `a/{b,c}.rs` becomes `a/b.rs` and `a/c.rs`.
 fn each(place: &str) -> Vec<String> {
     let Some((before, (names, after))) =
         place.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
@@ -28,10 +28,10 @@ fn each(place: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_place_that_a_document_names_is_there() {
+fn files_that_documents_name_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut documents = documents(root);
-    // The list of changes names files of its time.
+    // The change log names files that existed at the time of a change.
     documents.retain(|path| !path.ends_with("CHANGELOG.md"));
     assert!(documents.len() > 10);
     let missing: Vec<String> = documents

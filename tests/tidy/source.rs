@@ -1,18 +1,18 @@
-//! Lists the source files, parses them, and tells test code from other code.
+//! Lists the source files, parses them, and distinguishes test code from other code.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::path::{Path, PathBuf};
 use syn::{Attribute, Item};
 
-/// A file of Rust.
+/// A parsed Rust file.
 pub(crate) struct Source {
-    /// From the root of the repository.
+    /// Path relative to the root of the repository.
     pub(crate) path: PathBuf,
     pub(crate) syntax: syn::File,
 }
 
 impl Source {
-    /// Every file in these folders of the repository and below, sorted.
+    /// Reads every Rust file in and below these folders of the repository, in the order of their paths.
     pub(crate) fn all(root: &Path, folders: &[&str]) -> Vec<Self> {
         let mut paths = Vec::new();
         for folder in folders {
@@ -22,7 +22,7 @@ impl Source {
         paths.iter().map(|path| Self::read(root, path)).collect()
     }
 
-    /// A file of the repository at `root`.
+    /// Reads a file of the repository at `root`.
     pub(crate) fn read(root: &Path, path: &Path) -> Self {
         let text = std::fs::read_to_string(path).unwrap();
         let syntax = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -41,7 +41,7 @@ fn list(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether an item is compiled for tests alone.
+/// Whether an item is compiled only for tests.
 pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let path = attribute.path();

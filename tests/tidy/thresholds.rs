@@ -1,13 +1,13 @@
-//! Finds numbers in the text of `formula!` that a constant of the same check holds too: one could be changed without the other.
+//! Finds numbers in the text of `formula!` that are also the value of a constant of the same check: one could be changed without the other.
 //!
-//! The constants of a check stand between it and the check before it in the file.
+//! The constants of a check are between it and the check before it in the file.
 
 use crate::Untidy;
 use crate::source::{Source, is_test};
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, Item, Lit, LitStr};
 
-/// Units that formulas have, by their factor to what constants have: shares, ns and bytes.
+/// Units in formulas, with the factor to the unit of constants: share, ns or byte.
 const UNITS: &[(&str, f64)] = &[
     ("%", 0.01),
     ("us", 1e3),
@@ -18,7 +18,7 @@ const UNITS: &[(&str, f64)] = &[
     ("GiB", 1_073_741_824.0),
 ];
 
-/// How many a file has.
+/// Finds the numbers in the formulas of a file that repeat a constant.
 pub(crate) fn find(source: &Source) -> Option<Untidy> {
     let path = source.path.display();
     let mut constants = Vec::new();
@@ -36,8 +36,8 @@ pub(crate) fn find(source: &Source) -> Option<Untidy> {
         }
         let is_constant = |m: &f64| constants.iter().any(|c: &f64| (m - c).abs() <= 1e-9 * c.abs());
         let typed = formulas.0.iter().flat_map(|text| numbers(text));
-        again.extend(typed.filter(|(_, meant)| meant.iter().any(is_constant)).map(|(said, _)| {
-            format!("{path}: the formula types {said}, which a constant has; name the constant")
+        again.extend(typed.filter(|(_, meant)| meant.iter().any(is_constant)).map(|(written, _)| {
+            format!("{path}: the formula types {written}, the value of a constant; name the constant")
         }));
         constants.clear();
     }
@@ -45,7 +45,7 @@ pub(crate) fn find(source: &Source) -> Option<Untidy> {
     (figure > 0).then(|| Untidy { key, figure, sentence: again.join("\n") })
 }
 
-/// The numbers of a constant, those within a share, a list or a structure too.
+/// Adds the numbers of a constant, including numbers within a share, a list or a structure.
 fn values(of: &Expr, into: &mut Vec<f64>) {
     match of {
         Expr::Array(list) => list.elems.iter().for_each(|e| values(e, into)),
@@ -56,7 +56,7 @@ fn values(of: &Expr, into: &mut Vec<f64>) {
     }
 }
 
-/// The number that an expression is, where it is one of literals.
+/// Returns the value of an expression of literals; `None` for any other expression.
 fn value(of: &Expr) -> Option<f64> {
     match of {
         Expr::Lit(literal) => match &literal.lit {
@@ -93,7 +93,7 @@ impl<'s> Visit<'s> for Formulas {
     }
 }
 
-/// The numbers in a text as they stand there, and what each may mean to a constant.
+/// Returns the numbers in a text as they are written, with the values of constants that each may stand for.
 fn numbers(text: &str) -> Vec<(String, Vec<f64>)> {
     let plain = |word: &str| word.trim_matches(|c: char| "(),.;:".contains(c)).replace(',', "");
     let words: Vec<String> = text.split_whitespace().map(plain).collect();
@@ -102,7 +102,7 @@ fn numbers(text: &str) -> Vec<(String, Vec<f64>)> {
         let Ok(number) = word.parse::<f64>() else { continue };
         let next = words.get(i + 1).map_or("", String::as_str);
         match UNITS.iter().find(|(unit, _)| *unit == next) {
-            // Constants of seconds are in seconds too.
+            // A constant may also be in seconds.
             Some(("s", factor)) => found.push((format!("{word} s"), vec![number, number * factor])),
             Some((unit, factor)) => found.push((format!("{word} {unit}"), vec![number * factor])),
             None => found.push((word.clone(), vec![number])),
@@ -112,14 +112,14 @@ fn numbers(text: &str) -> Vec<(String, Vec<f64>)> {
 }
 
 #[test]
-fn a_number_that_a_constant_has_is_typed_in_no_formula() {
+fn numbers_that_repeat_a_constant_are_found_in_formulas() {
     let text = "const A: f64 = 0.05;\nconst B: Share = Share(0.5);\nconst C: u64 = 1 << 20;\nconst D: u64 = 2_000_000;\n\
                 const E: [f64; 2] = [7.0, 200_000.0];\n#[cfg(test)]\nconst F: u64 = 9;\nconst CHECK: Check = Check { formula: formula!(\
                 \"above 5 %, from 50 % on, 1 MiB, (2 ms) or 200,000 and 7; not 9, 5, p99 or {A} of 95 %.\", b = Share(B)) };\n";
     let source = Source { path: "src/x.rs".into(), syntax: syn::parse_file(text).unwrap() };
     let found = find(&source).unwrap();
     assert_eq!((found.key.as_str(), found.figure), ("threshold src/x.rs", 6), "{}", found.sentence);
-    for said in ["5 %", "50 %", "1 MiB", "2 ms", "200000", "7"] {
-        assert!(found.sentence.contains(&format!("types {said},")), "{said}: {}", found.sentence);
+    for written in ["5 %", "50 %", "1 MiB", "2 ms", "200000", "7"] {
+        assert!(found.sentence.contains(&format!("types {written},")), "{written}: {}", found.sentence);
     }
 }

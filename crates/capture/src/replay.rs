@@ -197,7 +197,7 @@ struct KindFigures {
     latency: Histogram,
 }
 
-/// The first pass.
+/// The first pass over a capture: measures its load.
 #[derive(Debug)]
 pub struct Scan {
     operations: Operations,
@@ -219,7 +219,7 @@ struct Figures {
     operations_of_task: Vec<u64>,
 }
 
-/// The result of the first pass.
+/// The load of a capture, as the first pass measured it.
 #[derive(Debug)]
 pub struct Load {
     figures: Figures,
@@ -487,13 +487,13 @@ pub struct Step {
     pub is_stable: bool,
     /// Lane of the operation's task.
     pub lane: u16,
-    /// How many operations back in its lane the operation is that this one waits for; 0 if this one waits for none.
+    /// Distance in the lane to the earlier operation that this one waits for: 1 for the previous one, 0 if this one waits for none.
     pub after: u32,
-    /// Time to wait after the completion of that operation, or after the beginning, in ns.
+    /// Time to wait in ns: after the completion of the operation that this one waits for, or after the start of the replay.
     pub wait_ns: u64,
 }
 
-/// The second pass.
+/// The second pass over a capture: decides what each operation waits for.
 #[derive(Debug)]
 pub struct Steps {
     operations: Operations,

@@ -9,7 +9,7 @@ pub struct ToolOption {
     pub name: &'static str,
     /// Other names of the option.
     pub aliases: &'static [&'static str],
-    /// Name of the value as help shows it; empty if the option takes none.
+    /// Name of the value as help shows it; empty if the option takes no value.
     pub value: &'static str,
     /// How fathom handles the option.
     pub how: How,

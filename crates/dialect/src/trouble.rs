@@ -119,7 +119,7 @@ pub(crate) fn quoted(text: &str) -> String {
 pub const LONG_DASHES: [char; 7] =
     ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// The message about a word that begins with such a dash. `None` for any other word, and if a file has this name.
+/// The message about a word that begins with one of [`LONG_DASHES`]. `None` for any other word, and for the name of an existing file.
 pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
     let is_dash = |c: char| LONG_DASHES.contains(&c);
     let bare = word.trim_start_matches(|c| c == '-' || is_dash(c));

@@ -30,12 +30,12 @@ impl Reading {
     /// The reading of this host's own clock.
     pub(super) const OURS: Self = Self { offset_ns: 0, round_trip_ns: 0 };
 
-    /// Returns the reading of a ping. `asked_ns` is the time of the ping and `heard_ns` the arrival of the answer, both of this host's
-    /// clock. `said_ns` is the other clock's time in the answer.
-    pub(super) fn from_exchange(asked_ns: u64, said_ns: u64, heard_ns: u64) -> Self {
-        let round_trip_ns = heard_ns.saturating_sub(asked_ns);
-        let middle = i128::from(asked_ns) + i128::from(round_trip_ns / 2);
-        Self { offset_ns: (i128::from(said_ns) - middle) as i64, round_trip_ns }
+    /// Returns the reading of a ping. `sent_ns` is the time of the ping and `received_ns` the arrival of the answer, both of this host's
+    /// clock. `remote_ns` is the other clock's time in the answer.
+    pub(super) fn from_exchange(sent_ns: u64, remote_ns: u64, received_ns: u64) -> Self {
+        let round_trip_ns = received_ns.saturating_sub(sent_ns);
+        let middle = i128::from(sent_ns) + i128::from(round_trip_ns / 2);
+        Self { offset_ns: (i128::from(remote_ns) - middle) as i64, round_trip_ns }
     }
 
     /// Returns the reading with the shorter round trip.
@@ -43,11 +43,11 @@ impl Reading {
         other.filter(|other| other.round_trip_ns <= self.round_trip_ns).unwrap_or(self)
     }
 
-    /// Combines the reading of another host's clock with the reading `its` that the other host took of a third clock. The errors add up.
-    pub(super) fn then(self, its: Self) -> Self {
+    /// Combines the reading of another host's clock with the reading `onward` that the other host took of a third clock. The errors add up.
+    pub(super) fn then(self, onward: Self) -> Self {
         Self {
-            offset_ns: self.offset_ns.saturating_add(its.offset_ns),
-            round_trip_ns: self.round_trip_ns.saturating_add(its.round_trip_ns),
+            offset_ns: self.offset_ns.saturating_add(onward.offset_ns),
+            round_trip_ns: self.round_trip_ns.saturating_add(onward.round_trip_ns),
         }
     }
 

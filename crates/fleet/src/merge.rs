@@ -19,7 +19,7 @@ use output::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Hosts ran equally long if the time in which all of them ran is at least this share of the time in which any ran.
+/// Hosts count as running equally long if all hosts ran during at least this share of the time in which any host ran.
 const EQUALLY_LONG_SHARE: f64 = 0.99;
 /// Maximum number of worker notes per stream. The first ones in alphabetical order are kept.
 const WORKER_NOTES_MAX: usize = 16;
@@ -422,7 +422,7 @@ const DISTURBANCES_MAX: usize = 8;
 /// Notes of several hosts about a run, each once with the hosts that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Notes {
-    /// For each note the hosts that wrote it, and the position of the note on the lowest of these ranks.
+    /// For each note: the hosts that wrote it, and its position among the notes of the lowest of their ranks.
     notes: BTreeMap<String, (Which, u32)>,
     /// Number of different notes, summed over all hosts.
     count: u32,
@@ -472,7 +472,8 @@ impl Notes {
             if which.count == hosts { note } else { format!("{}: {note}", join_names(&which, names)) }
         };
         let rest = self.count - kept;
-        let more = (rest > 0).then(|| format!("{rest} more notes of hosts are in their own sessions"));
+        let more =
+            (rest > 0).then(|| format!("{rest} more notes of hosts are in the sessions of these hosts"));
         all.into_iter().map(with_names).chain(more).collect()
     }
 }
@@ -489,7 +490,7 @@ pub(super) fn join_names(which: &Which, names: &[String]) -> String {
 
 /// When the load of a stream ran on some hosts, in ns after the common start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_field_names, reason = "units stand at the end of names")]
+#[expect(clippy::struct_field_names, reason = "names end with their unit")]
 pub(super) struct Window {
     /// When the first host began.
     pub(super) begun_ns: u64,
@@ -595,7 +596,7 @@ pub(super) struct HostReports {
     pub(super) hosts: Vec<HostSeen>,
     pub(super) asked: Vec<CheckedOnHosts>,
     pub(super) limited: Vec<Limited>,
-    /// Runs that the hosts did not agree on because the measurement ended during them.
+    /// Unmerged runs: the measurement ended before all hosts had agreed on their results.
     pub(super) rest: RunParts,
 }
 
@@ -767,7 +768,7 @@ fn notes_of_all_hosts_have_no_names_and_notes_of_many_have_few() {
     let notes_of = |rank: u32| {
         let own = (rank == 7).then(|| "its own".to_owned());
         let most = (rank != 7).then(|| "most of them".to_owned());
-        Notes::from_host(rank, ["said by all".to_owned()].into_iter().chain(own).chain(most))
+        Notes::from_host(rank, ["from all hosts".to_owned()].into_iter().chain(own).chain(most))
     };
     let sum = |ranks: &mut dyn Iterator<Item = u32>| {
         let mut all = Notes::default();
@@ -779,7 +780,7 @@ fn notes_of_all_hosts_have_no_names_and_notes_of_many_have_few() {
     let lines = all.merge_in_order(&names, 100);
     assert_eq!(
         lines,
-        ["said by all", "h0, h1, h2, h3, h4, h5, h6, h8 and 91 more: most of them", "h7: its own"]
+        ["from all hosts", "h0, h1, h2, h3, h4, h5, h6, h8 and 91 more: most of them", "h7: its own"]
     );
 }
 

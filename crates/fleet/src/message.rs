@@ -60,13 +60,13 @@ pub(super) enum Message {
     Bye,
     /// Both ways: a heartbeat with the progress of the load; `None` without load.
     Heartbeat(Option<LoadProgress>),
-    /// Down the tree: request with this number to read the clocks of all hosts below the receiver.
+    /// Down the tree of hosts: request with this number to read the clocks of all hosts below the receiver.
     AskClocks(u32),
-    /// Up the tree: the readings for the request with this number.
+    /// Up the tree of hosts: the readings for the request with this number.
     Clocks(u32, Readings),
-    /// Down the tree: a ping with this number.
+    /// Down the tree of hosts: a ping with this number.
     Ping(u32),
-    /// Up the tree: the answer to the ping with this number, with the sender's clock in ns.
+    /// Up the tree of hosts: the answer to the ping with this number, with the sender's clock in ns.
     Pong(u32, u64),
 }
 

@@ -10,8 +10,8 @@ use model::units::{show_ns, show_rate};
 
 /// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
 const HUNG_AFTER_NS: u64 = 3_000_000_000;
-/// Minimum number of operations that a hung host should have completed in this time, by its own rate or that of the other hosts. Slow
-/// loads have longer pauses.
+/// Minimum number of operations that a hung host should have completed in [`HUNG_AFTER_NS`], by its own rate or that of the other hosts.
+/// Slow loads have longer pauses.
 const EXPECTED_OPERATIONS: f64 = 10.0;
 /// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;
@@ -77,7 +77,7 @@ impl RunProgress {
     }
 
     /// Records a heartbeat; `None` if the host has no load.
-    pub(super) fn tell(&mut self, rank: usize, load: Option<LoadProgress>, at_ns: u64) {
+    pub(super) fn record_heartbeat(&mut self, rank: usize, load: Option<LoadProgress>, at_ns: u64) {
         let Some(host) = self.hosts.get_mut(rank) else { return };
         let Some(LoadProgress { operations, p99_ns }) = load else {
             (host.grew_ns, host.iops) = (None, None);
@@ -170,7 +170,7 @@ fn slow_hosts(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, Strin
         let at_ns = 1_000 + quarter * 250_000_000;
         let load =
             |rank| operations(rank, quarter).map(|operations| LoadProgress { operations, p99_ns: None });
-        (0..3).for_each(|rank| progress.tell(rank, load(rank), at_ns));
+        (0..3).for_each(|rank| progress.record_heartbeat(rank, load(rank), at_ns));
         let reports = progress.notice(|rank| format!("h{rank}"), at_ns);
         all.extend(reports.into_iter().map(|words| (quarter, words)));
     }
@@ -212,7 +212,9 @@ fn rows_begin_with_hosts_that_need_attention_and_unknown_is_not_zero() {
     for at in 1..=80 {
         // One host completes nothing after the fortieth heartbeat.
         let it = |rank: u64| if rank == 7 { at.min(40) } else { at };
-        (0..300).for_each(|rank| progress.tell(rank as usize, load(rank, it(rank)), at * 250_000_000));
+        (0..300).for_each(|rank| {
+            progress.record_heartbeat(rank as usize, load(rank, it(rank)), at * 250_000_000)
+        });
         progress.notice(|rank| format!("h{rank}"), at * 250_000_000);
     }
     let rows = rows(&progress, Some(5));

@@ -180,7 +180,7 @@ impl Hosts {
         }
     }
 
-    /// Returns the plan that all hosts follow, and the machine with the places of its files.
+    /// Returns the plan that all hosts follow, and this host's machine with the locations of its files.
     ///
     /// # Errors
     /// The failure of this host, or why the hosts cannot measure together.
@@ -306,14 +306,14 @@ impl Hosts {
         self.receive_until(rank, None)
     }
 
-    /// Receives the next message of a rank while hosts are still under load. Meanwhile `tell` gets reports of hung storage.
+    /// Receives the next message of a rank while hosts are still under load. Meanwhile `report` gets reports of hung storage.
     pub(super) fn receive_while_watching(
         &self,
         rank: usize,
-        tell: &impl Fn(&[String]),
+        report: &impl Fn(&[String]),
     ) -> Result<Message, Failure> {
         loop {
-            tell(&self.notice_hung());
+            report(&self.notice_hung());
             match self.receive_until(rank, Some(Instant::now() + HUNG_CHECK_INTERVAL)) {
                 Err(Failure::Interrupted) if self.shared.over().is_none() && !self.shared.is_stopped() => {}
                 Err(Failure::Interrupted) if self.shared.over().is_some() => return Err(self.ended()),
@@ -495,7 +495,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn gate(
+    pub fn common_start(
         &self,
         start: &RunStart,
         refused: Option<String>,
@@ -663,7 +663,7 @@ impl Hosts {
 
 impl Hosts {
     /// Merges a run over all hosts. Returns the summary of all hosts, and for a sweep also how its last phase ended on all hosts. Calls
-    /// `tell` with reports of hung storage while this host waits.
+    /// `report` with reports of hung storage while this host waits.
     ///
     /// # Errors
     ///
@@ -673,7 +673,7 @@ impl Hosts {
         runs: &[Run],
         interval_series: &[Vec<Interval>],
         own: &Summary,
-        tell: impl Fn(&[String]),
+        report: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.by.clone());
         let mut ran = self.local_run_parts(runs, interval_series, by);
@@ -694,7 +694,7 @@ impl Hosts {
         } else {
             let mut times = ran.times();
             for rank in 1..self.size {
-                match self.receive_while_watching(rank, &tell)? {
+                match self.receive_while_watching(rank, &report)? {
                     Message::Times(its) => merge::add_times(&mut times, its),
                     other => return Err(self.unexpected_message(rank, &other)),
                 }
@@ -703,7 +703,7 @@ impl Hosts {
             self.send_each(|_| Message::Common(common.clone()));
             ran.cut(interval_series, &common);
             for rank in 1..self.size {
-                match self.receive_while_watching(rank, &tell)? {
+                match self.receive_while_watching(rank, &report)? {
                     Message::RunParts(its) => ran.add(*its),
                     other => return Err(self.unexpected_message(rank, &other)),
                 }

@@ -40,7 +40,7 @@ fn all_hosts_begin_at_the_same_time_and_leave_together() {
     let begun = Mutex::new(Vec::new());
     met(3, |hosts| {
         assert_eq!(hosts.names, ["h0", "h1", "h2"]);
-        let Ok(Ok(at)) = hosts.gate(&first_run(), None) else { panic!("no start") };
+        let Ok(Ok(at)) = hosts.common_start(&first_run(), None) else { panic!("no start") };
         assert!(at > Instant::now(), "messages arrive before the start time");
         begun.lock().unwrap_or_else(PoisonError::into_inner).push(at);
         hosts.ended_phase(1_000);
@@ -60,7 +60,7 @@ fn a_host_that_cannot_measure_ends_the_measurement_and_is_named() {
             assert!(matches!(failure, Failure::Elsewhere(3)), "rank 0 tells it");
             return hosts.leave();
         }
-        let ended = hosts.gate(&first_run(), None).err();
+        let ended = hosts.common_start(&first_run(), None).err();
         match (hosts.rank, ended) {
             (0, Some(Failure::Refused(why))) => {
                 assert!(why.starts_with("h1 cannot measure: no space"), "{why}");
@@ -88,7 +88,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
             return;
         }
         let since = Instant::now();
-        let ended = hosts.gate(&first_run(), None).err();
+        let ended = hosts.common_start(&first_run(), None).err();
         assert!(since.elapsed() < Duration::from_secs(5) && stop.load(Ordering::Relaxed));
         match (hosts.rank, ended) {
             (0, Some(Failure::Refused(why))) => {
@@ -109,11 +109,11 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
 fn no_host_begins_a_phase_that_one_cannot_begin() {
     met(3, |hosts| {
         let refused = (hosts.rank == 2).then(|| "queue depth 4096 is refused".to_owned());
-        match hosts.gate(&first_run(), refused) {
+        match hosts.common_start(&first_run(), refused) {
             Ok(Err(why)) => assert_eq!(why, "h2: queue depth 4096 is refused"),
             other => panic!("{other:?}"),
         }
-        assert!(matches!(hosts.gate(&first_run(), None), Ok(Ok(_))), "the next phase begins");
+        assert!(matches!(hosts.common_start(&first_run(), None), Ok(Ok(_))), "the next phase begins");
         hosts.ended_phase(0);
         hosts.leave();
     });

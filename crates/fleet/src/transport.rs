@@ -162,7 +162,7 @@ impl Shared {
         since(self.polled_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns the rank of a send that does not return, and how long it has taken. No other host is heard during the send.
+    /// Returns the rank to which an MPI send has not returned, and for how long. During the send this host hears no other host.
     fn stalled_send(&self) -> Option<(usize, Duration)> {
         let rank = self.sending_to.load(Ordering::Relaxed).checked_sub(1)?;
         Some((rank, self.stall())).filter(|(_, stall)| *stall > HEARTBEAT_INTERVAL)
@@ -224,7 +224,7 @@ pub(super) struct Transport {
     clock_request: Option<(usize, u32)>,
     /// The clock readings that children sent, with the numbers of the requests.
     child_readings: Vec<(usize, u32, Readings)>,
-    /// Whether rank 0 has told all hosts that the measurement ended.
+    /// Whether rank 0 has announced to all hosts that the measurement ended.
     has_announced_end: bool,
 }
 
@@ -336,7 +336,7 @@ impl Transport {
             self.heartbeat_at = Instant::now();
             let load = self.shared.load_progress();
             self.shared.wants_p99.store(true, Ordering::Relaxed);
-            self.shared.progress().tell(self.net.rank(), load, clock::now_ns());
+            self.shared.progress().record_heartbeat(self.net.rank(), load, clock::now_ns());
             if self.net.rank() > 0 {
                 self.send(0, Message::Heartbeat(load));
             }
@@ -383,7 +383,7 @@ impl Transport {
         };
         match came {
             Ok((_, Message::Heartbeat(load))) => {
-                self.shared.progress().tell(from, load, heard_ns);
+                self.shared.progress().record_heartbeat(from, load, heard_ns);
                 if self.net.rank() == 0 {
                     // Sent after all messages that are held for the rank.
                     self.send(from, Message::Heartbeat(self.shared.load_progress()));
@@ -481,13 +481,13 @@ impl Transport {
         self.pings = self.pings.wrapping_add(1);
         let number = self.pings;
         self.pong = None;
-        let (asked, asked_ns) = (Instant::now(), clock::now_ns());
+        let (sent, sent_ns) = (Instant::now(), clock::now_ns());
         self.send(rank, Message::Ping(number));
-        while asked.elapsed() < PING_TIMEOUT {
+        while sent.elapsed() < PING_TIMEOUT {
             self.poll();
-            let heard_ns = clock::now_ns();
-            if let Some((_, said_ns)) = self.pong.take_if(|(answered, _)| *answered == number) {
-                return Some(Reading::from_exchange(asked_ns, said_ns, heard_ns));
+            let received_ns = clock::now_ns();
+            if let Some((_, remote_ns)) = self.pong.take_if(|(answered, _)| *answered == number) {
+                return Some(Reading::from_exchange(sent_ns, remote_ns, received_ns));
             }
         }
         None

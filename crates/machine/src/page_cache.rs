@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use sys::page_cache;
+use sys::file_pages;
 
 /// Attempts to evict a file. The first attempt misses pages in a per-CPU list.
 const MAX_EVICTIONS: u32 = 5;
@@ -142,7 +142,7 @@ pub fn count_cached_pages(file: &File) -> Known<Pages> {
     if overlay {
         return by_mincore(file, page_bytes);
     }
-    match page_cache::cachestat(file) {
+    match file_pages::cachestat(file) {
         Ok(seen) => Ok(Pages { page_bytes, cached: seen.cached, dirty: Some(seen.dirty + seen.writeback) }),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(owner_only()),
         Err(_) => by_mincore(file, page_bytes),
@@ -158,7 +158,7 @@ fn by_mincore(file: &File, page_bytes: u64) -> Known<Pages> {
     let device = metadata.file_type().is_block_device();
     let bytes =
         if device { sys::ioctl::device_bytes(file).map_err(|e| describe(&e))? } else { metadata.len() };
-    let cached = page_cache::mincore(file, bytes).map_err(|e| format!("mincore: {}", describe(&e)))?;
+    let cached = file_pages::mincore(file, bytes).map_err(|e| format!("mincore: {}", describe(&e)))?;
     Ok(Pages { page_bytes, cached, dirty: None })
 }
 

@@ -553,7 +553,7 @@ pub enum SameBy {
 }
 
 impl SameBy {
-    /// Returns the phrase that follows "known by".
+    /// Returns the phrase that follows "recognised by".
     pub fn phrase(self) -> &'static str {
         match self {
             Self::Serial => "serial number",

@@ -86,7 +86,7 @@ fn highest(heights: &[f64]) -> f64 {
     heights.iter().copied().fold(0.0, f64::max)
 }
 
-/// Returns the medians and shares on both sides of a class.
+/// Returns the medians and shares of the operations below and above a class.
 fn split(latencies: &Histogram, valley: usize) -> Modes {
     let fast: u64 = latencies.counts().filter(|(ns, _)| class(*ns) < valley).map(|(_, c)| c).sum();
     let total = latencies.count();

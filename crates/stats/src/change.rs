@@ -10,11 +10,12 @@
 
 use crate::sample::{mean, median};
 
-/// Minimum number of values on each side of a split, and their minimum share of the series. A shorter side is a stall instead of a level.
+/// Minimum number of values on each side of a split, and their minimum share of the series. A shorter side counts as a stall, not as a
+/// level.
 const SIDE: (usize, f64) = (4, 0.125);
 /// Required difference between the levels in standard errors: a constant, plus a number divided by the length. It is high because the split
-/// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % from
-/// 16 values on.
+/// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % for
+/// series of 16 or more values.
 pub const SURELY: (f64, f64) = (5.0, 100.0);
 /// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
 /// the best from.
@@ -27,7 +28,7 @@ const NEAR: usize = 3;
 /// Rates below this share of the mean count as this share.
 const FLOOR: f64 = 0.01;
 
-/// Result of the search.
+/// The steps found in a series of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// No step of the wanted size.
@@ -43,7 +44,7 @@ pub enum Change {
 pub struct Step {
     /// Index of the first value of the new level.
     pub at: usize,
-    /// Mean of the level before.
+    /// Mean of the level before the step.
     pub before: f64,
     /// Mean of the level after the step.
     pub after: f64,
@@ -122,7 +123,7 @@ fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: 
     (stays && matches!(found, Cuts::Sure(_))).then_some(found)
 }
 
-/// Checks that the levels between the cuts differ by the wanted size, significantly and abruptly.
+/// Checks that the levels between the cuts differ by at least the share `smallest`, significantly and abruptly.
 fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 pub const ALLOWED: f64 = 0.05;
 /// Share of the comparisons that should find a true difference.
 pub const POWER: f64 = 0.80;
-/// Required power for each end of an interval: if each end is inside the margin in this share of the comparisons, both
-/// are in [`POWER`] of them.
+/// Required power for each end of an interval. If each end is inside the margin in 90 % of the comparisons, both ends are inside it in at
+/// least 80 % ([`POWER`]).
 const POWER_OF_AN_END: f64 = 0.90;
 /// Maximum number of runs that is reported as needed.
 pub const MOST_RUNS: u32 = 1000;
@@ -92,8 +92,8 @@ impl Shift {
         sample::beyond(beyond / self.error, self.degrees).map_or(1.0, |one_tail| 2.0 * one_tail)
     }
 
-    /// Returns the smallest true difference that [`POWER`] of such comparisons would find, corrected for the number of comparisons. It
-    /// includes the margin, because the interval must be beyond it.
+    /// Returns the smallest true difference that [`POWER`] of such comparisons would find, corrected for the number of comparisons. The
+    /// difference includes the margin, because the whole interval must be beyond the margin.
     pub fn visible(&self, margin: f64, comparisons: usize) -> f64 {
         margin + self.times_error(tail(comparisons)) + self.times_error(POWER)
     }
@@ -126,7 +126,8 @@ impl Shift {
         self.runs_for((self.delta - limit).abs(), 1.0 - tail, POWER, RUNS_FOR_RANKS)
     }
 
-    /// Returns the smallest number of runs on each side, at least `least`, with which both quantiles fit into a gap.
+    /// Returns the smallest number of runs on each side, at least `least`, with which the sum of the quantiles `q` and `power` of Student's
+    /// t, times the standard error, is at most `gap`.
     fn runs_for(&self, gap: f64, q: f64, power: f64, least: u32) -> Option<u32> {
         let enough = |runs: u32| {
             let degrees = 2.0 * f64::from(runs) - 2.0;
@@ -157,7 +158,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Divides the rates of some runs by those of others. `None` without runs on one side, or if a rate is not positive.
+    /// Divides the mean of `rates` by the mean of `base`; each has one rate per run. `None` if a list is empty or a rate is not positive.
     pub fn from_rates(rates: &[f64], base: &[f64]) -> Option<Self> {
         let logs = |rates: &[f64]| -> Option<Vec<f64>> {
             let all = rates.iter().all(|r| r.is_finite() && *r > 0.0) && !rates.is_empty();
@@ -184,12 +185,12 @@ impl Ratio {
     }
 }
 
-/// Minimum number of times on each side. The normal approximation of the test is good from about eight.
+/// Minimum number of measured times in each list. With about eight or more, the normal approximation of the test is good.
 pub const FEWEST: usize = 8;
-/// Maximum number of values of a list that are used. All pairs are formed, so a forged list must not take forever.
+/// Maximum number of values used per list. The work grows with the number of pairs, so a forged list must not take forever.
 const MOST: usize = 256;
 
-/// The times of `b` compared with those of `a`.
+/// The comparison of two lists of times, `b` with `a`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
     /// Factor from `a` to `b`: the median ratio of all pairs.
@@ -452,7 +453,10 @@ fn larger_differences_need_fewer_runs() {
     assert_eq!(needed(0.05), Some(10));
     assert!(needed(0.1) < needed(0.05) && needed(-0.05) == needed(0.05));
     assert_eq!(needed(0.01), None);
-    assert!(needed(0.0) > needed(0.05), "a difference is shown more easily than that there is none");
+    assert!(
+        needed(0.0) > needed(0.05),
+        "showing a difference takes fewer runs than showing that there is none"
+    );
     // 2 ((1.70 + 0.86) 0.03 / 0.05)^2 = 4.7 with the normal quantiles; Student of 10 degrees asks for 6.
     assert_eq!([away(0.0), away(-0.1)].map(|s| s.runs_to_tell(-0.05, 0.05)), [Some(6); 2]);
     assert_eq!(away(-0.05).runs_to_tell(-0.05, 0.05), None);
@@ -460,9 +464,13 @@ fn larger_differences_need_fewer_runs() {
     let wider = |delta: f64| away(delta).runs_needed([0.01, 0.05], 1);
     assert!(
         wider(0.0) < needed(0.0) && wider(0.01) < Some(40),
-        "a tolerance is shown sooner than the margin"
+        "a wide tolerance takes fewer runs than a narrow margin"
     );
-    assert_eq!(wider(0.1), needed(0.1), "beyond the tolerance it changes nothing");
+    assert_eq!(
+        wider(0.1),
+        needed(0.1),
+        "for a difference beyond the tolerance, the tolerance changes nothing"
+    );
     // 2.306 x 0.019 = 4.38 % with 10 runs in all; 2.04 x 0.0424 / sqrt(n) = 2.19 % takes 16 on each side.
     assert_eq!((away(0.0).runs_to_halve(), sure.runs_to_halve()), (Some(16), None));
 }

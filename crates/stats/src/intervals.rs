@@ -178,7 +178,7 @@ pub fn exact(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// Half width of the recommended interval, relative to the value.
+/// Half width of the interval that recommended numbers of runs aim for, relative to the value.
 pub const ASKED: f64 = 0.025;
 /// Maximum number of runs that is recommended.
 pub const MOST_RUNS: u32 = 100;
@@ -193,7 +193,7 @@ pub struct Variability {
     /// Length of a run's window in seconds.
     pub seconds: f64,
     /// Seconds that a run takes in addition to its window, for preparation, warm-up and rest.
-    pub beside_s: f64,
+    pub overhead_s: f64,
 }
 
 /// Returns the number of runs for a 95 % interval of the geometric mean within the share `asked` to either side. `variance` is that of
@@ -220,7 +220,7 @@ pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32
 /// run times the ratio of the variances. `None` if runs vary no more than their own noise explains, because then only the total time counts.
 pub fn best_seconds(spread: &Variability) -> Option<f64> {
     let between = spread.variance - spread.within;
-    let best = (spread.beside_s * spread.within * spread.seconds / between).sqrt();
+    let best = (spread.overhead_s * spread.within * spread.seconds / between).sqrt();
     (between > 0.0 && best.is_finite()).then_some(best)
 }
 
@@ -369,9 +369,9 @@ fn the_number_of_runs_matches_the_formula() {
 
 #[test]
 fn the_best_length_grows_with_the_extra_time_per_run() {
-    let spread = Variability { variance: 5e-4, within: 1e-4, seconds: 4.0, beside_s: 1.0 };
+    let spread = Variability { variance: 5e-4, within: 1e-4, seconds: 4.0, overhead_s: 1.0 };
     // The variance within and between runs is 4e-4 per second: a second of window for each extra second.
     assert!((best_seconds(&spread).unwrap() - 1.0).abs() < 1e-9);
-    assert!((best_seconds(&Variability { beside_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
+    assert!((best_seconds(&Variability { overhead_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
     assert_eq!(best_seconds(&Variability { variance: 1e-4, ..spread }), None);
 }

@@ -42,11 +42,11 @@ impl Series {
 
 /// A share that depends on the length of a run: single seconds contain scheduler pauses that a minute averages out.
 pub struct ByLength {
-    /// The share for a minute and longer.
+    /// The share for runs of a minute and longer.
     pub minute: f64,
-    /// The share for ten seconds and longer.
+    /// The share for runs of ten seconds and longer.
     pub ten_seconds: f64,
-    /// The share for less than ten seconds.
+    /// The share for runs of less than ten seconds.
     pub shorter: f64,
 }
 
@@ -137,7 +137,7 @@ pub fn warm_up(values: &[f64]) -> Option<usize> {
 
 /// Minimum change of the mean, as a share, for which the warm-up matters.
 pub const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
-/// Minimum change of the mean in standard errors of the rest, so that noise at the start is not taken for a warm-up.
+/// Minimum change of the mean in standard errors of the mean without warm-up, so that noise at the start is not taken for a warm-up.
 pub const SURELY: f64 = 3.0;
 
 /// The warm-ups of all runs that reach a steady part.
@@ -165,8 +165,8 @@ struct Cut {
 }
 
 /// Compares the means of runs with and without their warm-up; `None` if no run has a steady part.
-pub fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
-    let cuts: Vec<Cut> = courses.iter().filter_map(cut).collect();
+pub fn warm_ups(runs: &[Series]) -> Option<WarmUps> {
+    let cuts: Vec<Cut> = runs.iter().filter_map(cut).collect();
     if cuts.is_empty() {
         return None;
     }
@@ -174,27 +174,27 @@ pub fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
     let (whole, rest) = (average(&|c| c.whole), average(&|c| c.rest));
     let error = (average(&|c| c.rest_variance) / cuts.len() as f64).sqrt();
     let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
-    let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.share_for(c));
+    let matters_from = runs.first().map_or(1.0, |c| MATTERS_FROM.share_for(c));
     Some(WarmUps {
         whole,
         rest,
         seconds: average(&|c| c.seconds),
         longest_s: cuts.iter().map(|c| c.seconds).fold(0.0, f64::max),
-        matters: 2 * warm > courses.len()
+        matters: 2 * warm > runs.len()
             && (whole / rest - 1.0).abs() > matters_from
             && (whole - rest).abs() > SURELY * error,
     })
 }
 
-fn cut(course: &Series) -> Option<Cut> {
-    let at = warm_up(&course.rates)?;
-    let rest = course.rates.get(at..)?;
+fn cut(series: &Series) -> Option<Cut> {
+    let at = warm_up(&series.rates)?;
+    let rest = series.rates.get(at..)?;
     let kept = mean(rest);
     (kept > 0.0).then(|| Cut {
-        whole: mean(&course.rates),
+        whole: mean(&series.rates),
         rest: kept,
         rest_variance: variance(rest) * correlation_time(rest) / rest.len() as f64,
-        seconds: course.second_of(at),
+        seconds: series.second_of(at),
     })
 }
 

@@ -105,11 +105,11 @@ pub fn rule(rounds: &[f64]) -> Option<Snia> {
 }
 
 /// Divides a run into rounds: minutes if the run has at least five, otherwise fifths.
-pub fn rounds_of(course: &Series) -> Vec<f64> {
-    let steps = course.rates.len();
-    let rounds = ((course.seconds() / ROUND_S) as usize).clamp(SNIA_WINDOW, steps.max(SNIA_WINDOW));
+pub fn rounds_of(series: &Series) -> Vec<f64> {
+    let steps = series.rates.len();
+    let rounds = ((series.seconds() / ROUND_S) as usize).clamp(SNIA_WINDOW, steps.max(SNIA_WINDOW));
     let edge = |i: usize| i * steps / rounds;
-    (0..rounds).filter_map(|i| Some(mean(course.rates.get(edge(i)..edge(i + 1))?))).collect()
+    (0..rounds).filter_map(|i| Some(mean(series.rates.get(edge(i)..edge(i + 1))?))).collect()
 }
 
 /// Returns whether preconditioning may end: the rates of the rounds meet the SNIA criterion, which other tools use for preconditioning too.

@@ -24,7 +24,7 @@ fn near(got: f64, expected: &Value) -> bool {
 }
 
 #[test]
-fn students_factor() {
+fn students_factor_matches_scipy() {
     for row in reference("student") {
         let got = sample::factor(row["degrees"].as_f64().unwrap()).unwrap();
         assert!(near(got, &row["factor"]), "{got} {row}");
@@ -32,7 +32,7 @@ fn students_factor() {
 }
 
 #[test]
-fn geometric_means_with_their_intervals() {
+fn geometric_means_match_scipy() {
     for row in reference("geometric") {
         let got = intervals::mean(&numbers(&row["values"])).unwrap();
         let [low, high] = got.interval.unwrap();
@@ -42,7 +42,7 @@ fn geometric_means_with_their_intervals() {
 }
 
 #[test]
-fn ratios_of_hodges_and_lehmann_and_the_ranks_of_mann_and_whitney() {
+fn ratios_and_rank_tests_match_scipy() {
     for row in reference("ranks") {
         let got = comparison::compare(&times(&row["a"]), &times(&row["b"])).unwrap();
         assert!(near(got.ratio, &row["ratio"]) && near(got.p, &row["p_asymptotic"]), "{got:?} {row}");
@@ -50,7 +50,7 @@ fn ratios_of_hodges_and_lehmann_and_the_ranks_of_mann_and_whitney() {
 }
 
 #[test]
-fn ranks_around_the_median() {
+fn ranks_of_the_median_match_scipy() {
     for row in reference("order") {
         let values: Vec<f64> = (1..=row["runs"].as_u64().unwrap()).map(|v| v as f64).collect();
         let got = intervals::median_of_runs(&values).map(|e| e.interval[0]);
@@ -59,7 +59,7 @@ fn ranks_around_the_median() {
 }
 
 #[test]
-fn lines_with_their_errors() {
+fn fitted_lines_match_scipy() {
     for row in reference("lines") {
         let got = series::over_runs(&numbers(&row["values"])).unwrap();
         assert!(near(got.share, &row["share"]) && near(got.half, &row["half"]), "{got:?} {row}");
@@ -67,7 +67,7 @@ fn lines_with_their_errors() {
 }
 
 #[test]
-fn correlation_times_warm_ups_and_intervals_within_a_run() {
+fn correlation_times_warm_ups_and_intervals_match_numpy() {
     let (mut withheld, mut never) = (0, 0);
     for row in reference("courses") {
         let values = numbers(&row["values"]);

@@ -9,8 +9,8 @@
 //! The kernel executes buffered I/O inside the call that submits it.
 
 use crate::arena::Arena;
+use crate::file_pages::Flush;
 use crate::open_file::OpenFile;
-use crate::page_cache::Flush;
 use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -145,7 +145,7 @@ impl Aio {
     /// Queues a write from a slot.
     ///
     /// # Panics
-    /// If the file may not be written: the last check before the kernel. Else as [`Aio::read`].
+    /// If the file was opened for reading only (the last check before the kernel), or as [`Aio::read`].
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.slots.assert_writable(file);

@@ -12,10 +12,11 @@ use std::{io, ptr};
 
 /// Alignment of slots. It is enough for direct I/O on any device.
 pub(crate) const SLOT_ALIGN: usize = 4096;
-/// Size and alignment of a huge page on x86-64 and most other architectures. On the others the kernel ignores the advice.
+/// Size and alignment of a huge page on x86-64 and most other architectures. On other architectures the kernel ignores the request for huge
+/// pages.
 const HUGE: usize = 2 << 20;
 
-/// Memory of `slots` buffers of `slot_bytes`.
+/// Memory for `slots` buffers of `slot_bytes` each.
 #[derive(Debug)]
 pub struct Arena {
     base: NonNull<u8>,

@@ -90,7 +90,7 @@ impl Clock {
     }
 }
 
-/// Reads the counter and the kernel's raw clock at nearly the same moment. Returns the pair of the fastest of several tries.
+/// Reads the counter and the kernel's raw clock at nearly the same moment. Tries several times and returns the pair of the fastest try.
 fn pair() -> (u64, u64) {
     let tries = (0..8).map(|_| {
         let before = read_tsc();
@@ -140,7 +140,7 @@ fn tsc_usable(steady: bool) -> Result<(), String> {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn tsc_usable(_: bool) -> Result<(), String> {
-    Err("fathom knows no time stamp counter of this CPU".into())
+    Err("fathom can read no time stamp counter on this CPU architecture".into())
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! Advice after an error: the likely cause of an errno, and what a user without permission can do. A user who is root already is not told
-//! to become root.
+//! Advice after an error: the likely cause of an errno, and what a user without permission can do. Root is not advised to become root.
 
 use std::io;
 

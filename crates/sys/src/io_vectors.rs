@@ -62,8 +62,8 @@ impl Vectors {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Makes one of the two system calls. The functions of the C library are cancellation points, which cost about 20 ns per call in a process
-    /// with several threads.
+    /// Makes the system call `number` on the vectors, without the C library: its `preadv` and `pwritev` are cancellation points, which cost
+    /// about 20 ns per call in a process with several threads.
     ///
     /// # Safety
     /// The memory of the vectors must outlive the call. A call that reads into it needs exclusive access.

@@ -43,7 +43,7 @@ pub struct Mapping {
     writable: bool,
     /// `MAP_SHARED` or `MAP_PRIVATE`.
     sharing: libc::c_int,
-    /// Whether a range could not be mapped again, so that it holds zeros.
+    /// Whether a range could not be mapped again after a failed access, so that the range holds zeros.
     broken: bool,
 }
 
@@ -114,7 +114,7 @@ impl Mapping {
     /// `EIO` if pages could not be mapped.
     ///
     /// # Panics
-    /// If the file may not be written: the last check before the kernel.
+    /// If the file was opened for reading only: the last check before the kernel.
     #[inline]
     pub fn store(&mut self, offset: u64, from: &[u8]) -> io::Result<usize> {
         assert!(self.writable, "a write to a file that was opened for reading");
@@ -222,7 +222,7 @@ fn ok(answer: libc::c_int) -> io::Result<()> {
 fn settle_loads() {
     fence(Ordering::Acquire);
     #[cfg(target_arch = "x86_64")]
-    #[allow(unused_unsafe)] // Newer compilers know that the target has it.
+    #[allow(unused_unsafe)] // Newer compilers know that every x86-64 CPU has `lfence`.
     // SAFETY: every x86-64 CPU has lfence.
     unsafe {
         std::arch::x86_64::_mm_lfence();

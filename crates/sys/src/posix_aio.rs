@@ -7,15 +7,15 @@
 //! with their files and buffers.
 
 use crate::arena::Arena;
+use crate::file_pages::Flush;
 use crate::open_file::OpenFile;
-use crate::page_cache::Flush;
 use crate::slots::{DRAIN_LIMIT, Done, Slots, WAIT_LIMIT};
 use libc::aiocb;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
-/// The operation of a control.
+/// The operation that a control block (`aiocb`) requests.
 #[derive(Clone, Copy, Debug)]
 enum Command {
     Read,
@@ -24,7 +24,7 @@ enum Command {
     Sync(libc::c_int),
 }
 
-/// Controls with the files and buffers of their operations.
+/// Control blocks (`aiocb`) with the files and buffers of their operations.
 pub struct PosixAio {
     slots: ManuallyDrop<Slots>,
     /// One control per slot. Controls are accessed only by address, because the library writes to those in flight.
@@ -80,7 +80,7 @@ impl PosixAio {
     /// Queues a write from a slot.
     ///
     /// # Panics
-    /// If the file may not be written: the last check before the kernel. Else as [`PosixAio::read`].
+    /// If the file was opened for reading only (the last check before the kernel), or as [`PosixAio::read`].
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.slots.assert_writable(file);
         self.queue(slot, Command::Write, file, offset, bytes);

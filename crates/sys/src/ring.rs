@@ -11,8 +11,8 @@
 mod tests;
 
 use crate::arena::Arena;
+use crate::file_pages::{Flush, RANGE_FLAGS};
 use crate::open_file::OpenFile;
-use crate::page_cache::{Flush, RANGE_FLAGS};
 use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT};
 use io_uring::{
     Builder, CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types,
@@ -183,7 +183,7 @@ impl Ring {
     /// Queues a write from a slot; [`Ring::submit`] submits it.
     ///
     /// # Panics
-    /// If the file may not be written: the last check before the kernel. Else as [`Ring::read`].
+    /// If the file was opened for reading only (the last check before the kernel), or as [`Ring::read`].
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.write_prior(slot, file, offset, bytes, 0);

@@ -7,15 +7,15 @@
 //!    record.
 //! 3. [`Decoder`] turns records into events, and looks up each task once.
 //!
-//! `pairing` turns events into rows, `calls` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
+//! `pairing` turns events into rows, `syscall_counter` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
 //! `events.rst`, and each event's own `format` file. The crate `machine` reads tracefs.
 
 #![forbid(unsafe_code)]
 
-pub mod calls;
 pub mod interval;
 pub mod pairing;
 pub mod row;
+pub mod syscall_counter;
 
 /// Bytes per sector in the kernel's events, whatever the device's own sector size is.
 pub const SECTOR: u64 = 512;
@@ -332,7 +332,7 @@ pub struct Decoder {
     event_fields: Vec<(u16, EventFields)>,
     tasks: HashMap<(u32, [u8; 16]), u32>,
     flags: HashMap<([u8; 12], i32), u32>,
-    /// The tasks and flags so far.
+    /// The tasks and flags of the events decoded so far.
     pub names: Names,
     /// Number of decoded events.
     pub events: u64,

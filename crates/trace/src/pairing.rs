@@ -72,12 +72,12 @@ pub struct Pairing {
     ending: HashMap<u64, VecDeque<u64>>,
     /// Requested flushes without data that have not ended yet.
     empty: VecDeque<u64>,
-    /// Requests below the first number may miss events because events were lost. The second number is the time until which they are
-    /// waited for.
+    /// Set when events were lost: completions of requests numbered below the first value may be missing, and the second value is the time
+    /// at which these requests are given up.
     lossy_until: Option<(u64, u64)>,
     /// Times before and after reading the device's counters, at the beginning and at the end.
     counters_read_at: [Option<(u64, u64)>; 2],
-    /// Counts so far.
+    /// Counts of the events taken so far.
     pub counts: Counts,
 }
 
@@ -149,7 +149,8 @@ impl Pairing {
         self.slots.release(u64::MAX, each);
     }
 
-    /// Returns the event with sectors relative to the span; `None` if it is outside. Events without sectors are never outside.
+    /// Returns the event with sectors relative to the captured span; `None` if the event is outside of the span. Events without sectors are
+    /// never outside.
     fn relative_to_span(&self, event: &Event) -> Option<Event> {
         let Some((first, sectors)) = self.scope.span else { return Some(*event) };
         // The end event of a write with a flush has a sector but no length.
@@ -207,7 +208,7 @@ impl Pairing {
         self.append_in_flight(place, number);
     }
 
-    /// Gives a write with a flush the task and the letters of its request.
+    /// Copies the task and the letters of the request to the row of a write with a flush.
     fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
         let Some(number) = pop(&mut self.asked, event.sector) else { return };
         let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
@@ -503,7 +504,7 @@ impl Slots {
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
-    /// Releases the finished requests before the first pending one that others still wait for, and every finished late request.
+    /// Releases the finished requests that no longer wait for an older pending request, and every finished late request.
     pub(super) fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {

@@ -42,7 +42,7 @@ pub enum RowKind {
     /// A request or bio of the device.
     #[default]
     Request,
-    /// A flush as its owner requested it, alone or with a write. Its latency lasts from being queued until all parts are done. The
+    /// A flush as its owner requested it, alone or with a write. Its latency counts from the queueing to the end of its last part. The
     /// requests that the device receives for the flush are separate rows.
     Asked,
 }
@@ -192,7 +192,7 @@ fn number_of<T: Clone + Eq + std::hash::Hash>(all: &mut Vec<T>, by: &mut HashMap
     number
 }
 
-/// Number of recent requests whose ends are known. So up to this many interleaved streams are recognised.
+/// Number of recent requests whose ends are known. Up to this many interleaved streams are recognised.
 pub const RECENT_ENDS: usize = 64;
 
 /// Sectors at which recent requests ended, and the index of the oldest.

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 /// A slower answer is a failure of the test.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The view on a page.
+/// How a page is presented.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Looks {
+pub(crate) struct Presentation {
     pub(crate) dark: bool,
     pub(crate) print: bool,
     /// Width in pixels; a phone has 390.
@@ -100,13 +100,12 @@ impl Browser {
     }
 
     /// Opens a file, waits until it is loaded, and returns its console messages and errors.
-    pub(crate) fn open(&mut self, page: &Path, looks: Looks) -> Vec<String> {
-        let scheme =
-            json!({ "name": "prefers-color-scheme", "value": if looks.dark { "dark" } else { "light" } });
-        let media = if looks.print { "print" } else { "" };
+    pub(crate) fn open(&mut self, page: &Path, presentation: Presentation) -> Vec<String> {
+        let scheme = json!({ "name": "prefers-color-scheme", "value": if presentation.dark { "dark" } else { "light" } });
+        let media = if presentation.print { "print" } else { "" };
         self.ask("Emulation.setEmulatedMedia", &json!({ "media": media, "features": [scheme] }));
-        self.ask("Emulation.setScriptExecutionDisabled", &json!({ "value": looks.without_scripts }));
-        let width = if looks.width == 0 { 1200 } else { looks.width };
+        self.ask("Emulation.setScriptExecutionDisabled", &json!({ "value": presentation.without_scripts }));
+        let width = if presentation.width == 0 { 1200 } else { presentation.width };
         let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500 });
         self.ask("Emulation.setDeviceMetricsOverride", &size);
         self.complaints.clear();

@@ -6,7 +6,7 @@ mod browser;
 mod made;
 
 use crate::stage::{Stage, skip};
-use browser::{Browser, Looks};
+use browser::{Browser, Presentation};
 use made::{HOSTILE, Made, NOTE, TAG};
 use serde_json::Value;
 use std::sync::mpsc::channel;
@@ -38,23 +38,23 @@ fn pages_are_accessible_and_match_the_json() {
 
 /// Checks a page in all presentations.
 fn check_page(browser: &mut Browser, made: &Made, axe: Option<&str>) {
-    let phone = Looks { width: 390, ..Looks::default() };
-    let print = Looks { print: true, ..Looks::default() };
-    let dark = Looks { dark: true, ..Looks::default() };
-    for looks in [Looks::default(), dark, phone, print] {
-        let complaints = browser.open(&made.page, looks);
-        assert!(complaints.is_empty(), "{} {looks:?}: {complaints:?}", made.name);
+    let phone = Presentation { width: 390, ..Presentation::default() };
+    let print = Presentation { print: true, ..Presentation::default() };
+    let dark = Presentation { dark: true, ..Presentation::default() };
+    for presentation in [Presentation::default(), dark, phone, print] {
+        let complaints = browser.open(&made.page, presentation);
+        assert!(complaints.is_empty(), "{} {presentation:?}: {complaints:?}", made.name);
         let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
-        assert!(wide.as_i64().unwrap() <= 0, "{} is {wide} pixels too wide: {looks:?}", made.name);
+        assert!(wide.as_i64().unwrap() <= 0, "{} is {wide} pixels too wide: {presentation:?}", made.name);
         // Skip paper and phones: paper has the colours of the light page, and a phone has the same text.
-        if let Some(axe) = axe.filter(|_| !looks.print && looks.width == 0) {
+        if let Some(axe) = axe.filter(|_| !presentation.print && presentation.width == 0) {
             let found = violations(browser, axe);
-            assert_eq!(found, Value::Array(Vec::new()), "{} {looks:?}", made.name);
+            assert_eq!(found, Value::Array(Vec::new()), "{} {presentation:?}", made.name);
         }
     }
     let paths = "document.querySelectorAll('main svg path').length";
     let whole = browser.value(paths);
-    let without = Looks { without_scripts: true, ..Looks::default() };
+    let without = Presentation { without_scripts: true, ..Presentation::default() };
     assert!(browser.open(&made.page, without).is_empty());
     assert_eq!(browser.value(paths), whole, "{}", made.name);
 }
@@ -62,7 +62,7 @@ fn check_page(browser: &mut Browser, made: &Made, axe: Option<&str>) {
 /// Numbers on the pages match the report.
 fn numbers(browser: &mut Browser, pages: &[Made]) {
     for made in pages.iter().filter(|made| made.json["headline"].is_object()) {
-        browser.open(&made.page, Looks::default());
+        browser.open(&made.page, Presentation::default());
         let shown = browser.value("document.querySelector('.big').dataset.number");
         let value = &made.json["headline"]["value"];
         let shown: Option<f64> = shown.as_str().and_then(|text| text.parse().ok());
@@ -72,7 +72,7 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
     }
     let page = |name: &str| pages.iter().find(|made| made.name == name).unwrap();
     let [bench, limit] = ["bench", "limit"].map(page);
-    browser.open(&bench.page, Looks::default());
+    browser.open(&bench.page, Presentation::default());
     let cells =
         browser.value("[...document.querySelectorAll('.cdm b[data-number]')].map(b => +b.dataset.number)");
     let mut shown: Vec<f64> = cells.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
@@ -92,7 +92,7 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
     together(browser, page("together"));
     strips(browser, page("run"));
     // The crosshair stops at each load, in order of the offered loads.
-    browser.open(&limit.page, Looks::default());
+    browser.open(&limit.page, Presentation::default());
     let stops = browser.value(
         "JSON.parse([...document.querySelectorAll('.pa[data-points]')].at(-1).dataset.points).map(p => p[0])",
     );
@@ -103,7 +103,7 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
 
 /// Each measured cell has its number in a map, and the winner of each direction has a frame.
 fn maps(browser: &mut Browser, made: &Made) {
-    browser.open(&made.page, Looks::default());
+    browser.open(&made.page, Presentation::default());
     let counted = browser.value(
         "[[...document.querySelectorAll('.heat tbody td')].filter(td => /[0-9]/.test(td.textContent)).length, \
          document.querySelectorAll('.heat .win').length]",
@@ -117,7 +117,7 @@ fn maps(browser: &mut Browser, made: &Made) {
 
 /// Each named session has a row with the numbers of its report, and all plots share the same marks.
 fn together(browser: &mut Browser, made: &Made) {
-    browser.open(&made.page, Looks::default());
+    browser.open(&made.page, Presentation::default());
     let rows = browser.value(
         "[...document.querySelectorAll('table.data tbody tr')].map(tr => tr.querySelector('th').textContent)",
     );
@@ -141,7 +141,7 @@ fn together(browser: &mut Browser, made: &Made) {
 
 /// Every run has a block for the busiest worker's CPU, as high as in the report.
 fn strips(browser: &mut Browser, made: &Made) {
-    browser.open(&made.page, Looks::default());
+    browser.open(&made.page, Presentation::default());
     let ends = browser.value("[...document.querySelectorAll('path.block')].map(p => p.getAttribute('d'))");
     let first = ends[0].as_str().unwrap().to_owned();
     let grounds = browser.value("document.querySelector('path.ground').getAttribute('d')");
@@ -162,7 +162,7 @@ fn strips(browser: &mut Browser, made: &Made) {
 
 /// User text is shown literally, and never runs.
 fn foreign_words(browser: &mut Browser, made: &Made) {
-    let complaints = browser.open(&made.page, Looks::default());
+    let complaints = browser.open(&made.page, Presentation::default());
     assert!(complaints.is_empty(), "{complaints:?}");
     assert_eq!(browser.value("document.images.length + document.scripts.length"), 1, "its own script alone");
     let text = browser.value("document.body.textContent");
@@ -173,7 +173,7 @@ fn foreign_words(browser: &mut Browser, made: &Made) {
 
 /// Arrow keys walk through the values of a plot, and linked plots follow.
 fn plots_are_walked_by_keys(browser: &mut Browser, made: &Made) {
-    browser.open(&made.page, Looks::default());
+    browser.open(&made.page, Presentation::default());
     let walk = "(() => {
         const all = [...document.querySelectorAll('.pa[data-link$=\"-time\"][data-points]')];
         all[0].focus();

@@ -155,7 +155,7 @@ const MIN_CONFIRMED_GROWTH: f64 = 1.02;
 const MIN_GROWTH: f64 = 1.1;
 /// Gaps in ns below which arrivals count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;
-/// Range of the changes per short interval that can be estimated.
+/// Range of changes between on and off per short interval that can be estimated.
 const CHANGES_RANGE: (f64, f64) = (0.02, 50.0);
 
 /// Arrivals and their fit.
@@ -164,11 +164,11 @@ pub(super) struct Fit {
     pub(super) arrivals: Arrivals,
     /// Maximum difference between the fitted and the observed distribution function of the gaps.
     pub(super) distance: Option<f64>,
-    /// Index of dispersion of the fitted arrivals at both lengths.
+    /// Index of dispersion of the fitted arrivals in 10 ms and in 100 ms.
     pub(super) idc: [f64; 2],
 }
 
-/// Fits arrivals to a rate per second, to gaps, and to the dispersion at both lengths.
+/// Fits arrivals to a rate per second, to gaps, and to the dispersion in 10 ms and in 100 ms.
 pub(super) fn fit_bursts(rate: f64, gaps: &Histogram, idc: [Option<f64>; 2]) -> Fit {
     let fit = match idc {
         [Some(short), long] => {

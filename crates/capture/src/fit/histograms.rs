@@ -24,7 +24,7 @@ pub(super) struct SizeCounts {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shares {
     pub(super) all: Vec<(u32, u64)>,
-    /// Maximum difference between the distribution functions of the observed sizes and of these classes.
+    /// Maximum difference between the distribution functions of the observed sizes and of the size classes in `all`.
     pub(super) distance: f64,
 }
 

@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 
 /// Minimum number of operations for computing a dispersion.
 const MIN_OPERATIONS: u64 = 50;
-/// Minimum share of a direction in the operations or the bytes of its part, for a stream of its own.
+/// Minimum share of a direction in the operations or the bytes of its part, for a separate stream.
 const RARE_SHARE: f64 = 0.02;
 /// Minimum slack, as a share of the span: a part that begins later or ends earlier than the span by less than the slack counts as active
 /// in the whole span.
@@ -33,7 +33,7 @@ const MAX_SLACK: f64 = 0.05;
 const SLACK_GAPS: f64 = 10.0;
 /// Minimum active time of a part.
 const MIN_ACTIVE_NS: u64 = 1_000_000;
-/// Minimum share of a kind of runs in the operations or the bytes, for a stream of its own.
+/// Minimum share of the long or the short runs in the operations or the bytes, for a separate stream.
 const FEW_SHARE: f64 = 0.05;
 /// Minimum difference between the share of operations in long runs and the share that is expected if all runs have one mean length. From
 /// this difference on there are two kinds of runs.
@@ -46,7 +46,8 @@ const DEPTH_FACTOR: u32 = 2;
 const MIN_DEPTH: u32 = 32;
 /// Maximum memory of the operations in flight of an open loop.
 const MAX_DEPTH_BYTES: u64 = 256 << 20;
-/// Minimum share of the writes that are stable at completion, for treating all writes as stable. There must be as many flushes.
+/// All writes are treated as stable if at least this share is stable at completion, and if the flushes are at least this share of the
+/// writes too.
 const STABLE_SHARE: f64 = 0.9;
 
 /// A stream of the job file.
@@ -228,8 +229,7 @@ impl KindFigures {
         both
     }
 
-    /// Returns the operations of a direction as one class, or as two classes if there are enough inside and
-    /// outside of long runs.
+    /// Returns the operations of a direction as one class, or as two classes if long runs and the other operations each have enough.
     fn divided(&self) -> Vec<(Class, bool)> {
         let [scattered, long] = &self.classes;
         let both = self.whole();
@@ -605,7 +605,7 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     (shorten_times(&format_think(&think)), format!("{near}{scaled}"))
 }
 
-/// Rewrites times of 1 ms and more in us if that changes them by less than a thousandth.
+/// Rounds times of 1 ms and more to us if the rounding changes them by less than a thousandth.
 fn shorten_times(text: &str) -> String {
     let piece = |piece: &str| {
         let (before, time) = piece
@@ -679,7 +679,7 @@ impl LoadOfPart<'_> {
             let [mean, think] = [&side.periods, &side.pacing.think]
                 .map(|histogram| show_ns(histogram.mean_ns().unwrap_or(0.0)));
             let comment = format!(
-                "mean {mean}, idle for {think} (`think` instead would follow the speed of the target); {fits}"
+                "mean {mean}, idle for {think} (with `think` the period would depend on the speed of the target); {fits}"
             );
             out.push(Entry::text("period", &period, comment));
         }

@@ -173,7 +173,7 @@ fn distance(a: &[u64], b: &[u64]) -> Option<f64> {
 }
 
 #[test]
-fn distances_are_of_distribution_functions() {
+fn distances_compare_distribution_functions() {
     assert_eq!(distance(&[1, 1, 0], &[2, 2, 0]), Some(0.0));
     assert_eq!(distance(&[1, 0, 1], &[0, 1, 1]), Some(0.5));
     assert_eq!(distance(&[0], &[1]), None);

@@ -35,7 +35,7 @@ const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
 const MAX_AT_ONCE_DELAY: f64 = 0.25;
 /// Minimum mean depth of a task that refills its queue, while it is busy, as a share of the maximum depth.
 const MIN_FILLING_DEPTH: f64 = 0.25;
-/// If operations overlap less than this share of what independent arrivals would, they wait for each other.
+/// Operations wait for each other if they overlap less than this share of the overlaps of independent arrivals.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
 /// Minimum number of overlaps of independent arrivals for the test with [`MAX_WAITING_OVERLAP`].
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
@@ -161,7 +161,7 @@ impl Pacing {
         self.in_flight.depth_max as u32
     }
 
-    /// Returns the figures over this active time.
+    /// Returns the figures of a part that is active for this time.
     pub(super) fn signs(&self, active_ns: u64) -> Signs {
         let arrivals = if self.is_serial() { &self.all } else { &self.busy_intervals };
         Signs { overlapping: self.overlaps(), idc: arrivals.dispersion(active_ns) }
@@ -276,7 +276,7 @@ const MIN_TURNS: u64 = 3;
 pub(super) struct Side {
     pub(super) pacing: Pacing,
     clock_ns: u64,
-    /// Times between the beginnings of two consecutive busy intervals of which the second belongs to this side.
+    /// For each busy interval of this side: the time from the beginning of the previous busy interval of either side to its beginning.
     pub(super) periods: Histogram,
     /// Number of turns.
     pub(super) turns: u64,

@@ -37,7 +37,7 @@ const OTHER_TASKS: &str = "other tasks";
 pub(super) struct Observations {
     /// Number of reads, writes and trims.
     pub(super) data: u64,
-    /// Bytes of these reads, writes and trims.
+    /// Bytes of reads, writes and trims.
     pub(super) bytes: u64,
     pub(super) syncs: u64,
     pub(super) writes: u64,
@@ -58,7 +58,7 @@ pub(super) struct Part {
     pub(super) seen: Observations,
 }
 
-/// The first pass.
+/// The first pass over a capture: adds up what each task did.
 #[derive(Debug)]
 pub struct Survey {
     operations: Operations,
@@ -67,7 +67,7 @@ pub struct Survey {
     large: u64,
 }
 
-/// The result of the first pass.
+/// The parts of the capture, as the first pass found them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surveyed {
     pub(super) parts: Vec<Part>,
@@ -269,7 +269,7 @@ const BURST_FACTOR: f64 = 2.0;
 /// Minimum share of each of the two activities of a task that does two things in turn.
 const MIN_SIDE_SHARE: f64 = 0.1;
 
-/// The second pass.
+/// The second pass over a capture: collects the figures of each part.
 #[derive(Debug)]
 pub struct Gathering {
     operations: Operations,
@@ -284,7 +284,7 @@ pub(super) struct Gathered {
     pub(super) whole: Load,
     few: Load,
     many: Load,
-    /// The side of busy intervals with few operations, and the side of those with many.
+    /// The side of busy intervals with few operations, and the side of busy intervals with many.
     pub(super) sides: [Side; 2],
     /// Whether the side with many operations was active last; `None` before the first busy interval.
     is_many: Option<bool>,
@@ -331,7 +331,7 @@ pub(super) struct Class {
     pub(super) begun: u64,
     /// Number of operations that continue another one.
     pub(super) continued: u64,
-    /// Sum of the distances between these operations and the ones that they continue, in operations.
+    /// Sum over all operations that continue another one: the distance to that operation, in operations.
     pub(super) back: u64,
     /// First sector, and the sector after the last one.
     pub(super) span: Option<(u64, u64)>,

@@ -81,7 +81,7 @@ impl ArrivalCounter {
         [0, 1].map(|at| self.counts[at].dispersion(duration_ns / INTERVALS_NS[at]))
     }
 
-    /// Adds an arrival at this time since the beginning.
+    /// Adds an arrival, `at_ns` after the beginning of the capture.
     pub(crate) fn add(&mut self, at_ns: u64) {
         if let Some(last) = self.last_ns.replace(at_ns) {
             self.gaps.record(at_ns.saturating_sub(last));

@@ -327,7 +327,7 @@ impl Source {
         source
     }
 
-    /// The place of an option by its prefix. [`TARGET`] is the place of a target, on the command line or in XML.
+    /// Returns where an option is in the text, by the option's prefix. With [`TARGET`], returns where the target is.
     fn place(&self, span: usize, target: usize, option: &str) -> Range<usize> {
         let of_xml = self.targets.get(span).and_then(|targets| targets.get(target));
         let mut targets = self.words.iter().filter(|(word, _)| !word.starts_with('-'));

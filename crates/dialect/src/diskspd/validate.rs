@@ -188,7 +188,7 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
         (
             "rd",
             format!(
-                "invalid random distribution span: Target% ({covered}%) must total 100%; type a part more"
+                "invalid random distribution span: Target% ({covered}%) must total 100%; type another part"
             ),
         )
     })

@@ -72,7 +72,7 @@ pub(super) fn parse_rw(job: &Job) -> Result<ParsedRw, Fault> {
         Rw::Write | Rw::Trimwrite => Rw::Read,
         Rw::Randwrite | Rw::Randtrimwrite => Rw::Randread,
         kind => {
-            let why = "fathom does not know which blocks a mix writes; type rw=write or randwrite";
+            let why = "verify_only must know which blocks were written, and in a mix fathom does not; type rw=write or randwrite";
             job.refuse_if(matches!(kind, Rw::Rw | Rw::Randrw), "verify_only", why)?;
             kind
         }
@@ -417,7 +417,7 @@ pub(super) fn strided_zones(
             });
         }
         (Some("none"), Some(_)) => {
-            return Err(job.fault("zonesize", "this needs zonemode=strided; type that, or remove zonesize"));
+            return Err(job.fault("zonesize", "zones need zonemode=strided; type it, or remove zonesize"));
         }
         (Some("strided"), None) => {
             return Err(job.fault("zonemode", "strided needs the size of a zone; type zonesize=256m too"));

@@ -45,7 +45,7 @@ pub struct CommandLine {
     pub formats: Vec<&'static str>,
     /// Interval of intermediate outputs in ns; `None` for output only at the end.
     pub status_interval_ns: Option<u64>,
-    /// Whether the bandwidth of all jobs together is written to files of its own.
+    /// Whether the bandwidth of all jobs together is written to separate files.
     pub bandwidth_log: bool,
     /// The report of idle CPU time, if requested.
     pub idle: Option<Idle>,
@@ -160,7 +160,7 @@ impl CommandLine {
 }
 
 impl Formats {
-    /// Replaces the formats by those of a list.
+    /// Replaces the formats by the ones that a list names.
     fn parse_list(&mut self, list: &str) -> Result<(), String> {
         (self.normal, self.terse, self.json) = (false, false, None);
         for word in list.split(',') {

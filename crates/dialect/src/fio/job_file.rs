@@ -499,7 +499,7 @@ impl Job {
         self.number(option)?.map(count).transpose()
     }
 
-    /// A number of bytes, or a percentage of what exists.
+    /// A number of bytes, or a percentage of the file.
     pub(super) fn size(&self, option: &str) -> Result<Option<Size>, Fault> {
         self.parse(option, |text| self.units(option).size(text))
     }

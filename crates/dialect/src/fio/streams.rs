@@ -193,8 +193,8 @@ pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Ad
     hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct()))
 }
 
-/// Gives the same advice for a mapping. As in fio, the advice depends only on whether the job is random. Without advice, a page fault
-/// also maps and reads the neighbouring pages.
+/// Advises the kernel about the order of accesses to a mapping. As in fio, the advice depends only on whether the job is random. Without
+/// advice, a page fault also maps and reads the neighbouring pages.
 pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
     if let (Some(Cache::Mmap), Some(_), Some(engine)) =
         (stream.cache, stream.resolved.advice, &mut stream.engine)

@@ -16,7 +16,7 @@ pub(super) struct Units {
     pub(super) base: u64,
 }
 
-/// A number of bytes, or a percentage of what exists.
+/// A number of bytes, or a percentage of the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Size {
     Bytes(u64),
@@ -85,7 +85,7 @@ impl Units {
     }
 }
 
-/// A time in ns.
+/// Parses a time. Returns ns.
 pub(super) fn time(text: &str, bare: Bare) -> Result<u64, String> {
     let advice = match bare {
         Bare::Seconds => "a time; type seconds, or a number with d, h, m, s, ms or us",

@@ -11,18 +11,18 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("/t", "time", "run time of each test [default: that of the configuration file]").takes(" SECONDS"),
     honoured("--explain", "", "print the tests of the file with their workers and targets, and measure nothing"),
     honoured("--destroy", "", "allow overwriting a file that fathom did not make (its path) or a device (its name or serial); may be repeated. FATHOM_DESTROY does the same, with paths separated by colons. FATHOM_UNSEEN_USERS names, in the same way, files and devices that may be written although other users of them may be hidden").takes("=NAME"),
-    honoured("TARGET", "", "files, directories or devices that replace the targets of the file, in the order in which it first names them; not needed if these are paths"),
+    honoured("TARGET", "", "files, directories or devices that replace the targets of the file, in the order in which the file first names them; not needed if its targets are paths"),
 ];
 
-/// Headings of a configuration file, and columns of them.
+/// Headings of a configuration file, and the columns of its value lines.
 #[rustfmt::skip] // One line for each heading.
 pub const HEADINGS: &[ToolOption] = &[
     honoured("'Test Description", "", "repeated in the result file"),
-    honoured("'Run Time", "time", "a run time of 0 ends by hand in Iometer, and is refused without `/t`"),
+    honoured("'Run Time", "time", "with 0, Iometer runs until stopped by hand; fathom refuses 0 unless `/t` sets a time"),
     honoured("'Ramp Up Time", "warmup", "time before each measured window"),
     no_effect("'Default Disk Workers to Spawn", "the list of managers defines the workers").also(&["'Default Network Workers to Spawn"]),
     honoured("'Record Results", "", "which rows the result file has"),
-    honoured("'Test Type", "", "one test after another for each access specification: all steps with the first one that each worker has, then all with the second. The last step has all workers or targets. Idle workers do not count, so no test runs twice").also(&["'Worker Cycling", "'Disk Cycling", "'Queue Depth Cycling"]),
+    honoured("'Test Type", "", "one test after another for each access specification: all steps with the first specification of each worker, then all steps with the second. The last step has all workers or targets. Idle workers do not count, so no test runs twice").also(&["'Worker Cycling", "'Disk Cycling", "'Queue Depth Cycling"]),
     honoured("'size,% of size,% reads,% random,delay,burst,align,reply", "line bs mix random align", "a line of an access specification ([Job files](job-files.md#keys-of-a-line)). Lines of six numbers, before version 1998.05.21, have no name, are aligned to 2 KiB, and are for all workers"),
     honoured("'Manager ID, manager name", "", "a group of workers. Each step of a cycle takes a number of workers, or targets, of each manager; INCREMENT_TARGETS_SERIAL takes one manager after another. The result file has a row for each manager, followed by its workers"),
     honoured("'Manager network address", "", "managers with another address than the first belong to other hosts, and are refused by name ([Many hosts](../how-to/many-hosts.md))"),

@@ -14,7 +14,7 @@ use std::io;
 use sys::aio::Aio;
 use sys::arena::Arena;
 use sys::clock::Clock;
-use sys::page_cache::Flush;
+use sys::file_pages::Flush;
 use sys::posix_aio::PosixAio;
 
 /// Implements [`Queue`] for an engine struct with the fields `aio` and `flush`. `libaio` and `posixaio` differ only in the type of `aio`.

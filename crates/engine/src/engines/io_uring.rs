@@ -12,8 +12,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 use sys::clock::Clock;
+use sys::file_pages::Flush;
 use sys::open_file::OpenFile;
-use sys::page_cache::Flush;
 use sys::ring::{Pages, Ring, RingOptions, TaskWork, Thread, Writes};
 
 /// Options of `io_uring`.

@@ -18,7 +18,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use sys::arena::Arena;
-use sys::page_cache::readahead;
+use sys::file_pages::readahead;
 
 pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
     EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },

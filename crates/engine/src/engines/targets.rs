@@ -12,9 +12,9 @@ use std::fs::{File, read_to_string};
 use std::io;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use sys::file_pages::{self, Flush};
 use sys::ioctl;
 use sys::open_file::OpenFile;
-use sys::page_cache::{self, Flush};
 
 /// The open files, by the file index of operations.
 pub(super) struct Targets {
@@ -88,7 +88,7 @@ impl Targets {
         match self.flush {
             Flush::All => file.sync_all(),
             Flush::Data => file.sync_data(),
-            Flush::Range => page_cache::sync_range(file),
+            Flush::Range => file_pages::sync_range(file),
         }?;
         Ok(0)
     }

@@ -11,12 +11,12 @@
 //! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over the span, and each visits all zones.
 //!    Only sequential blocks of one size use the incomplete zone at the end of the span, because they do not reach beyond it.
 
-use crate::source::conditions::{Evenly, Syncs};
 use crate::source::draw::{Choice, Kinds, Lengths};
 use crate::source::order::{Last, NextOffset, Straight, Walk};
 use crate::source::sharing::Head;
 use crate::source::span::{Span, Target};
 use crate::source::submit_times::{OfKind, Pause};
+use crate::source::wrappers::{Evenly, Syncs};
 use crate::source::{Op, Share, Source};
 use model::job::{
     self, Access, Kind, Order, Positions, Sharing, Sizes, Start, Steps, Stream, Strided as Zones, Turn,

@@ -4,18 +4,18 @@
 //!    operations.
 //! 2. `access` draws lines, targets, directions and sizes. `order` finds the offset, with the random draws of `draw`, in the part of the
 //!    target that `span` describes.
-//! 3. Sources wrap other sources: `submit_times` adds times and rates, `conditions` adds syncs, serial overlaps and evictions, `sharing`
+//! 3. Sources wrap other sources: `submit_times` adds times and rates, `wrappers` adds syncs, serial overlaps and evictions, `sharing`
 //!    adds shares of several workers.
 //! 4. `replay` follows a captured load.
 
 mod access;
-mod conditions;
 mod draw;
 mod order;
 pub mod replay;
 mod sharing;
 mod span;
 mod submit_times;
+mod wrappers;
 
 #[cfg(test)]
 mod tests;
@@ -197,14 +197,14 @@ pub fn lanes(
             source = Box::new(submit_times::Timed::new(source, bursts));
         } else {
             if stream.serialize_overlap {
-                source = Box::new(conditions::Serial(source));
+                source = Box::new(wrappers::Serial(source));
             }
             if let Some(member) = &member {
                 source = Box::new(sharing::Shared { inner: source, member: Arc::clone(member) });
             }
         }
         if let Some(files) = share.common.files().filter(|_| stream.evicts_each_pass) {
-            source = Box::new(conditions::EachPass::new(source, stream, share, files, target_bytes));
+            source = Box::new(wrappers::EachPass::new(source, stream, share, files, target_bytes));
         }
         Ok(source)
     };
@@ -237,7 +237,7 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));
     // Accesses that take turns add their own syncs.
     if let Some(flush) = stream.flush.filter(|_| stream.turns.is_empty() && does(Kind::Write)) {
-        source = Box::new(conditions::Flushed::new(source, flush)?);
+        source = Box::new(wrappers::Flushed::new(source, flush)?);
     }
     submit_times::paced(source, stream.pace, place)
 }

@@ -12,8 +12,8 @@
 
 use super::{Op, Source};
 use crate::source::Choice;
-use crate::source::conditions::Syncs;
 use crate::source::draw::Kinds;
+use crate::source::wrappers::Syncs;
 use model::job::{Arrivals, Bursts, Kind, Line, Pace, Stream, ThinkLaw};
 use model::spec::number::MAX_TIME_NS;
 use rand::{RngExt, SeedableRng};

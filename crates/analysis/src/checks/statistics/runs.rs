@@ -162,7 +162,7 @@ fn fix_for(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     let plain =
         format!("{general_fix} Without a fix, about {runs} runs in total would give {goal} (--runs {runs})");
     let best = within.zip(overhead_s(case)).and_then(|(within, overhead_s)| {
-        let spread = Variability { variance, within, seconds, beside_s: overhead_s };
+        let spread = Variability { variance, within, seconds, overhead_s };
         intervals::best_seconds(&spread)
     });
     match best {

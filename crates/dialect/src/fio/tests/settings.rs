@@ -13,7 +13,7 @@ fn logs(options: &str) -> Logs {
 }
 
 #[test]
-fn files_and_their_creation() {
+fn file_options_become_settings() {
     let each = stream("nrfiles=2 filesize=64k");
     assert_eq!(
         (each.size, each.resolved.limit.bytes),
@@ -40,7 +40,7 @@ fn files_and_their_creation() {
 }
 
 #[test]
-fn times_batches_and_seeds() {
+fn times_batches_and_seeds_become_settings() {
     assert_eq!(job("[j]\nsize=1m\nrandseed=7\n").seed, Some(7));
     let pauses = stream("thinktime=500 thinktime_blocks=8");
     assert_eq!((pauses.think.clone(), pauses.burst), (Some(model::job::Think::fixed(500_000)), Some(8)));
@@ -77,7 +77,7 @@ fn files_are_evicted_before_each_further_pass() {
 }
 
 #[test]
-fn places_and_engines() {
+fn cpus_and_engines_become_settings() {
     let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split").resolved.place;
     assert_eq!((split.cpus.as_slice(), split.split), ([0, 1, 2].as_slice(), true));
     assert_eq!(stream("cpumask=5").resolved.place.cpus, [0, 2]);
@@ -91,7 +91,7 @@ fn places_and_engines() {
 }
 
 #[test]
-fn numa_nodes_of_threads_and_of_memory() {
+fn numa_nodes_of_threads_and_memory_become_settings() {
     let cpus = |options: &str| stream(options).resolved.place.cpus;
     assert_eq!(cpus("numa_cpu_nodes=1"), [2, 3]);
     assert_eq!(cpus("cpus_allowed=7 numa_cpu_nodes=0-2"), [0, 1, 4, 2, 3], "as in fio, nodes go before CPUs");
@@ -113,7 +113,7 @@ fn numa_nodes_of_threads_and_of_memory() {
 }
 
 #[test]
-fn engines_without_data_and_one_that_merges_neighbours() {
+fn engines_without_data_and_vsync_become_settings() {
     let engine = |options: &str| stream(options).engine.map(|engine| engine.name).unwrap_or_default();
     assert_eq!(engine("ioengine=ftruncate rw=randwrite"), "ftruncate");
     assert_eq!(engine("ioengine=falloc rw=randtrim"), "fallocate");
@@ -124,7 +124,7 @@ fn engines_without_data_and_one_that_merges_neighbours() {
 }
 
 #[test]
-fn data_of_writes() {
+fn data_options_become_settings() {
     assert!(stream("rw=write zero_buffers=1").zeros);
     let data = stream("rw=write buffer_compress_percentage=60 dedupe_percentage=30");
     assert_eq!((data.compress, data.dedup), (Some(60), Some(30)));
@@ -144,7 +144,7 @@ fn data_of_writes() {
 }
 
 #[test]
-fn logs_and_their_contents() {
+fn log_options_become_settings() {
     let kinds = |logs: &Logs| logs.files.iter().map(|(kind, _)| *kind).collect::<Vec<_>>();
     let clat = logs("write_lat_log=x disable_lat=1 disable_slat=1");
     assert_eq!((kinds(&clat), clat.together), (vec![LogKind::Clat], false));
@@ -172,7 +172,7 @@ fn logs_and_their_contents() {
 }
 
 #[test]
-fn ends_that_depend_on_speed() {
+fn rules_about_speed_become_settings() {
     let steady = |options: &str| stream(options).resolved.steady.map(|rule| rule.to_flag());
     assert_eq!(steady("ss=iops:10% ss_dur=30s ss_ramp=10").as_deref(), Some("iops:10%:30s:10s"));
     assert_eq!(steady("ss=iops:10%% ss_dur=30s").as_deref(), Some("iops:10%:30s"));
@@ -292,7 +292,7 @@ fn a_latency_target_chooses_the_depth() {
 }
 
 #[test]
-fn tolerated_errors_overlaps_and_queues() {
+fn tolerated_errors_overlaps_and_queues_become_settings() {
     let deep = |options: &str| {
         let stream = stream(&format!("ioengine=libaio iodepth=16 {options}"));
         (stream.has("serialize-overlap"), stream.batch.map(|batch| batch.complete))
@@ -327,7 +327,7 @@ fn tolerated_errors_overlaps_and_queues() {
 }
 
 #[test]
-fn create_only_and_offset_alignment() {
+fn create_only_and_offset_alignment_become_settings() {
     let created = stream("create_only=1 rw=write");
     assert_eq!(
         (created.resolved.limit.operations, created.create.map(|c| c.bytes)),
@@ -341,7 +341,7 @@ fn create_only_and_offset_alignment() {
 }
 
 #[test]
-fn jobs_that_end_with_another() {
+fn exitall_ends_other_jobs() {
     let ends = |what: &str, second: &str| {
         let spec = job(&format!(
             "[global]\nsize=1m\n[a]\nexitall\n{what}\n[b]\n{second}\n[c]\nstonewall\n[d]\nstonewall\n"

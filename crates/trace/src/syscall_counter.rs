@@ -4,9 +4,9 @@ use crate::Foreign;
 use crate::{Field, Format, Layout, Records};
 use std::collections::BTreeMap;
 
-/// System calls by thread and call number.
+/// Counts system calls by thread and call number.
 #[derive(Debug)]
-pub struct Calls {
+pub struct SyscallCounter {
     layout: Layout,
     event: u16,
     kind: Field,
@@ -17,11 +17,11 @@ pub struct Calls {
     pub lost: u64,
 }
 
-impl Calls {
+impl SyscallCounter {
     /// Creates a counter from the text of `events/header_page` and of the event's format.
     ///
     /// # Errors
-    /// Which part of the kernel's text has an unknown form.
+    /// The part of the kernel's text that cannot be parsed.
     pub fn new(header_page: &str, format: &str) -> Result<Self, Foreign> {
         let format = Format::parse(format)?;
         Ok(Self {
@@ -72,7 +72,7 @@ fn calls_are_counted_by_thread_and_number() -> Result<(), Foreign> {
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\
         \tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n";
-    let mut calls = Calls::new(HEADER, format)?;
+    let mut calls = SyscallCounter::new(HEADER, format)?;
     let call = |event: u16, thread: u32, number: u64| {
         let mut bytes = vec![0_u8; 64];
         bytes[..2].copy_from_slice(&event.to_ne_bytes());
@@ -87,6 +87,6 @@ fn calls_are_counted_by_thread_and_number() -> Result<(), Foreign> {
     let all: Vec<_> = calls.take().into_iter().collect();
     assert_eq!(all, [((7, 17), 2), ((7, 74), 1), ((8, 0), 1)]);
     assert!(calls.take().is_empty());
-    assert!(Calls::new(HEADER, "name: x\nID: 1\n").is_err());
+    assert!(SyscallCounter::new(HEADER, "name: x\nID: 1\n").is_err());
     Ok(())
 }

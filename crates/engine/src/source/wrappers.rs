@@ -1,4 +1,4 @@
-//! Conditions of submission: sources that wrap another source.
+//! Sources that wrap another source and add to its operations or delay them.
 //!
 //! - [`Flushed`] adds syncs after writes, evenly spread ([`Evenly`]).
 //! - [`Serial`] marks operations that wait for overlapping ones in flight.
