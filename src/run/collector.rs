@@ -360,9 +360,7 @@ pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)
         let Difference { file, offset, length, at } = outcome.difference?;
         let target = phase.streams.get(who.stream)?.targets.get(usize::from(file))?;
         let path = &plan.targets.get(*target)?.path;
-        Some(format!(
-            "verify failed: {path}, offset {offset}, length {length}: byte {at} of this range is wrong"
-        ))
+        Some(format!("verify failed: {path}, offset {offset}, length {length}: data byte {at} is wrong"))
     };
     outcomes.iter().filter_map(describe).collect()
 }

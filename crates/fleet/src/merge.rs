@@ -472,8 +472,7 @@ impl Notes {
             if which.count == hosts { note } else { format!("{}: {note}", join_names(&which, names)) }
         };
         let rest = self.count - kept;
-        let more =
-            (rest > 0).then(|| format!("{rest} more notes of hosts are in the sessions of these hosts"));
+        let more = (rest > 0).then(|| format!("{rest} more notes are in the hosts' own sessions"));
         all.into_iter().map(with_names).chain(more).collect()
     }
 }
