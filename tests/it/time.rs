@@ -209,6 +209,84 @@ fn root_sees_the_order_of_requests() {
 }
 
 #[test]
+fn calls_that_are_syncs_only_with_certain_flags_are_counted() {
+    let stage = Stage::one_per_cpu();
+    if !is_root() {
+        return;
+    }
+    let script = "import os,mmap,ctypes\nf=os.open('data',os.O_RDWR|os.O_CREAT)\nos.pwrite(f,b'x'*4096,0)\n\
+                  for i in range(7): os.pwritev(f,[b'x'*512],0,os.RWF_DSYNC)\n\
+                  for i in range(5): os.pwritev(f,[b'x'*512],0,os.RWF_SYNC)\n\
+                  for i in range(3): os.pwritev(f,[b'x'*512],0,os.RWF_HIPRI)\n\
+                  m=mmap.mmap(f,4096)\na=ctypes.addressof(ctypes.c_char.from_buffer(m))\n\
+                  c=ctypes.CDLL(None).msync\nc.argtypes=[ctypes.c_void_p,ctypes.c_size_t,ctypes.c_int]\n\
+                  for i in range(3): assert c(a,4096,4)==0\nfor i in range(9): assert c(a,4096,1)==0\nos.sync()";
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    std::fs::write(stage.path("here/flags.py"), script).unwrap();
+    let (out, report) = timed(&stage, "-- python3 flags.py");
+    let calls = serde_json::json!({"msync": 3, "pwritev2": 12, "sync": 1});
+    assert_eq!(run(&report)["syncs"]["Ok"]["calls"], calls, "{out:?} {report:#}");
+}
+
+#[test]
+fn reads_of_the_kernel_at_the_start_of_a_program_are_not_counted() {
+    let stage = Stage::one_per_cpu();
+    if cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    // An executable with one segment: three times read(0, 0, 0), then exit_group(0).
+    let code = [&b"\x31\xff\x31\xf6\x31\xd2"[..], &b"\x31\xc0\x0f\x05".repeat(3), b"\xb8\xe7\0\0\0\x0f\x05"]
+        .concat();
+    let (start, bytes) = (0x40_0000_u64, 120 + code.len() as u64);
+    let mut program: Vec<u8> = [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[2, 0, 62, 0, 1, 0, 0, 0]].concat();
+    program.extend([start + 120, 64, 0].iter().flat_map(|word| word.to_le_bytes()));
+    program.extend([0_u16, 0, 64, 56, 1, 0, 0, 0].iter().flat_map(|half| half.to_le_bytes()));
+    program.extend([1_u32, 5].iter().flat_map(|word| word.to_le_bytes()));
+    program.extend([0, start, start, bytes, bytes, 4096].iter().flat_map(|word: &u64| word.to_le_bytes()));
+    program.extend(code);
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    std::fs::write(stage.path("here/program"), program).unwrap();
+    shell(&stage, "cd \"$D\" && chmod +x program");
+    let (out, report) = timed(&stage, "-- ./program < /dev/null");
+    let counted = &run(&report)["moved"]["Ok"];
+    if run(&report)["syncs"]["Ok"].is_object() {
+        assert_eq!(
+            (&counted["read_calls"], &counted["read_call_bytes"]),
+            (&3.into(), &0.into()),
+            "{out:?} {report:#}"
+        );
+    } else {
+        assert!(counted["read_calls"].is_null(), "{report:#}");
+    }
+    let (_, report) = timed(&stage, "--no-trace -- ./program < /dev/null");
+    assert!(run(&report)["moved"]["Ok"]["read_calls"].is_null(), "{report:#}");
+}
+
+#[test]
+fn a_cached_file_is_reported_with_its_own_device() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Buffered) else { return };
+    let data = disk.file("data", 64);
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    crate::stage::fill(&stage.path("here/other"), 16);
+    // The disk below is busy with reads.
+    let _neighbour =
+        spawn_sh(&stage, "while :; do dd if=other of=/dev/null bs=64k iflag=direct status=none; done");
+    let report = stage.path("report.json");
+    let words = format!("time -o {} -- dd bs=4k of=/dev/null if={}", report.display(), data.display());
+    let out = disk.fathom(&stage, &words, Path::new(""));
+    let json: Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).unwrap_or_default()).unwrap_or(Value::Null);
+    if run(&json)["named"][0]["memory"].is_null() {
+        let sentence = json["commands"]["commands"][0]["sentence"].as_str().unwrap_or_default();
+        assert!(sentence.contains(&format!("none of it came from {}:", disk.name())), "{out:?} {json:#}");
+    }
+}
+
+#[test]
 fn a_32_bit_program_makes_its_system_calls_unknown() {
     let stage = Stage::one_per_cpu();
     if !is_root() || cfg!(not(target_arch = "x86_64")) {

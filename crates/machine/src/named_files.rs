@@ -29,6 +29,12 @@ pub struct Named {
 }
 
 impl Named {
+    /// Returns the topmost device that stores the path; `None` without a visible device.
+    pub fn device(&self) -> Option<String> {
+        let place = self.place.as_ref().ok()?;
+        Some(place.layers.get(*place.tops.first()?)?.name.clone())
+    }
+
     /// Returns why the path is in memory; `None` for storage.
     pub fn memory(&self) -> Option<String> {
         self.place.as_ref().ok()?.ram.clone()

@@ -148,8 +148,8 @@ impl Exit {
 pub struct Moved {
     /// Bytes that read calls returned, from files, pipes and terminals (`rchar`).
     pub read_call_bytes: u64,
-    /// Number of read calls (`syscr`).
-    pub read_calls: u64,
+    /// Number of read calls (`syscr`). `None` if it is unknown how many of them the kernel made to start programs.
+    pub read_calls: Option<u64>,
     /// Bytes that write calls accepted (`wchar`).
     pub write_call_bytes: u64,
     /// Number of write calls (`syscw`).
@@ -191,6 +191,9 @@ pub struct NamedFiles {
     pub before: Known<FilesState>,
     /// State after the run, before the final sync, or why it could not be read.
     pub after: Known<FilesState>,
+    /// The topmost device that stores the path, such as `loop0`; `None` without a visible device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// Why the path is in memory instead of on a disk, such as `tmpfs`; `None` for storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
@@ -374,7 +377,8 @@ pub struct CommandRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Syncs {
-    /// Number of calls by name: fsync, fdatasync, sync_file_range, syncfs, sync, msync.
+    /// Number of calls by name: fsync, fdatasync, sync_file_range, syncfs, sync, pwritev2 with `RWF_DSYNC` or
+    /// `RWF_SYNC`, msync with `MS_SYNC`.
     pub calls: BTreeMap<String, u64>,
     /// Files opened with `O_SYNC` or `O_DSYNC`: each of their writes is also a sync.
     pub sync_opens: u64,
@@ -400,7 +404,7 @@ impl Syncs {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interface {
-    /// Mean bytes of a read call; `None` without read calls.
+    /// Mean bytes of a read call; `None` without read calls, or if their number is unknown.
     pub read_call_bytes: Option<f64>,
     /// Mean bytes of a write call; `None` without write calls.
     pub write_call_bytes: Option<f64>,
@@ -432,18 +436,22 @@ pub struct DeviceUse {
     pub write_requests: u64,
     /// Write requests that were merged into others.
     pub write_merges: u64,
-    /// Mean number of requests in flight over the whole run.
-    pub mean_depth: f64,
-    /// Share of the time with at least one request in flight.
-    pub busy_share: f64,
+    /// Mean number of requests in flight over the whole run; `None` for a run of less than 50 ms, because the kernel counts their time in ms.
+    pub mean_depth: Option<f64>,
+    /// Share of the time with at least one request in flight; `None` for a run of less than 50 ms, because the kernel counts it in ticks of
+    /// up to 10 ms.
+    pub busy_share: Option<f64>,
     /// Bytes written to the device from the end of the command until its data was stable.
     pub synced_bytes: u64,
 }
 
+/// Minimum length of a run for a share of a device's time. The kernel counts the busy time of devices in ticks of 1 to 10 ms.
+pub const LEAST_SECONDS: f64 = 0.05;
+
 impl DeviceUse {
     /// Computes the figures from the difference of a device's counters over `seconds`.
     pub fn new(name: String, did: &BlockStat, synced_bytes: u64, seconds: f64) -> Self {
-        let per_time = |ms: u64| if seconds > 0.0 { ms as f64 / 1e3 / seconds } else { 0.0 };
+        let per_time = |ms: u64| (seconds >= LEAST_SECONDS).then(|| ms as f64 / 1e3 / seconds);
         Self {
             name,
             read_bytes: did.read.bytes,
@@ -453,8 +461,15 @@ impl DeviceUse {
             write_requests: did.write.ios,
             write_merges: did.write.merges,
             mean_depth: per_time(did.queue_ms),
-            busy_share: per_time(did.busy_ms).min(1.0),
+            busy_share: per_time(did.busy_ms).map(|share| share.min(1.0)),
             synced_bytes,
         }
     }
+}
+
+#[test]
+fn a_share_of_the_time_needs_a_run_of_many_ticks() {
+    let did = BlockStat { busy_ms: 2, ..BlockStat::default() };
+    let share = |seconds| DeviceUse::new("vda".into(), &did, 0, seconds).busy_share;
+    assert_eq!((share(0.002), share(0.1)), (None, Some(0.02)));
 }

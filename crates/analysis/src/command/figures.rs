@@ -311,7 +311,7 @@ fn interface(end: &CommandEnd) -> Interface {
         Ok(sequential as f64 / count as f64)
     };
     Interface {
-        read_call_bytes: moved.and_then(|m| mean(m.read_call_bytes, m.read_calls)),
+        read_call_bytes: moved.and_then(|m| mean(m.read_call_bytes, m.read_calls?)),
         write_call_bytes: moved.and_then(|m| mean(m.write_call_bytes, m.write_calls)),
         direct: traced().map(|t| t.direct_opens > 0),
         asynchronous: traced().map(|t| t.async_contexts > 0),
@@ -481,6 +481,7 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
     let rate = show_rate(bytes as f64 / 1e6 / run.seconds.max(1e-9));
     let amount = format!("{} in {} ({rate} MB/s)", amount_of(bytes), show_ns(run.seconds * 1e9));
     let from = device_name(run, |device| device.read_bytes);
+    let idle = file_device(run, |one| one.before.as_ref().is_ok_and(|before| before.bytes > 0));
     let fetched = moved.fetched_bytes;
     let share = fetched as f64 / bytes as f64;
     let memory = run.named.iter().find_map(|one| one.memory.as_ref());
@@ -490,7 +491,7 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
         }
         Ok(cached) if share <= 1.0 - NEARLY => {
             format!(
-                "{amount}; none of it came from {from}: the page cache had {}",
+                "{amount}; none of it came from {idle}: the page cache had {}",
                 cached_amount(*cached, bytes)
             )
         }
@@ -503,7 +504,7 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
         // The bytes of calls do not include reads of mapped memory and asynchronous reads.
         Err(_) if fetched >= moved.read_call_bytes => format!("{amount}; all of it came from {from}"),
         // The command's calls may also have read pipes.
-        Err(_) if fetched < worth => format!("{amount} by calls; nothing came from {from}"),
+        Err(_) if fetched < worth => format!("{amount} by calls; nothing came from {idle}"),
         Err(_) => format!("{amount} by calls; {} came from {from}", amount_of(fetched)),
     })
 }
@@ -517,10 +518,9 @@ fn cached_amount(cached: u64, bytes: u64) -> String {
 fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     let bytes = written(seen?.end).ok()?;
-    let memory = run.named.iter().find_map(|one| {
-        let grew = one.after.as_ref().ok()?.bytes > one.before.as_ref().map_or(0, |before| before.bytes);
-        one.memory.as_ref().filter(|_| grew)
-    });
+    let bytes_after = |one: &NamedFiles| one.after.as_ref().map_or(0, |after| after.bytes);
+    let grew = |one: &NamedFiles| bytes_after(one) > one.before.as_ref().map_or(0, |before| before.bytes);
+    let memory = run.named.iter().filter(|one| grew(one)).find_map(|one| one.memory.as_ref());
     let shown = if bytes < worth && memory.is_some() { moved.write_call_bytes } else { bytes };
     if shown < worth {
         return None;
@@ -544,7 +544,7 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     }
     let to = device_name(run, |device| device.written_bytes.max(device.synced_bytes));
     let reached = match (&run.written_at_end_bytes, &run.dirty_at_end_bytes) {
-        (Ok(0), _) => format!("none of it had reached {to}"),
+        (Ok(0), _) => format!("none of it had reached {}", file_device(run, grew)),
         (Ok(_), Ok(0)) => format!("all of it had reached {to}"),
         (Ok(reached), _) => format!("{} had reached {to}", amount_of(*reached)),
         (Err(why), _) => format!("how much had reached {to} is not known: {why}"),
@@ -579,4 +579,10 @@ fn device_name(run: &CommandRun, bytes: impl Fn(&model::command::DeviceUse) -> u
         .flatten()
         .find(|device| bytes(device) > 0)
         .map_or_else(|| "the disk".into(), |device| device.name.clone())
+}
+
+/// The device on which the first of these files lies, or `the disk`.
+fn file_device(run: &CommandRun, is_used: impl Fn(&NamedFiles) -> bool) -> String {
+    let device = run.named.iter().filter(|one| is_used(one)).find_map(|one| one.device.clone());
+    device.unwrap_or_else(|| "the disk".into())
 }

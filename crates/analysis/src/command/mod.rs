@@ -15,8 +15,8 @@ use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
 use crate::{Judging, notes, nowhere, verdict};
 use model::Known;
 use model::command::{
-    Command, CommandResult, CommandResults, CommandRun, CommandStudy, DeviceUse, FilesState, NamedFiles,
-    Stream,
+    Command, CommandResult, CommandResults, CommandRun, CommandStudy, DeviceUse, FilesState, LEAST_SECONDS,
+    NamedFiles, Stream,
 };
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::evidence::{BACKLOG_BYTES, LIMITS, Moment};
@@ -281,14 +281,12 @@ const NEARLY: f64 = 0.95;
 /// Minimum length of a run for a CPU share, because the kernel counts CPU time in ticks of up to 4 ms.
 const LEAST_CPU_SECONDS: f64 = 0.02;
 
-/// Minimum length of a run for a share of a device's time, because the kernel counts the busy time of devices in ms.
-const LEAST_SECONDS: f64 = 0.05;
-
 fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
     let cpu = (run.user_seconds + run.system_seconds) / run.seconds.max(1e-9);
-    let busiest = run.devices.iter().flatten().max_by(|a, b| a.busy_share.total_cmp(&b.busy_share));
-    let busy = busiest.map_or(0.0, |device| device.busy_share);
-    let depth = busiest.map_or(0.0, |device| device.mean_depth);
+    let busy_share = |device: &DeviceUse| device.busy_share.unwrap_or(0.0);
+    let busiest = run.devices.iter().flatten().max_by(|a, b| busy_share(a).total_cmp(&busy_share(b)));
+    let busy = busiest.map_or(0.0, busy_share);
+    let depth = busiest.and_then(|device| device.mean_depth).unwrap_or(0.0);
     let syncing = run.syncs.as_ref().map_or(0.0, |syncs| syncs.total_ns as f64 / 1e9 / run.seconds.max(1e-9));
     let evidence =
         [("cpu_share", cpu), ("device_busy_share", busy), ("device_depth", depth), ("sync_share", syncing)];
@@ -333,7 +331,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
     match busiest {
         Some(device) if busy >= DEVICE_BUSY && depth <= ONE_AT_A_TIME => {
-            return limiter("one request at a time", one_at_a_time(device, run));
+            return limiter("one request at a time", one_at_a_time(device, busy * run.seconds));
         }
         Some(device) if busy >= DEVICE_BUSY => {
             return limiter(
@@ -417,7 +415,7 @@ fn small_calls(run: &CommandRun) -> String {
         .into_iter()
         .flatten()
         .fold(f64::INFINITY, f64::min);
-    let calls = run.moved.as_ref().map_or(0, |m| m.read_calls + m.write_calls);
+    let calls = run.moved.as_ref().map_or(0, |m| m.read_calls.unwrap_or(0) + m.write_calls);
     if calls >= 10_000 && smallest <= 16_384.0 {
         format!(
             "; its {} calls moved {} bytes each",
@@ -429,9 +427,9 @@ fn small_calls(run: &CommandRun) -> String {
     }
 }
 
-fn one_at_a_time(device: &DeviceUse, run: &CommandRun) -> String {
+fn one_at_a_time(device: &DeviceUse, busy_seconds: f64) -> String {
     let requests = device.read_requests + device.write_requests;
-    let each = show_ns(run.seconds * 1e9 * device.busy_share / requests.max(1) as f64);
+    let each = show_ns(busy_seconds * 1e9 / requests.max(1) as f64);
     format!("{} got one request at a time, {each} each", device.name)
 }
 
@@ -830,7 +828,12 @@ mod tests {
             system_ns: 50_000_000,
             peak_bytes: 8 * MIB,
             peak_floor_bytes: 4 * MIB,
-            moved: Ok(Moved { read_call_bytes: 64 * MIB, read_calls: 64, fetched_bytes, ..Moved::default() }),
+            moved: Ok(Moved {
+                read_call_bytes: 64 * MIB,
+                read_calls: Some(64),
+                fetched_bytes,
+                ..Moved::default()
+            }),
             still_running: Vec::new(),
             page_bytes: 4096,
             single_process: Ok(true),
@@ -847,6 +850,7 @@ mod tests {
                 after: Ok(FilesState::default()),
                 memory: None,
                 blind: None,
+                device: Some("vda".into()),
             }],
             byte_sources: Vec::new(),
             traced: Ok(Traced { started: 1, ..Traced::default() }),
@@ -1138,7 +1142,7 @@ mod tests {
         tar.stdout = Stream::Pipe;
         tar.moved = Ok(Moved {
             read_call_bytes: 64 * MIB,
-            read_calls: 9,
+            read_calls: Some(9),
             write_call_bytes: 64 * MIB,
             write_calls: 9,
             ..Moved::default()

@@ -81,13 +81,13 @@ pub(crate) fn report_records(report: &Report) -> Records {
                 .value("user_seconds", |(.., run)| run.user_seconds)
                 .value("system_seconds", |(.., run)| run.system_seconds)
                 .value("peak_bytes", |(.., run)| known(&run.peak_bytes))
-                .value("read_bytes", |(.., run)| moved(&run.moved, |m| m.read_call_bytes))
+                .value("read_bytes", |(.., run)| moved(&run.moved, |m| Some(m.read_call_bytes)))
                 .value("read_calls", |(.., run)| moved(&run.moved, |m| m.read_calls))
-                .value("fetched_bytes", |(.., run)| moved(&run.moved, |m| m.fetched_bytes))
+                .value("fetched_bytes", |(.., run)| moved(&run.moved, |m| Some(m.fetched_bytes)))
                 .value("cached_read_bytes", |(.., run)| known(&run.cached_read_bytes))
-                .value("written_bytes", |(.., run)| moved(&run.moved, |m| m.write_call_bytes))
-                .value("write_calls", |(.., run)| moved(&run.moved, |m| m.write_calls))
-                .value("dirtied_bytes", |(.., run)| moved(&run.moved, |m| m.dirtied_bytes))
+                .value("written_bytes", |(.., run)| moved(&run.moved, |m| Some(m.write_call_bytes)))
+                .value("write_calls", |(.., run)| moved(&run.moved, |m| Some(m.write_calls)))
+                .value("dirtied_bytes", |(.., run)| moved(&run.moved, |m| Some(m.dirtied_bytes)))
                 .value("dirty_at_end_bytes", |(.., run)| known(&run.dirty_at_end_bytes))
                 .value("sync_seconds", |(.., run)| known(&run.sync_seconds))
                 .value("stable_mb_per_s", |(.., run)| known(&run.stable_mb_per_s))
@@ -106,8 +106,8 @@ pub(crate) fn report_records(report: &Report) -> Records {
     }
 }
 
-fn moved(moved: &model::Known<Moved>, count: fn(&Moved) -> u64) -> Option<u64> {
-    moved.as_ref().ok().map(count)
+fn moved(moved: &model::Known<Moved>, count: fn(&Moved) -> Option<u64>) -> Option<u64> {
+    moved.as_ref().ok().and_then(count)
 }
 
 /// A direction of a result.

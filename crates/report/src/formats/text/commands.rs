@@ -148,11 +148,12 @@ fn calls(run: &CommandRun) -> String {
         None => format!("0 {word}"),
         Some(bytes) => format!("{} x {} {word}", show_count(calls as f64), mean_size(bytes)),
     };
-    let mut out = format!(
-        "{}, {}",
-        describe_calls(moved.read_calls, run.interface.read_call_bytes, "read"),
-        describe_calls(moved.write_calls, run.interface.write_call_bytes, "written")
+    let read = moved.read_calls.map_or_else(
+        || "reads not counted".to_owned(),
+        |calls| describe_calls(calls, run.interface.read_call_bytes, "read"),
     );
+    let mut out =
+        format!("{read}, {}", describe_calls(moved.write_calls, run.interface.write_call_bytes, "written"));
     if run.interface.direct == Ok(true) {
         out += ", direct";
     }
@@ -178,13 +179,15 @@ fn describe_device(device: &DeviceUse) -> String {
         None | Some(0) => "0".to_owned(),
         Some(mean) => format!("{} x {}", show_count(requests as f64), mean_size(mean as f64)),
     };
-    format!(
-        "read {}, wrote {}; depth {:.1}, busy {}",
+    let mut out = format!(
+        "read {}, wrote {}",
         flow(device.read_bytes, device.read_requests),
-        flow(device.written_bytes, device.write_requests),
-        device.mean_depth,
-        show_share(device.busy_share)
-    )
+        flow(device.written_bytes, device.write_requests)
+    );
+    if let (Some(depth), Some(busy)) = (device.mean_depth, device.busy_share) {
+        out += &format!("; depth {depth:.1}, busy {}", show_share(busy));
+    }
+    out
 }
 
 /// Returns the figures that the eight lines leave out.
@@ -258,9 +261,13 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
 
 /// Returns each unknown figure with its reason.
 fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
-    let all: [(&str, Option<String>); 9] = [
+    let calls = run.moved.as_ref().is_ok_and(|moved| moved.read_calls.is_none()).then(|| {
+        "the kernel counts its own reads at the start of programs too, and only root sees how many".to_owned()
+    });
+    let all: [(&str, Option<String>); 10] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),
         ("what it moved", run.moved.as_ref().err().cloned()),
+        ("number of read calls", calls),
         ("reads answered by the page cache", run.cached_read_bytes.as_ref().err().cloned()),
         ("unused read-ahead", run.unused_read_ahead_bytes.as_ref().err().cloned()),
         ("writes that were still in memory", run.dirty_at_end_bytes.as_ref().err().cloned()),
