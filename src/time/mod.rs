@@ -113,11 +113,8 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
         clock: Clock { name: "clock_monotonic".into(), reason: None, cost_ps: 0 },
         self_test: SelfTest::default(),
     })))?;
-    let tracing = if request.trace {
-        Ok(Tracing::new(&machine))
-    } else {
-        Err("--no-trace: system calls were not counted".to_owned())
-    };
+    let tracing = request.trace.then(|| Tracing::new(&machine));
+    let tracing = tracing.ok_or_else(|| "--no-trace: system calls were not counted".to_owned());
     let runner = Runner { root, watch, machine, epoch, named, signalled, tracing, request };
     let exit = match run_all(&runner, &mut session, plan.seed)? {
         Run::Ended(exit) => exit,

@@ -8,7 +8,7 @@
 //!    all ended descendants moved, however short they lived.
 //! 4. Takes another snapshot, syncs, and takes a third snapshot.
 //!
-//! As root, programs in the kernel count the command's syncs and opens (`sys::bpf`). Loading them takes 2 ms for each run.
+//! As root, programs in the kernel count the command's syncs, opens and reads at `execve` (`sys::bpf`). Loading them takes 2 ms for each run.
 
 use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
@@ -101,115 +101,119 @@ impl Runner<'_> {
             at_ns,
             target_bytes: Vec::new(),
         }))?;
-        let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
         // Reap ended processes of earlier commands first: they do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
         // Start the sampling thread before the kernel counts for fathom's threads.
         let end_of_sampling = self.sample_others();
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
-        // Counting the cached pages of a file takes 2 ms per GiB, as long as loading the programs.
         let is_cold = self.request.study.cold == Cold::Named;
-        let mut before: Vec<Known<FilesState>> = Vec::new();
-        let counting = thread::scope(|scope| {
-            scope.spawn(|| before.extend(named.iter().map(|one| state(one, is_cold, true))));
-            tracing.clone().and_then(Tracing::start)
-        });
-        let start = self.watch.around_command(Moment::Start);
-        let forks_before = forks(&self.root);
-        let moved_before = ended_children_io(&self.root);
+        thread::scope(|scope| {
+            // Counting the cached pages of a file takes 2 ms per GiB, as long as loading the programs before the command, and as reading the
+            // counters after it. The thread is started before the kernel counts for fathom's threads.
+            let (has_ended, is_ended) = channel();
+            let (send_states, states) = channel();
+            scope.spawn(move || {
+                let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
+                let _ = send_states.send(named.iter().map(|one| state(one, is_cold, true)).collect());
+                if is_ended.recv().is_ok() {
+                    let after = named.iter().zip(is_new).map(|(one, is_new)| state(one, is_new, false));
+                    let _ = send_states.send(after.collect());
+                }
+            });
+            let counting = tracing.clone().and_then(Tracing::start);
+            let before: Vec<Known<FilesState>> = states.recv().unwrap_or_default();
+            let start = self.watch.around_command(Moment::Start);
+            let forks_before = forks(&self.root);
+            let moved_before = ended_children_io(&self.root);
 
-        let (exit, wall_ns, usage) = match self.run_and_wait(command)? {
-            Ok(ended) => ended,
-            Err(code) => return Ok(Run::NotStarted(code)),
-        };
+            let (exit, wall_ns, usage) = match self.run_and_wait(command)? {
+                Ok(ended) => ended,
+                Err(code) => return Ok(Run::NotStarted(code)),
+            };
 
-        let moved = ended_children_io(&self.root);
-        let forks_after = forks(&self.root);
-        let stop = self.watch.around_command(Moment::Stop);
-        let counts = counting.and_then(Counting::end);
-        let exec_reads = counts.as_ref().ok().and_then(|counts| counts.exec_reads);
-        let traced = tracing.and_then(|tracing| Ok(tracing.describe(counts?)));
-        let others_before = end_of_sampling();
-        let mut after: Vec<Known<FilesState>> = Vec::new();
-        let neighbours = thread::scope(|scope| {
-            let states = named.iter().zip(is_new).map(|(one, is_new)| state(one, is_new, false));
-            scope.spawn(|| after.extend(states));
-            others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root))
-        });
-        let [exec_bytes, exec_calls] = exec_reads.map_or([None; 2], |reads| reads.map(Some));
-        let single_process = forks_before.and_then(|before| Ok(forks_after? == before + 1));
-        let moved = moved_before.and_then(|before| {
-            let after = moved?;
-            let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
-            Ok(Moved {
-                read_call_bytes: grown.rchar.saturating_sub(exec_bytes.unwrap_or(0)),
-                read_calls: read_calls(grown.read_calls, exec_calls, &single_process),
-                write_call_bytes: grown.wchar,
-                write_calls: grown.write_calls,
-                fetched_bytes: grown.read_bytes,
-                dirtied_bytes: grown.write_bytes,
-                cancelled_bytes: grown.cancelled_write_bytes,
-            })
-        });
-        let final_sync = self.final_sync(&moved);
-        let synced = self.watch.around_command(Moment::Synced);
-        for snapshot in [start, stop, synced] {
-            session.append(&Frame::Evidence(Box::new(snapshot)))?;
-        }
-        let named = named.iter().zip(before.into_iter().zip(after)).map(|(one, (before, after))| {
-            let (device, memory, blind) = (one.device(), one.memory(), one.blind());
-            NamedFiles { path: model::name::text(&one.path), before, after, device, memory, blind }
-        });
-        // Drop arguments that only look like paths: no such file existed before or after.
-        let is_there = |one: &NamedFiles| {
-            [&one.before, &one.after].iter().any(|state| state.as_ref().map_or(true, |state| state.files > 0))
-        };
-        let named: Vec<NamedFiles> = named.filter(is_there).collect();
-        let still_running = self.still_running();
-        if !still_running.is_empty() {
-            notes.push(
-                "processes that the command started still ran when it had ended; their I/O is not counted"
-                    .into(),
-            );
-        }
-        let ending = match exit {
-            Exit::Code(0) => RunEnding::Complete,
-            Exit::Code(code) => RunEnding::Failed(format!("the command ended with exit code {code}")),
-            Exit::Signal(signal) => RunEnding::Failed(format!("signal {signal} ended the command")),
-        };
-        let end = RunEnd {
-            at_ns: u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            notes,
-            command: Some(Box::new(CommandEnd {
-                wall_ns,
-                exit,
-                user_ns: usage.user_ns,
-                system_ns: usage.system_ns,
-                peak_bytes: usage.peak_bytes,
-                peak_floor_bytes: usage.floor_bytes,
-                moved,
-                still_running,
-                page_bytes: rustix::param::page_size() as u64,
-                single_process,
-                stdin: stream(rustix::stdio::stdin(), io::stdin().is_terminal()),
-                stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),
-                byte_sources: byte_sources(&argument_words(&self.request.study.commands[command])),
-                named,
-                traced,
-                final_sync,
-                neighbours,
-            })),
-            ..RunEnd::without(ending)
-        };
-        session.append(&Frame::RunEnd(Box::new(end)))?;
-        // Do not sync the session with `--no-sync`: on ext4 this would also write back the command's data.
-        if self.request.study.final_sync {
-            session.sync()?;
-        }
-        if let Some(cleanup) = &self.request.study.cleanup {
-            Self::shell("--cleanup", cleanup)?;
-        }
-        Ok(Run::Ended(exit))
+            let moved = ended_children_io(&self.root);
+            let forks_after = forks(&self.root);
+            let _ = has_ended.send(());
+            let stop = self.watch.around_command(Moment::Stop);
+            let counts = counting.and_then(Counting::end);
+            let others_before = end_of_sampling();
+            let neighbours = others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root));
+            let after: Vec<Known<FilesState>> = states.recv().unwrap_or_default();
+            let exec_reads = counts.as_ref().ok().and_then(|counts| counts.exec_reads);
+            let [exec_bytes, exec_calls] = exec_reads.unwrap_or_default();
+            let traced = tracing.and_then(|tracing| Ok(tracing.describe(counts?)));
+            let single_process = forks_before.and_then(|before| Ok(forks_after? == before + 1));
+            let moved = moved_before.and_then(|before| {
+                let after = moved?;
+                let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
+                let has_many_calls = single_process == Ok(true) && grown.read_calls >= MANY_READ_CALLS;
+                Ok(Moved {
+                    read_call_bytes: grown.rchar.saturating_sub(exec_bytes),
+                    read_calls: (exec_reads.is_some() || has_many_calls)
+                        .then_some(grown.read_calls.saturating_sub(exec_calls)),
+                    write_call_bytes: grown.wchar,
+                    write_calls: grown.write_calls,
+                    fetched_bytes: grown.read_bytes,
+                    dirtied_bytes: grown.write_bytes,
+                    cancelled_bytes: grown.cancelled_write_bytes,
+                })
+            });
+            let final_sync = self.final_sync(&moved);
+            let synced = self.watch.around_command(Moment::Synced);
+            for snapshot in [start, stop, synced] {
+                session.append(&Frame::Evidence(Box::new(snapshot)))?;
+            }
+            let named = named.iter().zip(before.into_iter().zip(after)).map(|(one, (before, after))| {
+                let (device, memory, blind) = (one.device(), one.memory(), one.blind());
+                NamedFiles { path: model::name::text(&one.path), before, after, device, memory, blind }
+            });
+            // Drop arguments that only look like paths: no such file existed before or after.
+            let is_missing = |state: &Known<FilesState>| state.as_ref().is_ok_and(|state| state.files == 0);
+            let is_there = |one: &NamedFiles| ![&one.before, &one.after].into_iter().all(is_missing);
+            let named: Vec<NamedFiles> = named.filter(is_there).collect();
+            let still_running = self.still_running();
+            if !still_running.is_empty() {
+                notes.push("processes of the command still run; their I/O is not counted".into());
+            }
+            let ending = match exit {
+                Exit::Code(0) => RunEnding::Complete,
+                Exit::Code(code) => RunEnding::Failed(format!("the command ended with exit code {code}")),
+                Exit::Signal(signal) => RunEnding::Failed(format!("signal {signal} ended the command")),
+            };
+            let end = RunEnd {
+                at_ns: u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX),
+                notes,
+                command: Some(Box::new(CommandEnd {
+                    wall_ns,
+                    exit,
+                    user_ns: usage.user_ns,
+                    system_ns: usage.system_ns,
+                    peak_bytes: usage.peak_bytes,
+                    peak_floor_bytes: usage.floor_bytes,
+                    moved,
+                    still_running,
+                    page_bytes: rustix::param::page_size() as u64,
+                    single_process,
+                    stdin: stream(rustix::stdio::stdin(), io::stdin().is_terminal()),
+                    stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),
+                    byte_sources: byte_sources(&argument_words(&self.request.study.commands[command])),
+                    named,
+                    traced,
+                    final_sync,
+                    neighbours,
+                })),
+                ..RunEnd::without(ending)
+            };
+            session.append(&Frame::RunEnd(Box::new(end)))?;
+            // Do not sync the session with `--no-sync`: on ext4 this would also write back the command's data.
+            if self.request.study.final_sync {
+                session.sync()?;
+            }
+            if let Some(cleanup) = &self.request.study.cleanup {
+                Self::shell("--cleanup", cleanup)?;
+            }
+            Ok(Run::Ended(exit))
+        })
     }
 
     /// Starts a command, and waits for it and for all descendants that have ended by then.
@@ -403,15 +407,6 @@ fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
 /// Minimum number of read calls of a single process at which the kernel's reads to start it, about five, make up less than 2 %.
 const MANY_READ_CALLS: u64 = 500;
 
-/// Returns the number of the command's own read calls. `counted` includes the reads with which the kernel started programs, `exec_calls`. If
-/// these are unknown, the result is known only for a process that made many calls.
-fn read_calls(counted: u64, exec_calls: Option<u64>, single_process: &Known<bool>) -> Option<u64> {
-    match exec_calls {
-        Some(calls) => Some(counted.saturating_sub(calls)),
-        None => (counted >= MANY_READ_CALLS && *single_process == Ok(true)).then_some(counted),
-    }
-}
-
 /// Character devices among the arguments, except `/dev/null`.
 fn byte_sources(words: &[String]) -> Vec<String> {
     let values = words.iter().map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
@@ -456,7 +451,7 @@ impl Tracing {
     }
 
     fn start(&self) -> Known<Counting> {
-        Counting::start(&self.disks, self.layout.clone().unwrap_or_default())
+        Counting::start(&self.disks, self.layout.as_ref().ok())
     }
 
     fn describe(&self, counts: Counts) -> Traced {
@@ -476,11 +471,7 @@ impl Tracing {
             async_contexts: counts.async_contexts,
             pipes: counts.pipes,
             requests: counts.requests.map(|[count, sequential]| Requests { count, sequential }),
-            requests_unknown: match &self.layout {
-                Ok(layout) if layout.request.is_some() => None,
-                Ok(_) => Some("the kernel does not describe block requests as Linux 5.15 does".into()),
-                Err(why) => Some(why.clone()),
-            },
+            requests_unknown: self.layout.as_ref().err().cloned(),
         }
     }
 }

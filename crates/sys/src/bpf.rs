@@ -41,7 +41,7 @@ pub struct Counts {
     /// where one of the previous 16 requests ended.
     pub requests: [[u64; 2]; 2],
     /// Reads that the kernel made to start programs, which `/proc/PID/io` counts as read calls: their bytes and their number. `None` if the
-    /// layout of a task is unknown.
+    /// layout of a task is unknown, because each start of a program has reads.
     pub exec_reads: Option<[u64; 2]>,
 }
 
@@ -204,26 +204,39 @@ fn create_map(kind: u64, key_bytes: u64, value_bytes: u64, entries: u64) -> Resu
         .map_err(|e| refused(&e))
 }
 
+/// Reads or writes the value of the array, depending on the command.
+fn access_state(
+    command: libc::c_long,
+    array: &File,
+    value: &mut [u8; STATE_BYTES as usize],
+) -> io::Result<i32> {
+    let key = 0_u32;
+    let value_at = value.as_mut_ptr().expose_provenance() as u64;
+    let attributes = [number(array), (&raw const key).expose_provenance() as u64, value_at, 0];
+    // SAFETY: the kernel reads the 4 bytes of the key, and reads or fills the `STATE_BYTES` bytes of the value. The array was created with
+    // these sizes.
+    unsafe { bpf(command, &attributes) }
+}
+
 /// A running count.
 #[derive(Debug)]
 pub struct Counting {
     state: File,
     /// The programs run as long as these descriptors are open.
     attached: Vec<File>,
-    counts_exec: bool,
 }
 
 impl Counting {
-    /// Starts counting the calls of the processes that this thread starts. As far as `layout` is known, also counts the requests of all
+    /// Starts counting the calls of the processes that this thread starts. If `layout` is known, also counts the requests of all
     /// processes to these disks (major and minor number), and the kernel's reads in `execve`.
     ///
     /// # Errors
     /// A message if this user may not count, or this kernel cannot.
-    pub fn start(disks: &[(u32, u32)], layout: KernelLayout) -> Result<Self, String> {
+    pub fn start(disks: &[(u32, u32)], layout: Option<&KernelLayout>) -> Result<Self, String> {
         let state = create_map(ARRAY_MAP, 4, STATE_BYTES as u64, 1)?;
         let threads = create_map(HASH_MAP, 8, THREAD_BYTES as u64, MAX_THREADS)?;
         let maps = Maps { state: state.as_raw_fd(), threads: threads.as_raw_fd() };
-        let mut initial = vec![0_u8; STATE_BYTES as usize];
+        let mut initial = [0_u8; STATE_BYTES as usize];
         // No request begins at this sector.
         initial[ENDS as usize..TOTAL_NS as usize].fill(0xff);
         for (at, (number, _)) in SYNCS.iter().enumerate() {
@@ -232,15 +245,7 @@ impl Counting {
         for (number, call) in CALLS {
             initial[TABLE as usize + *number as usize] = *call;
         }
-        let key = 0_u32;
-        let attributes = [
-            number(&state),
-            (&raw const key).expose_provenance() as u64,
-            initial.as_ptr().expose_provenance() as u64,
-            0,
-        ];
-        // SAFETY: the key has the 4 bytes and the value the `STATE_BYTES` bytes with which the map was created; the kernel reads both.
-        unsafe { bpf(MAP_UPDATE, &attributes) }.map_err(|e| refused(&e))?;
+        access_state(MAP_UPDATE, &state, &mut initial).map_err(|e| refused(&e))?;
         let be_parent = load(&maps.be_parent())?;
         // SAFETY: the attributes hold no address: the program reads no context, and gets none.
         unsafe { bpf(PROG_TEST_RUN, &[number(&be_parent), 0, 0, 0, 0, 0, 0, 0, 0, 0]) }
@@ -248,10 +253,10 @@ impl Counting {
         let mut programs = vec![
             (c"sched_process_exit", maps.end_of_thread()),
             (c"sched_process_fork", maps.start_of_thread()),
-            (c"sys_exit", maps.end_of_call(layout.task)),
-            (c"sys_enter", maps.start_of_call(layout.task)),
+            (c"sys_exit", maps.end_of_call(layout)),
+            (c"sys_enter", maps.start_of_call(layout)),
         ];
-        if let Some(layout) = layout.request.filter(|_| !disks.is_empty()) {
+        if let Some(layout) = layout.filter(|_| !disks.is_empty()) {
             programs.push((c"block_rq_issue", maps.request(layout, disks)));
         }
         let mut attached = Vec::new();
@@ -262,7 +267,7 @@ impl Counting {
             let attach = unsafe { bpf_file(RAW_TRACEPOINT_OPEN, &attributes) };
             attached.push(attach.map_err(|e| format!("the tracepoint {}: {e}", point.to_string_lossy()))?);
         }
-        Ok(Self { state, attached, counts_exec: layout.task.is_some() })
+        Ok(Self { state, attached })
     }
 
     /// Ends the count and returns it.
@@ -271,18 +276,10 @@ impl Counting {
     /// A message if the count is incomplete.
     pub fn end(self) -> Result<Counts, String> {
         drop(self.attached);
-        let mut state = vec![0_u8; STATE_BYTES as usize];
-        let key = 0_u32;
-        let attributes = [
-            number(&self.state),
-            (&raw const key).expose_provenance() as u64,
-            state.as_mut_ptr().expose_provenance() as u64,
-            0,
-        ];
-        // SAFETY: the kernel reads the 4 bytes of the key and fills the `STATE_BYTES` bytes of the value, with which the map was created.
-        unsafe { bpf(MAP_LOOKUP, &attributes) }.map_err(|e| format!("the BPF map cannot be read: {e}"))?;
-        let counts = counts(state.as_chunks::<8>().0)?;
-        Ok(Counts { exec_reads: counts.exec_reads.filter(|_| self.counts_exec), ..counts })
+        let mut state = [0_u8; STATE_BYTES as usize];
+        access_state(MAP_LOOKUP, &self.state, &mut state)
+            .map_err(|e| format!("the BPF map cannot be read: {e}"))?;
+        counts(state.as_chunks::<8>().0)
     }
 }
 
@@ -290,14 +287,13 @@ impl Counting {
 fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
     let word = |offset: i32| state.get(offset as usize / 8).map_or(0, |bytes| u64::from_ne_bytes(*bytes));
     let counter = |which: u8| word(COUNTERS + 8 * i32::from(which));
-    if counter(UNFOLLOWED) > 0 {
-        return Err(format!("the command had more than {MAX_THREADS} threads at once"));
-    }
-    if counter(CALLS_32) > 0 {
-        return Err("the command ran a 32-bit program, whose system calls are not counted".into());
-    }
-    if counter(UNREAD_OPENS) > 0 {
-        return Err("the flags of a call of openat2 could not be read".into());
+    let gaps = [
+        (UNFOLLOWED, "the command had more than 16,384 threads at once"),
+        (CALLS_32, "the command ran a 32-bit program, whose system calls are not counted"),
+        (UNREAD_OPENS, "the flags of a call of openat2 could not be read"),
+    ];
+    if let Some((_, why)) = gaps.iter().find(|(gap, _)| counter(*gap) > 0) {
+        return Err((*why).to_owned());
     }
     let syncs = SYNCS.iter().enumerate().map(|(at, (_, name))| (*name, counter(FIRST_SYNC + at as u8)));
     let latencies = (0..MAX_BUCKETS).map(|bucket| {
@@ -315,7 +311,7 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
         async_contexts: counter(ASYNC),
         pipes: counter(PIPES),
         requests: [0, 1].map(|writes| [counter(REQUESTS + writes), counter(REQUESTS + 2 + writes)]),
-        exec_reads: Some([counter(EXEC_READS), counter(EXEC_READS + 1)]),
+        exec_reads: Some([counter(EXEC_READS), counter(EXEC_READS + 1)]).filter(|[_, calls]| *calls > 0),
     })
 }
 
@@ -598,7 +594,7 @@ impl Maps {
     }
 
     /// Program for the start of a system call. Its arguments are the registers of the thread and the number of the call.
-    fn start_of_call(&self, task: Option<TaskLayout>) -> Vec<u64> {
+    fn start_of_call(&self, layout: Option<&KernelLayout>) -> Vec<u64> {
         let [second, third, sixth, mode, mode_bits, mode_32] = REGISTERS;
         let mut code = self.begin();
         code.load(LOAD_64, 7, 1, 8);
@@ -619,14 +615,13 @@ impl Maps {
         code.exit();
         code.land(is_64);
         code.stop_unless(NOT_EQUAL, 8, i32::from(END_32));
-        if let Some(task) = task {
+        if let Some(layout) = layout {
             let is_other = code.skip_if(NOT_EQUAL, 8, 0, i32::from(EXEC));
-            for (at, counter) in (0..).zip(task.reads()) {
+            for (at, counter) in (0..).zip(layout.task_reads()) {
                 code.read_kernel(1, 6, counter);
                 code.store(9, READS + 8 * at, 1);
             }
-            code.constant(SET, 1, IN_EXEC);
-            code.store(9, BEGAN, 1);
+            code.push(STORE_CONSTANT, 9, 0, BEGAN, IN_EXEC);
             code.state(1, IN_SYNC);
             code.add_one();
             code.exit();
@@ -684,7 +679,7 @@ impl Maps {
     }
 
     /// Program for the end of a system call: computes the latency of a sync, and the reads of an `execve`.
-    fn end_of_call(&self, task: Option<TaskLayout>) -> Vec<u64> {
+    fn end_of_call(&self, layout: Option<&KernelLayout>) -> Vec<u64> {
         let mut code = self.begin();
         code.state(1, IN_SYNC);
         code.load(LOAD_64, 2, 1, 0);
@@ -697,15 +692,14 @@ impl Maps {
         code.state(1, IN_SYNC);
         code.constant(SET, 2, -1);
         code.push(ADD_ATOMICALLY, 1, 2, 0, 0);
-        if let Some(task) = task {
+        if let Some(layout) = layout {
             let is_sync = code.skip_if(NOT_EQUAL, 7, 0, IN_EXEC);
-            for (at, counter) in (0..).zip(task.reads()) {
-                code.read_kernel(1, 6, counter);
+            for (at, counter) in (0..).zip(layout.task_reads()) {
+                code.read_kernel(8, 6, counter);
                 code.load(LOAD_64, 2, 9, READS + 8 * at);
-                code.registers(SUBTRACT, 1, 2);
-                code.registers(COPY, 2, 1);
+                code.registers(SUBTRACT, 8, 2);
                 code.state(1, COUNTERS + 8 * (i32::from(EXEC_READS) + at));
-                code.push(ADD_ATOMICALLY, 1, 2, 0, 0);
+                code.push(ADD_ATOMICALLY, 1, 8, 0, 0);
             }
             code.exit();
             code.land(is_sync);
@@ -744,8 +738,8 @@ impl Maps {
     }
 
     /// Program for a block request. Its argument is the request.
-    fn request(&self, layout: RequestLayout, disks: &[(u32, u32)]) -> Vec<u64> {
-        let [flags, sector, bytes, queue, disk, major, minor] = layout;
+    fn request(&self, layout: &KernelLayout, disks: &[(u32, u32)]) -> Vec<u64> {
+        let [flags, sector, bytes, queue, disk, major, minor, ..] = layout.0;
         let mut code = self.begin();
         code.load(LOAD_64, 6, 1, 0);
         // The lowest byte of the flags is the operation: 0 reads, 1 writes.
@@ -758,18 +752,11 @@ impl Maps {
         code.keep_32_bits(9);
         code.read_kernel(8, 8, major);
         code.keep_32_bits(8);
-        let known: Vec<usize> = disks
-            .iter()
-            .map(|(major, minor)| {
-                let other = [(8, *major), (9, *minor)]
-                    .map(|(register, number)| code.skip_if(NOT_EQUAL, register, 0, number.cast_signed()));
-                let found = code.skip_if(JUMP, 0, 0, 0);
-                for other in other {
-                    code.land(other);
-                }
-                found
-            })
-            .collect();
+        // The kernel gives block devices major numbers below 512 and minor numbers of 20 bits.
+        code.constant(SHIFT_LEFT, 8, 20);
+        code.registers(ADD, 8, 9);
+        let number = |(major, minor): &(u32, u32)| (major << 20 | minor).cast_signed();
+        let known: Vec<usize> = disks.iter().map(|disk| code.skip_if(EQUAL, 8, 0, number(disk))).collect();
         code.exit();
         for found in known {
             code.land(found);
@@ -816,32 +803,12 @@ impl Maps {
     }
 }
 
-/// Offsets in bytes of fields of structures in this machine's kernel. `None` if the kernel does not describe such fields.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelLayout {
-    /// Fields of a block request, and of the disk that gets it.
-    pub request: Option<RequestLayout>,
-    /// Fields of a task.
-    pub task: Option<TaskLayout>,
-}
-
-/// Offsets of the first fields of [`FIELDS`].
-pub type RequestLayout = [i32; REQUEST_FIELDS];
-
-/// Offsets of the other fields of [`FIELDS`].
+/// Offsets in bytes of [`FIELDS`] in this machine's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskLayout([i32; 3]);
-
-impl TaskLayout {
-    /// Offsets in a task of its counters of read bytes and read calls.
-    fn reads(self) -> [i32; 2] {
-        let [io, bytes, calls] = self.0;
-        [io + bytes, io + calls]
-    }
-}
+pub struct KernelLayout([i32; FIELDS.len()]);
 
 /// Structures and their fields that the programs read.
-const FIELDS: [(&str, &str); REQUEST_FIELDS + 3] = [
+const FIELDS: [(&str, &str); 10] = [
     ("request", "cmd_flags"),
     ("request", "__sector"),
     ("request", "__data_len"),
@@ -853,16 +820,21 @@ const FIELDS: [(&str, &str); REQUEST_FIELDS + 3] = [
     ("task_io_accounting", "rchar"),
     ("task_io_accounting", "syscr"),
 ];
-const REQUEST_FIELDS: usize = 7;
 
 /// The description of the kernel's types (kernel: `Documentation/bpf/btf.rst`).
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 impl KernelLayout {
+    /// Returns the offsets in a task of its counters of read bytes and read calls.
+    fn task_reads(&self) -> [i32; 2] {
+        let [.., io, bytes, calls] = self.0;
+        [io + bytes, io + calls]
+    }
+
     /// Reads the layout from 5 MB of types and names. Takes less than 1 ms from Linux 6.16 on, and 4 ms before.
     ///
     /// # Errors
-    /// A message if the kernel does not describe its types.
+    /// A message if the kernel does not describe its types, or the structures have other fields.
     pub fn read() -> Result<Self, String> {
         let cannot = |e: io::Error| format!("{BTF}: {e}");
         let file = File::open(BTF).map_err(cannot)?;
@@ -881,7 +853,7 @@ impl KernelLayout {
             // Before Linux 6.16 the file cannot be mapped.
             Err(_) => Self::find(&std::fs::read(BTF).map_err(cannot)?),
         };
-        found.ok_or_else(|| format!("{BTF} has an unknown format"))
+        found.ok_or_else(|| format!("{BTF} does not describe block requests and tasks as Linux 5.15 does"))
     }
 
     fn find(btf: &[u8]) -> Option<Self> {
@@ -924,11 +896,8 @@ impl KernelLayout {
                 _ => 0,
             };
         }
-        let known = |offsets: &[Option<i32>]| offsets.iter().copied().collect::<Option<Vec<i32>>>();
-        let (request, task) = offsets.split_at(REQUEST_FIELDS);
-        let request = known(request).and_then(|offsets| offsets.try_into().ok());
-        let task = known(task).and_then(|offsets| offsets.try_into().ok()).map(TaskLayout);
-        Some(Self { request, task })
+        let offsets: Option<Vec<i32>> = offsets.into_iter().collect();
+        offsets?.try_into().ok().map(Self)
     }
 }
 
@@ -951,8 +920,8 @@ mod tests {
 
     #[test]
     fn syncs_of_a_child_are_counted_and_those_of_this_process_are_not() {
-        let layout = KernelLayout::read().unwrap_or_default();
-        let counting = match Counting::start(&[(1, 0)], layout) {
+        let layout = KernelLayout::read();
+        let counting = match Counting::start(&[(1, 0)], layout.as_ref().ok()) {
             Ok(counting) => counting,
             Err(why) => {
                 assert!(why.contains("bpf(2)"), "{why}");
@@ -997,8 +966,7 @@ mod tests {
         add("task_io_accounting", &[("rchar", 0), ("syscr", 16)]);
         let words = header(types.len() * 4, names.len()).into_iter().chain(types).flat_map(u32::to_ne_bytes);
         let btf: Vec<u8> = words.chain(names.bytes()).collect();
-        let (request, task) = (Some([8, 24, 16, 0, 32, 40, 44]), Some(TaskLayout([48, 0, 16])));
-        assert_eq!(KernelLayout::find(&btf), Some(KernelLayout { request, task }));
+        assert_eq!(KernelLayout::find(&btf), Some(KernelLayout([8, 24, 16, 0, 32, 40, 44, 48, 0, 16])));
         for end in 0..btf.len() {
             let _ = KernelLayout::find(&btf[..end]);
         }

@@ -520,6 +520,8 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     let bytes = written(seen?.end).ok()?;
     let bytes_after = |one: &NamedFiles| one.after.as_ref().map_or(0, |after| after.bytes);
     let grew = |one: &NamedFiles| bytes_after(one) > one.before.as_ref().map_or(0, |before| before.bytes);
+    let is_dirty = |state: &FilesState| state.dirty_bytes > Some(0);
+    let is_written = |one: &NamedFiles| grew(one) || one.after.as_ref().is_ok_and(is_dirty);
     let memory = run.named.iter().filter(|one| grew(one)).find_map(|one| one.memory.as_ref());
     let shown = if bytes < worth && memory.is_some() { moved.write_call_bytes } else { bytes };
     if shown < worth {
@@ -544,7 +546,7 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     }
     let to = device_name(run, |device| device.written_bytes.max(device.synced_bytes));
     let reached = match (&run.written_at_end_bytes, &run.dirty_at_end_bytes) {
-        (Ok(0), _) => format!("none of it had reached {}", file_device(run, grew)),
+        (Ok(0), _) => format!("none of it had reached {}", file_device(run, is_written)),
         (Ok(_), Ok(0)) => format!("all of it had reached {to}"),
         (Ok(reached), _) => format!("{} had reached {to}", amount_of(*reached)),
         (Err(why), _) => format!("how much had reached {to} is not known: {why}"),

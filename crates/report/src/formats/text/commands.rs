@@ -144,16 +144,13 @@ fn syncs(run: &CommandRun) -> String {
 /// `1,024 x 1 MiB read, 1,024 x 1 MiB written, direct`.
 fn calls(run: &CommandRun) -> String {
     let Ok(moved) = &run.moved else { return "not known".into() };
-    let describe_calls = |calls: u64, bytes: Option<f64>, word: &str| match bytes {
-        None => format!("0 {word}"),
-        Some(bytes) => format!("{} x {} {word}", show_count(calls as f64), mean_size(bytes)),
+    let describe_calls = |calls: Option<u64>, bytes: Option<f64>, word: &str| match (calls, bytes) {
+        (None, _) => "reads not counted".to_owned(),
+        (_, None) => format!("0 {word}"),
+        (Some(calls), Some(bytes)) => format!("{} x {} {word}", show_count(calls as f64), mean_size(bytes)),
     };
-    let read = moved.read_calls.map_or_else(
-        || "reads not counted".to_owned(),
-        |calls| describe_calls(calls, run.interface.read_call_bytes, "read"),
-    );
-    let mut out =
-        format!("{read}, {}", describe_calls(moved.write_calls, run.interface.write_call_bytes, "written"));
+    let mut out = describe_calls(moved.read_calls, run.interface.read_call_bytes, "read") + ", ";
+    out += &describe_calls(Some(moved.write_calls), run.interface.write_call_bytes, "written");
     if run.interface.direct == Ok(true) {
         out += ", direct";
     }
@@ -179,15 +176,14 @@ fn describe_device(device: &DeviceUse) -> String {
         None | Some(0) => "0".to_owned(),
         Some(mean) => format!("{} x {}", show_count(requests as f64), mean_size(mean as f64)),
     };
-    let mut out = format!(
-        "read {}, wrote {}",
+    let load = device.mean_depth.zip(device.busy_share);
+    let load = load.map(|(depth, busy)| format!("; depth {depth:.1}, busy {}", show_share(busy)));
+    format!(
+        "read {}, wrote {}{}",
         flow(device.read_bytes, device.read_requests),
-        flow(device.written_bytes, device.write_requests)
-    );
-    if let (Some(depth), Some(busy)) = (device.mean_depth, device.busy_share) {
-        out += &format!("; depth {depth:.1}, busy {}", show_share(busy));
-    }
-    out
+        flow(device.written_bytes, device.write_requests),
+        load.unwrap_or_default()
+    )
 }
 
 /// Returns the figures that the eight lines leave out.
