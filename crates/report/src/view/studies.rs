@@ -1,6 +1,6 @@
 //! Studies: a table of each study, which replaces the table of results.
 
-use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark};
+use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark, verdict_word};
 use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
 use model::comparison::{Answer, Pair};
@@ -24,7 +24,8 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
     };
     Columns::new(&layers.rows)
         .label("layer", |row| format!("  {}", row.name))
-        .label("verdict", |row| results.get(row.result).map(verdict_mark))
+        .label("verdict", |row| results.get(row.result).map(verdict_word))
+        .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("fathom IOPS", |row| match (&row.tool, &row.tool_did) {
             (Some(tool), _) => did(tool, supported(tool.iops, row.iops_interval)),
             (None, Some(tool)) => format!("({})", did(tool, show_count(tool.iops))),
@@ -41,7 +42,7 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("findings", |row| CheckId::list(&row.findings, " "))
         .grouped(
             |row| &row.work,
-            &["findings", "device latency", "latency", "±95 %", "95 % interval", "against"],
+            &["accepted", "findings", "device latency", "latency", "±95 %", "95 % interval", "against"],
         )
 }
 
@@ -114,7 +115,8 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
     let faults = |row: &ApiRow| row.minor_faults_per_mib.zip(row.major_faults_per_mib).map(|(a, b)| a + b);
     Columns::new(&api.rows)
         .label("interface", |row| format!("  {}", row.interface))
-        .label("verdict", |row| results.get(row.result).map(verdict_mark))
+        .label("verdict", |row| results.get(row.result).map(verdict_word))
+        .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("MB/s", |row| or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)))
         .value("±95 %", |row| or_dash(row.mb_per_s, |v| half_width(v, row.mb_per_s_interval)))
         .value("synced", |row| {
@@ -134,7 +136,10 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
             Ok([read, written]) => format!("{:.2}", read + written),
             Err(_) => "-".into(),
         })
-        .grouped(|row| &row.work, &["faults", "calls", "p50", "p99", "user", "kernel", "device", "synced"])
+        .grouped(
+            |row| &row.work,
+            &["accepted", "faults", "calls", "p50", "p99", "user", "kernel", "device", "synced"],
+        )
 }
 
 /// Returns a row for each target under the name of its test.

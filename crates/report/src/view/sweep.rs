@@ -165,11 +165,12 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
             ids => format!("void by {}", CheckId::list(ids, " ")),
         })
     };
-    let mut table = Columns::new(&best.rows).label("device", |row| row.name.clone());
+    let mut table = Columns::new(&best.rows)
+        .label("device", |row| row.name.clone())
+        .label("best setting", |row| reason(row));
     for (at, setting) in best.settings.iter().enumerate() {
         table = table.value(setting.clone(), |row| cell(row, at));
     }
-    table = table.label("best setting", |row| reason(row));
     let last_first: Vec<&str> = best.settings.iter().skip(1).rev().map(String::as_str).collect();
     table.table(&last_first)
 }
