@@ -344,7 +344,10 @@ impl Setup<'_> {
     fn can_be_tried(&self, interface: &Interface, work: Work) -> Result<(), String> {
         let engine = interface.engine.split(':').next().unwrap_or_default();
         if ::engine::engines::find(engine).is_none() {
-            return Err(format!("this fathom was built without it; build it with --features {CXX}"));
+            return Err(format!(
+                "this fathom was built without C++ streams, as all packages are; `cargo install --locked --features {CXX} fathom-io` builds \
+                 one that has them (needs cargo and g++)"
+            ));
         }
         if let Some(cause) = self.denial.as_ref().filter(|_| engine == engine::WANTED) {
             return Err(format!("io_uring cannot be used here: {cause}"));

@@ -3,6 +3,7 @@
 use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Stage, is_root};
 use serde_json::Value;
+use std::fs::File;
 use std::path::Path;
 
 /// The simulated device takes 100 us for every operation, so the most operations in flight win.
@@ -297,6 +298,26 @@ fn targets_as_an_axis_are_measured_separately() {
     assert!(mixed.code == Some(2) && mixed.stderr.contains("after --target"), "{mixed:?}");
     let counted = stage.fathom(&format!("{words} --targets 1,2"), nothing());
     assert!(counted.code == Some(2) && counted.stderr.contains("type one of them"), "{counted:?}");
+}
+
+#[test]
+fn a_target_without_a_valid_number_has_a_row_with_the_reason() {
+    let stage = Stage::shared();
+    let (dir, holes) = (stage.folder("one"), stage.path("holes"));
+    File::create(&holes).unwrap().set_len(16 << 20).unwrap();
+    let words = format!(
+        "sweep --target {},{} --rw read --bs 64k --depth 1 --size 16m --time 50ms --exhaustive --quiet",
+        dir.display(),
+        holes.display()
+    );
+    stage.fathom(&words, nothing());
+    let listed = stage.fathom("list --table=devices --format json", nothing()).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let row = &listed["best_settings"][0]["rows"][1];
+    assert_eq!((&row["name"], &row["best"]), (&holes.to_str().unwrap().into(), &Value::Null), "{listed:#}");
+    assert!(row["void_by"].to_string().contains("A04"), "{row:#}");
+    let shown = stage.fathom("show last", nothing()).stdout;
+    assert!(shown.contains("void by"), "{shown}");
 }
 
 #[test]

@@ -278,7 +278,7 @@ impl Index {
 }
 
 /// Version of the tables. An index of an earlier version is emptied, and the next refresh reads all sessions again.
-const VERSION: i64 = 9;
+const VERSION: i64 = 10;
 const TABLES: &str = "
     DROP TABLE IF EXISTS session;
     CREATE TABLE session (
@@ -491,7 +491,7 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
         entry.figures = report.results.iter().map(figure).collect();
     }
     entry.settings =
-        report.study.sweep().map(|sweep| sweep.settings(|at| report.is_void(at))).unwrap_or_default();
+        report.study.sweep().map(|sweep| sweep.settings(|at| report.void_by(at))).unwrap_or_default();
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();
     entry.hosts.clone_from(&report.hosts);
     entry.fingerprint = Some(fingerprint(header));

@@ -349,7 +349,8 @@ fn devices_after_a_sweep_are_compared_at_their_best_settings() {
         target: None,
         setting: setting.into(),
         by: model::sweep::Measure::Bandwidth,
-        value,
+        value: Some(value),
+        void_by: Vec::new(),
         best,
     };
     let sweep = |id, name, first: f64| Entry {
@@ -359,9 +360,9 @@ fn devices_after_a_sweep_are_compared_at_their_best_settings() {
     let all = [sweep("4", "sda", 50.0), sweep("3", "sda", 1.0), sweep("2", "sdb", 200.0)];
     let table = table_of_latest(&all, RowsOf::Devices, 0);
     assert_eq!((table.rows.len(), table.older), (2, 1));
-    let rows: Vec<(&str, usize)> =
+    let rows: Vec<(&str, Option<usize>)> =
         table.best_settings[0].rows.iter().map(|row| (row.name.as_str(), row.best)).collect();
-    assert_eq!(rows, [("sda", 0), ("sdb", 1)]);
+    assert_eq!(rows, [("sda", Some(0)), ("sdb", Some(1))]);
     assert_eq!(table.best_settings[0].rows[0].values, [Some(100.0), Some(50.0)]);
     assert!(table_of_latest(&all, RowsOf::Sessions, 0).best_settings.is_empty());
 }

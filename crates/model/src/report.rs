@@ -9,7 +9,7 @@ pub use crate::figures::{
     AtDevice, Course, CourseOf, DeviceFigures, DeviceSecond, HostFigures, LatencyBuckets, Second,
 };
 use crate::figures::{Estimate, Ledger, Observed, Steadiness};
-use crate::finding::{CheckId, Finding};
+use crate::finding::{CheckId, Finding, Severity};
 use crate::fleet::FleetFigures;
 use crate::job::{Job, Pattern, Stream};
 use crate::machine::Machine;
@@ -146,9 +146,11 @@ impl StoredFile {
 }
 
 impl Report {
-    /// Whether a finding invalidates the result with this index.
-    pub fn is_void(&self, at: usize) -> bool {
-        self.results.get(at).is_some_and(|result| result.void)
+    /// Returns the ids of the checks that invalidate the result with this index.
+    pub fn void_by(&self, at: usize) -> Vec<CheckId> {
+        let Some(result) = self.results.get(at).filter(|result| result.void) else { return Vec::new() };
+        let voids = self.findings.iter().filter(|f| f.severity == Some(Severity::Void) && !f.accepted);
+        voids.filter(|f| f.about.contains(&result.name)).map(|f| f.id).collect()
     }
 
     /// Returns the result that the headline quotes.

@@ -3,6 +3,7 @@
 //! The crate `analysis` chooses the next cell and the winner; [`crate::spec::axes`] parses a grid.
 
 use crate::figures::{Estimate, Snia};
+use crate::finding::CheckId;
 use crate::job::{Cache, Sizes};
 use crate::units::{show_bytes, show_count, show_ns, show_rate};
 use serde::{Deserialize, Serialize};
@@ -219,8 +220,11 @@ pub struct SweptSetting {
     pub setting: String,
     /// The measure that ranks the settings.
     pub by: Measure,
-    /// Mean of the measure over the runs, in the unit of the measure.
-    pub value: f64,
+    /// Mean of the measure over the runs, in the unit of the measure; `None` if a finding invalidates it.
+    pub value: Option<f64>,
+    /// Ids of the checks that invalidate the value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub void_by: Vec<CheckId>,
     /// Whether the sweep names it the best of its work and target.
     pub best: bool,
 }
@@ -245,10 +249,13 @@ pub struct BestSettings {
 pub struct DeviceBySettings {
     /// Name of the device or path of the target.
     pub name: String,
-    /// Index of the device's best setting.
-    pub best: usize,
-    /// The value at each setting; `None` if it was not measured.
+    /// Index of the device's best setting; `None` if no setting of the device has a valid number that is the best.
+    pub best: Option<usize>,
+    /// The value at each setting; `None` if it was not measured or is void.
     pub values: Vec<Option<f64>>,
+    /// Ids of the checks that invalidate the value of the best setting, or of all settings if no setting is the best.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub void_by: Vec<CheckId>,
 }
 
 impl BestSettings {
@@ -262,13 +269,20 @@ impl BestSettings {
                 distinct(all().filter(|one| one.best).filter(is_it).map(|one| one.setting.clone()));
             let row = |(device, measured): &(String, Vec<SweptSetting>)| {
                 let mine = || measured.iter().filter(is_it);
-                let best = mine().find(|one| one.best)?;
-                let value =
-                    |setting: &String| mine().find(|one| one.setting == *setting).map(|one| one.value);
+                let best = mine().find(|one| one.best);
+                let value = |setting: &String| mine().find(|one| one.setting == *setting)?.value;
+                let is_reason = |one: &&SweptSetting| best.is_none_or(|best| *one == best);
+                let mut void_by: Vec<CheckId> =
+                    mine().filter(is_reason).flat_map(|one| one.void_by.clone()).collect();
+                void_by.sort_unstable();
+                void_by.dedup();
                 Some(DeviceBySettings {
-                    name: best.target.clone().unwrap_or_else(|| device.clone()),
-                    best: settings.iter().position(|setting| *setting == best.setting)?,
+                    name: mine().next()?.target.clone().unwrap_or_else(|| device.clone()),
+                    best: best
+                        .filter(|best| best.value.is_some())
+                        .and_then(|best| settings.iter().position(|setting| *setting == best.setting)),
                     values: settings.iter().map(value).collect(),
+                    void_by,
                 })
             };
             let rows = devices.iter().filter_map(row).collect();
@@ -320,22 +334,24 @@ impl Sweep {
         self.search == IN_ORDER
     }
 
-    /// Returns the value of every setting, grouped by target: one group if the grid has no targets as an axis. Leaves out settings whose
-    /// result is void; `is_void` takes the index of a result.
-    pub fn settings(&self, is_void: impl Fn(usize) -> bool) -> Vec<Vec<SweptSetting>> {
+    /// Returns the value of every measured setting, grouped by target: one group if the grid has no targets as an axis. `void_by` takes the
+    /// index of a result and returns the checks that invalidate it.
+    pub fn settings(&self, void_by: impl Fn(usize) -> Vec<CheckId>) -> Vec<Vec<SweptSetting>> {
         let swept = |cell: &CellFigures| {
             let work = self.works.iter().find(|work| work.name == cell.setting.work())?;
             let winner = self.winner.get(&work.name).or_else(|| self.only_cell(&work.name));
             let best = winner.is_some_and(|winner| winner.setting == cell.setting);
             // The winner may have been measured again at the end.
             let figures = winner.filter(|_| best).unwrap_or(cell);
-            let value = figures.value(work.by).filter(|_| !figures.result.is_some_and(&is_void))?;
+            let value = figures.value(work.by)?;
+            let void_by = figures.result.map(&void_by).unwrap_or_default();
             Some(SweptSetting {
                 work: cell.setting.work_on_any_target(),
                 target: cell.setting.target.clone(),
                 setting: format!("{} {}", cell.setting.shape(), cell.setting.way()),
                 by: work.by,
-                value,
+                value: void_by.is_empty().then_some(value),
+                void_by,
                 best,
             })
         };
@@ -779,27 +795,36 @@ fn each_device_has_its_best_setting_and_its_value_at_those_of_others() {
         target: None,
         setting: setting.into(),
         by: Measure::Bandwidth,
-        value,
+        value: Some(value),
+        void_by: Vec::new(),
         best,
     };
+    let void = |one: SweptSetting| SweptSetting { value: None, void_by: vec![CheckId::D08], ..one };
     let fast = vec![one("read", "8 x 512K", 2000.0, true), one("read", "16 x 2M", 1900.0, false)];
     let slow = vec![
         one("read", "1 x 8K", 10.0, false),
         one("read", "16 x 2M", 300.0, true),
         one("write", "8 x 512K", 50.0, true),
     ];
-    let tables = BestSettings::tables(&[("nvme0n1".into(), fast), ("sda".into(), slow)]);
+    let disturbed = vec![void(one("read", "4 x 64K", 9.0, true)), one("read", "8 x 512K", 8.0, false)];
+    let undecided = vec![one("read", "8 x 512K", 7.0, false)];
+    let devices = [("nvme0n1", fast), ("sda", slow), ("sdb", disturbed), ("sdc", undecided)];
+    let tables = BestSettings::tables(&devices.map(|(name, settings)| (name.into(), settings)));
     assert_eq!(tables.iter().map(|t| t.work.as_str()).collect::<Vec<_>>(), ["read", "write"]);
-    assert_eq!(tables[0].settings, ["8 x 512K", "16 x 2M"]);
-    let row = |name: &str, best, values: [Option<f64>; 2]| DeviceBySettings {
+    assert_eq!(tables[0].settings, ["8 x 512K", "16 x 2M", "4 x 64K"]);
+    let row = |name: &str, best, values: [Option<f64>; 3]| DeviceBySettings {
         name: name.into(),
         best,
         values: values.to_vec(),
+        void_by: Vec::new(),
     };
-    assert_eq!(
-        tables[0].rows,
-        [row("nvme0n1", 0, [Some(2000.0), Some(1900.0)]), row("sda", 1, [None, Some(300.0)])]
-    );
+    let rows = [
+        row("nvme0n1", Some(0), [Some(2000.0), Some(1900.0), None]),
+        row("sda", Some(1), [None, Some(300.0), None]),
+        DeviceBySettings { void_by: vec![CheckId::D08], ..row("sdb", None, [Some(8.0), None, None]) },
+        row("sdc", None, [Some(7.0), None, None]),
+    ];
+    assert_eq!(tables[0].rows, rows);
     assert_eq!(tables[1].rows.len(), 1);
 }
 

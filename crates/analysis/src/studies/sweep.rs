@@ -969,9 +969,10 @@ mod tests {
             (sweep.works[0].name.as_str(), sweep.works[0].by),
             ("Data on SSD on /mnt/a", Measure::P99)
         );
-        let settings = sweep.settings(|_| false);
+        let settings = sweep.settings(|_| Vec::new());
         assert!(settings[0].iter().all(|one| one.work == "Data on SSD"), "{settings:?}");
-        assert!(sweep.settings(|_| true).is_empty(), "a void result has no value");
+        let void = sweep.settings(|_| vec![CheckId::D08]);
+        assert!(void[0].iter().all(|one| one.value.is_none() && one.void_by == [CheckId::D08]), "{void:?}");
     }
 
     #[test]

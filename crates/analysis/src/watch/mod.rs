@@ -280,7 +280,7 @@ fn load_conclusions(device: &str, figures: &DeviceInterval, limits: &Limits) -> 
         return Vec::new();
     }
     let is_exact = load.at_most_percent.is_some_and(|most| (most - percent).abs() < 0.5);
-    let share = format!("{}{}", if is_exact { "" } else { "at least " }, show_share(percent / 100.0));
+    let share = format!("{}{}", show_share(percent / 100.0), if is_exact { "" } else { " or more" });
     let what = if nearest.bytes < LARGE_BYTES { "IOPS" } else { "throughput" };
     let measured = format!(
         "measured {} {}/s of {}, {} in flight (session {}{})",
@@ -626,7 +626,7 @@ mod conclusions_tests {
         assert_eq!(rules(&DeviceInterval { seconds: 0.05, ..reads(1840.0, 4.0) }, &known), none);
         // Between two measured sizes the lower bound counts: 16 KiB take at least as long as 4 KiB.
         let all = draw("vda", &reads(1840.0, 16.0), Some(&known), None);
-        assert!(all[0].text.contains("at least 92 %"), "{all:?}");
+        assert!(all[0].text.contains("92 % or more"), "{all:?}");
     }
 
     #[test]

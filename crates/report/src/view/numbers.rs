@@ -37,13 +37,17 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
 /// Returns the verdict on a row, with its accepted findings. A void result is invalid, even if an older
 /// version judged it otherwise.
 pub(crate) fn verdict_mark(result: &Measured) -> String {
-    let word = match result.verdict {
+    verdict_word(result).to_owned() + &accepted(&result.accepted)
+}
+
+/// Returns the verdict on a row without its accepted findings, for tables that have a column for them.
+pub(crate) fn verdict_word(result: &Measured) -> &'static str {
+    match result.verdict {
         _ if result.void => "invalid",
         Verdict::Valid => "valid",
         Verdict::Suspect => "suspect",
         Verdict::Invalid => "invalid",
-    };
-    word.to_owned() + &accepted(&result.accepted)
+    }
 }
 
 /// `, accepted: A04, D01`: the accepted findings that affect a number; empty without any.

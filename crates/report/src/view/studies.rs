@@ -1,6 +1,6 @@
 //! Studies: a table of each study, which replaces the table of results.
 
-use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark};
+use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark, verdict_word};
 use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
 use model::comparison::{Answer, Pair};
@@ -15,9 +15,6 @@ use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show
 /// Text for a number that a finding invalidates.
 const NO_NUMBER: &str = "no number";
 
-/// Ratios of this factor or more are printed as a multiple instead of in percent.
-const RATIO_FROM: f64 = 2.0;
-
 /// Returns a row for each layer under the name of its work: what fathom did and what the device did, at any width. A number that a finding
 /// invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
@@ -27,7 +24,8 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
     };
     Columns::new(&layers.rows)
         .label("layer", |row| format!("  {}", row.name))
-        .label("verdict", |row| results.get(row.result).map(verdict_mark))
+        .label("verdict", |row| results.get(row.result).map(verdict_word))
+        .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("fathom IOPS", |row| match (&row.tool, &row.tool_did) {
             (Some(tool), _) => did(tool, supported(tool.iops, row.iops_interval)),
             (None, Some(tool)) => format!("({})", did(tool, show_count(tool.iops))),
@@ -37,9 +35,15 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .value("latency", |row| row.tool.as_ref().map(layer_latency))
         .value("device IOPS", |row| or_dash(row.device, |device| did(&device, show_count(device.iops))))
         .value("device latency", |row| row.tool.and(row.device.as_ref()).map(layer_latency))
-        .label("against", |row| row.tool.and(row.against.as_ref()).map(describe_difference))
+        .label("against", |row| {
+            row.tool.and(row.against.as_ref()).map(|against| describe_difference(&row.name, against))
+        })
+        .label("95 % interval", |row| row.tool.and(row.against.as_ref()).and_then(describe_interval))
         .label("findings", |row| CheckId::list(&row.findings, " "))
-        .grouped(|row| &row.work, &["findings", "device latency", "latency", "±95 %", "against"])
+        .grouped(
+            |row| &row.work,
+            &["accepted", "findings", "device latency", "latency", "±95 %", "95 % interval", "against"],
+        )
 }
 
 fn request_size(pace: &Pace) -> String {
@@ -50,17 +54,16 @@ fn layer_latency(pace: &Pace) -> String {
     or_dash(pace.latency_ns, show_ns)
 }
 
-/// `vda -2.1 % (-3.0 to -1.2)`, or `vda x 3.1 (3.0 to 3.2)`.
-fn describe_difference(against: &Difference) -> String {
-    let multiple = against.factor >= RATIO_FROM;
-    let value = |v: f64| if multiple { show_rate(v) } else { format!("{:+.1}", 100.0 * (v - 1.0)) };
-    let sign = if multiple { "x " } else { "" };
-    let unit = if multiple { "" } else { " %" };
-    let interval = match against.interval {
-        Some([low, high]) => format!(" ({} to {})", value(low), value(high)),
-        None => String::new(),
-    };
-    format!("{} {sign}{}{unit}{interval}", against.name, value(against.factor))
+/// `vda -2.1 %`, or `vda x 3.10`. The name of the file system is left out if `layer` is on the same one.
+fn describe_difference(layer: &str, against: &Difference) -> String {
+    let file_system = layer.split_once(' ').map_or("", |(file_system, _)| file_system);
+    let in_file_system = against.name.strip_prefix(file_system).and_then(|rest| rest.strip_prefix(' '));
+    format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
+}
+
+/// `-3.0 % to -1.2 %`, or `x 3.00 to x 3.20`.
+fn describe_interval(against: &Difference) -> Option<String> {
+    against.interval.map(|[low, high]| format!("{} to {}", show_change(low), show_change(high)))
 }
 
 /// Tolerance within which a share of the span counts as all or half of it.
@@ -112,7 +115,8 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
     let faults = |row: &ApiRow| row.minor_faults_per_mib.zip(row.major_faults_per_mib).map(|(a, b)| a + b);
     Columns::new(&api.rows)
         .label("interface", |row| format!("  {}", row.interface))
-        .label("verdict", |row| results.get(row.result).map(verdict_mark))
+        .label("verdict", |row| results.get(row.result).map(verdict_word))
+        .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("MB/s", |row| or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)))
         .value("±95 %", |row| or_dash(row.mb_per_s, |v| half_width(v, row.mb_per_s_interval)))
         .value("synced", |row| {
@@ -132,7 +136,10 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
             Ok([read, written]) => format!("{:.2}", read + written),
             Err(_) => "-".into(),
         })
-        .grouped(|row| &row.work, &["faults", "calls", "device", "p50", "user", "kernel", "p99", "synced"])
+        .grouped(
+            |row| &row.work,
+            &["accepted", "faults", "calls", "p50", "p99", "user", "kernel", "device", "synced"],
+        )
 }
 
 /// Returns a row for each target under the name of its test.
@@ -385,4 +392,17 @@ fn many_loads_are_reduced_to_those_that_support_the_answer() {
     assert_eq!(shown(&forged, false).len(), MAX_LOADS);
     assert_eq!(shown(&example_curve([], Some(1), None), false), [0; 0]);
     assert_eq!(shown(&example_curve(1..=12, Some(1), None), false).len(), 12, "twelve are not too many");
+}
+
+#[test]
+fn layers_fit_80_columns_with_the_change_from_row_to_row() -> serde_json::Result<()> {
+    let layers: Layers = serde_json::from_str(include_str!("../../tests/golden/pieces/layers.json"))?;
+    let table = layer_table(&layers, &[]);
+    let (lines, left_out) = table.lines(80);
+    assert!(
+        lines.iter().any(|line| line.ends_with("215,000 x 8K            0  direct x 3.14")),
+        "{lines:#?}"
+    );
+    assert!(left_out.contains(&"95 % interval") && !left_out.contains(&"against"), "{left_out:?}");
+    Ok(())
 }

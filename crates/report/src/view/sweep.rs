@@ -5,6 +5,7 @@ use crate::view::numbers::{
 };
 use crate::view::table::{Columns, Table, or_dash};
 use model::figures::Estimate;
+use model::finding::CheckId;
 use model::report::{AnswerWord, Measured, Report, Verdict};
 use model::spec::axes::IOMETER;
 use model::sweep::{
@@ -150,14 +151,23 @@ pub(crate) const BEST_SETTINGS_LEGEND: &str =
 /// Returns a row for each device: its value with its own best setting, and with the best setting of every other device.
 pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
     let cell = |row: &DeviceBySettings, at: usize| {
-        let own = row.values.get(row.best).copied().flatten();
-        or_dash(row.values.get(at).copied().flatten(), |value| {
+        let value_at = |at: usize| row.values.get(at).copied().flatten();
+        let own = row.best.and_then(value_at);
+        or_dash(value_at(at), |value| {
             let change = own.map_or_else(String::new, |own| percent(value / own - 1.0));
-            let mark = if at == row.best { BEST } else { &change };
-            format!("{} {mark}", best.by.show(value))
+            let mark = if row.best == Some(at) { BEST } else { &change };
+            format!("{} {mark}", best.by.show(value)).trim_end().to_owned()
         })
     };
-    let mut table = Columns::new(&best.rows).label("device", |row| row.name.clone());
+    let reason = |row: &DeviceBySettings| {
+        row.best.is_none().then(|| match row.void_by.as_slice() {
+            [] => "not decided".to_owned(),
+            ids => format!("void by {}", CheckId::list(ids, " ")),
+        })
+    };
+    let mut table = Columns::new(&best.rows)
+        .label("device", |row| row.name.clone())
+        .label("best setting", |row| reason(row));
     for (at, setting) in best.settings.iter().enumerate() {
         table = table.value(setting.clone(), |row| cell(row, at));
     }
@@ -170,7 +180,7 @@ pub(crate) const BEST: &str = "best";
 
 /// Returns each target of a sweep at the best settings of all; empty unless the grid has several targets as an axis.
 pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings> {
-    let by_target = sweep.settings(|at| report.is_void(at));
+    let by_target = sweep.settings(|at| report.void_by(at));
     if by_target.len() < 2 {
         return Vec::new();
     }

@@ -632,13 +632,17 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     let mine: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
-    let lead: Vec<String> = std::iter::once(format!("{word}{}", work.sentence)).chain(knees).collect();
+    let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
+    let voids = mine.iter().filter(|c| is_void(c)).count();
+    let gaps = (voids > 0)
+        .then(|| format!("{voids} of {} settings have no valid number, so the lines have gaps.", mine.len()));
+    let lead: Vec<String> =
+        std::iter::once(format!("{word}{}", work.sentence)).chain(knees).chain(gaps).collect();
     let marks = marks_of_work(sweep, work);
     let heading = marks
         .best
         .filter(|_| work.chosen == Chosen::Fastest)
         .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
-    let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
     // A void cell breaks its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
     let drawn = mine.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });

@@ -20,7 +20,8 @@ pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured])
     out.table(&layer_table(layers, results));
     out.legend(
         "fathom IOPS, device IOPS: operations per second x bytes of each, as fathom issued them and as the topmost device below completed \
-         them; in parentheses: a finding invalidates the number. Latencies are means; changes have their 95 % interval over rounds.",
+         them; in parentheses: a finding invalidates the number. Latencies are means. against: the change from another row; its 95 % \
+         interval is over rounds.",
     );
     for missing in &layers.missing {
         out.note(&format!("Not measured: {missing}."));
