@@ -67,7 +67,7 @@ fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
         // With these engines fio itself can trim a regular file.
         let is_able =
             stream.engine.as_ref().is_some_and(|e| ["null", "fallocate"].contains(&e.name.as_str()));
-        stream.rw.and_then(Rw::fixed_mix) == Some(Mix::of_percents(0, 100)) && !is_able
+        stream.rw.and_then(Rw::fixed_mix) == Some(Mix::from_percents(0, 100)) && !is_able
     };
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(trims);
     let is_device = |path: &String| {

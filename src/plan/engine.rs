@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(unable(&stream(1, Cache::Buffered)), None);
         assert!(unable(&stream(2, Cache::Dsync)).is_some_and(|why| why.contains("one at a time")));
         let mut trims = stream(8, Cache::Direct);
-        trims.access.lines[0].mix = model::job::Mix::of_percents(0, 100);
+        trims.access.lines[0].mix = model::job::Mix::from_percents(0, 100);
         assert!(unable(&trims).is_some_and(|why| why.contains("trims")));
     }
 

@@ -104,7 +104,7 @@ fn mix(original: &Original) -> Mix {
     let counts = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| original.count(kind) as f64);
     let all: f64 = counts.iter().sum();
     if all == 0.0 {
-        return Mix::of_percents(100, 0);
+        return Mix::from_percents(100, 0);
     }
     let [reads, writes, trims] =
         counts.map(|count| if count > 0.0 { count.max(all * MIN_SHARE) } else { 0.0 });
@@ -284,7 +284,7 @@ fn absent_directions_have_no_share() {
         };
         mix(&Original { kinds: kinds.map(kind).to_vec(), ..Original::default() })
     };
-    assert_eq!(mix(5, 0, 0), Mix::of_percents(100, 0));
+    assert_eq!(mix(5, 0, 0), Mix::from_percents(100, 0));
     assert_eq!(
         [mix(0, 5, 0), mix(0, 0, 5), mix(3, 1, 0), mix(0, 0, 0)].map(Mix::describe),
         ["write", "trim", "75/25", "read"]

@@ -61,7 +61,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         return Err(unable(engine, kind));
     }
     let kinds: Vec<Kind> = stream.kinds().collect();
-    stream.min_rate = stream.min_rate.map(|rule| rule.of_those(|kind| kinds.contains(&kind)));
+    stream.min_rate = stream.min_rate.map(|rule| rule.for_kinds(|kind| kinds.contains(&kind)));
     Ok(Draft {
         stream,
         engine,
@@ -250,8 +250,7 @@ pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
 
 fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     if let Some(iops) = spec.rate {
-        let arrivals =
-            origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| values::of_arrivals(*a));
+        let arrivals = origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| a.to_flag());
         return Pace::Open { iops, arrivals };
     }
     let limits = [spec.limit_iops, spec.limit_bandwidth];
@@ -494,7 +493,7 @@ fn a_pass_has_as_many_operations_as_fit() {
     zones.access.strided = strided((3 << 20) + 1);
     assert_eq!(pass_bytes(&zones, 64 << 20), 8 << 20, "the last of a zone is done whole");
     let mut pairs = stream.clone();
-    pairs.access.lines[0].mix = Mix::of_percents(0, 100);
+    pairs.access.lines[0].mix = Mix::from_percents(0, 100);
     pairs.access.lines[0].writes_after_trims = true;
     assert_eq!(pass_bytes(&pairs, 128 << 20), 170 << 20, "fio trims 85 and writes 85");
     let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };

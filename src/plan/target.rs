@@ -821,7 +821,7 @@ pub(super) fn made_bytes(
 /// Refuses operations that do not fit a target or its alignment.
 pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
     if !stream.turns.is_empty() {
-        return stream.turns.iter().try_for_each(|turn| check_span(job, &stream.of_turn(turn), target));
+        return stream.turns.iter().try_for_each(|turn| check_span(job, &stream.with_turn(turn), target));
     }
     let access = &stream.access;
     let largest = u64::from(access.largest_bytes());

@@ -684,7 +684,7 @@ fn three_lines_are_a_job() {
     let job = read("rw = \"randrw\"\nmix = 70\nbs = \"8k\"\n");
     assert_eq!((job.phases.len(), job.phases[0].streams.len()), (1, 1));
     let stream = &job.phases[0].streams[0];
-    assert_eq!(stream.mix, Some(model::job::Mix::of_percents(70, 0)));
+    assert_eq!(stream.mix, Some(model::job::Mix::from_percents(70, 0)));
     assert_eq!(stream.bs.as_ref().map(|b| b.write.least()), Some(8192));
 }
 

@@ -16,7 +16,7 @@ const REFILLS: usize = 50_000;
 const TARGET_BYTES: u64 = 1 << 40;
 
 fn line(order: Order, read_percent: u8) -> Line {
-    Line { order, mix: Mix::of_percents(read_percent, 0), ..Line::default() }
+    Line { order, mix: Mix::from_percents(read_percent, 0), ..Line::default() }
 }
 
 fn stream(lines: Vec<Line>) -> Stream {

@@ -328,7 +328,7 @@ impl Test {
         if let Some(percent) = self.rewrites {
             return format!("compress {percent}");
         }
-        let mix = Mix::of_percents(read_percent, 0);
+        let mix = Mix::from_percents(read_percent, 0);
         format!("{} {}", self.name(), mix.describe())
     }
 
@@ -372,7 +372,7 @@ impl Test {
     fn fill_stream(&self, read_percent: u8, stream: &mut StreamSpec) {
         let sizes = Sizes::Fixed(self.block_bytes);
         stream.rw = Some(if self.pattern == Random { Rw::Randrw } else { Rw::Rw });
-        stream.mix = Some(Mix::of_percents(read_percent, 0));
+        stream.mix = Some(Mix::from_percents(read_percent, 0));
         stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
         // The user's value has precedence.
@@ -575,5 +575,5 @@ fn a_rewriting_test_writes_everything_and_then_reads_it() {
     assert_eq!(streams.len(), 2);
     assert!(streams.iter().all(|s| s.resolved.limit.operations == Some(64)));
     assert_eq!((streams[0].compress, streams[1].compress), (Some(30), None));
-    assert_eq!(streams[1].mix, Some(Mix::of_percents(100, 0)));
+    assert_eq!(streams[1].mix, Some(Mix::from_percents(100, 0)));
 }

@@ -82,7 +82,7 @@ struct Point<'a> {
 
 impl Growing<'_> {
     /// Adds every cell of a work with an engine.
-    pub(super) fn of_engine(
+    pub(super) fn add_cells(
         &mut self,
         doing: &CellWork,
         engine: &EngineSpec,

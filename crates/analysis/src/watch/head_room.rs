@@ -274,8 +274,8 @@ fn kind(stream: &Stream) -> Option<(Direction, bool)> {
     let [line] = stream.access.lines.as_slice() else { return None };
     stream.access.block_bytes()?;
     let direction = match line.mix {
-        mix if mix == Mix::of_percents(100, 0) => Direction::Read,
-        mix if mix == Mix::of_percents(0, 0) => Direction::Write,
+        mix if mix == Mix::from_percents(100, 0) => Direction::Read,
+        mix if mix == Mix::from_percents(0, 0) => Direction::Write,
         _ => return None,
     };
     Some((direction, stream.access.pattern()? == Pattern::Sequential))
@@ -469,7 +469,7 @@ mod capacity_tests {
                 .is_empty()
         );
         assert!(
-            capacities_after(|r| stream(r, |s| s.access.lines[0].mix = Mix::of_percents(70, 0))).is_empty()
+            capacities_after(|r| stream(r, |s| s.access.lines[0].mix = Mix::from_percents(70, 0))).is_empty()
         );
         assert!(
             capacities_after(|r| stream(r, |s| s.flush =

@@ -14,9 +14,7 @@ use crate::fit::survey::{
 };
 use crate::replay::alignment_sectors;
 use model::job::{Arrivals, Kind, ThinkLaw};
-use model::spec::conditions::of_think;
 use model::spec::number::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
-use model::spec::values::of_arrivals;
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 
@@ -467,11 +465,11 @@ pub(super) fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
 /// Formats arrivals, with rounded means.
 fn format_arrivals(arrivals: Arrivals) -> String {
     match arrivals {
-        Arrivals::Batch { mean } => of_arrivals(Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 }),
+        Arrivals::Batch { mean } => Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 }.to_flag(),
         Arrivals::OnOff { on_ns, off_ns } => {
             format!("on-off:{}us/{}us", on_ns.div_ceil(1000), off_ns.div_ceil(1000))
         }
-        other => of_arrivals(other),
+        other => other.to_flag(),
     }
 }
 
@@ -600,7 +598,7 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     } else {
         String::new()
     };
-    (shorten_times(&of_think(&think)), format!("{near}{scaled}"))
+    (shorten_times(&think.to_flag()), format!("{near}{scaled}"))
 }
 
 /// Rewrites times of 1 ms and more in us if that changes them by less than a thousandth.

@@ -169,7 +169,7 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     };
     stream.rw = Some(rw);
     let mixed = (1..100).contains(&target.write_percent);
-    stream.mix = mixed.then(|| Mix::of_percents(100 - target.write_percent as u8, 0));
+    stream.mix = mixed.then(|| Mix::from_percents(100 - target.write_percent as u8, 0));
     if random {
         stream.line.align_bytes = target.step();
         stream.random = match &target.distribution {

@@ -359,7 +359,7 @@ fn each_option_becomes_its_setting() {
     let mixed = stream("-b8k -r -w30 -t4 -o16 -g100i -I2 -fr");
     assert_eq!(
         (mixed.rw, mixed.mix, mixed.line.align_bytes),
-        (Some(Rw::Randrw), Some(Mix::of_percents(70, 0)), 8192)
+        (Some(Rw::Randrw), Some(Mix::from_percents(70, 0)), 8192)
     );
     assert_eq!(
         (mixed.limit_iops, mixed.resolved.advice),

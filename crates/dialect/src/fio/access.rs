@@ -162,7 +162,7 @@ fn mix(job: &Job) -> Result<Mix, Fault> {
         return Ok(Mix::EVEN);
     };
     let typed = job.percent(option)?.unwrap_or(0);
-    Ok(Mix::of_percents(if option == "rwmixread" { typed } else { 100 - typed }, 0))
+    Ok(Mix::from_percents(if option == "rwmixread" { typed } else { 100 - typed }, 0))
 }
 
 /// The block sizes of each direction. A direction that the job does not have gets the sizes of the job's first direction.

@@ -124,10 +124,10 @@ impl<'j> Rates<'j> {
             ([0.0, 0.0, 0.0], _) => None,
             // A mix of only reads or only writes has a single direction.
             ([read, write, _], [0, 1])
-                if stream.mix == Some(Mix::of_percents(100, 0))
-                    || stream.mix == Some(Mix::of_percents(0, 0)) =>
+                if stream.mix == Some(Mix::from_percents(100, 0))
+                    || stream.mix == Some(Mix::from_percents(0, 0)) =>
             {
-                let rate = if stream.mix == Some(Mix::of_percents(100, 0)) { read } else { write };
+                let rate = if stream.mix == Some(Mix::from_percents(100, 0)) { read } else { write };
                 Some(rate).filter(|rate| *rate > 0.0).map(RateLimit::All)
             }
             ([read, write, trim], [_, _]) => Some(RateLimit::Each(PerKind { read, write, trim })),

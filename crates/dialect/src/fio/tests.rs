@@ -187,7 +187,7 @@ fn blocks_are_accessed_as_in_fio() {
     assert_eq!(stream("rw=randread random_distribution=zipf:1.2").random, Some(Order::Zipf(1.2)));
     assert_eq!(stream("rw=randread norandommap percentage_random=30").random, Some(Order::Mixed(30.0)));
     let mixed = stream("rw=randrw rwmixread=20 rwmixwrite=70 bs=4k,8k norandommap=1");
-    assert_eq!(mixed.mix, Some(Mix::of_percents(30, 0)), "the last option wins");
+    assert_eq!(mixed.mix, Some(Mix::from_percents(30, 0)), "the last option wins");
     let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
     assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
     let mix = |options: &str| (stream(options).rw, stream(options).line.positions);

@@ -352,7 +352,7 @@ fn line(value: &str) -> Result<Line, String> {
     Ok(Line {
         weight: percent(share, "% of size")?.into(),
         sizes: PerKind::all(Sizes::Fixed(size as u32)),
-        mix: Mix::of_percents(percent(reads, "% reads")?, 0),
+        mix: Mix::from_percents(percent(reads, "% reads")?, 0),
         order: order(percent(random, "% random")?.into()),
         delay_ns: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter delay in ms")?,
         burst: u32::try_from(burst).map_err(|_| "the burst is too long; write fewer operations")?.max(1),

@@ -683,7 +683,7 @@ impl Turns {
     pub(super) fn new(stream: &Stream, targets: &[Target], share: &Share, seed: u64) -> Result<Self, String> {
         let part = |(at, turn): (u64, &Turn)| {
             let seed = split_mix(seed ^ split_mix(at));
-            Part::new(&stream.of_turn(turn), turn, targets, share, Xoshiro256PlusPlus::seed_from_u64(seed))
+            Part::new(&stream.with_turn(turn), turn, targets, share, Xoshiro256PlusPlus::seed_from_u64(seed))
         };
         let parts = (0..).zip(&stream.turns).map(part).collect::<Result<_, _>>()?;
         Ok(Self { parts, now: 0, first_flags: 0 })

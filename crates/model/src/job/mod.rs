@@ -428,7 +428,7 @@ impl Stream {
 
     /// Returns the stream with only this turn.
     #[must_use]
-    pub fn of_turn(&self, turn: &Turn) -> Self {
+    pub fn with_turn(&self, turn: &Turn) -> Self {
         Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
     }
 
@@ -712,7 +712,7 @@ fn turns_name_their_stream_and_form_streams() {
     let stream = Stream { turns, ..Stream::plain(access.clone(), 32, 1, "null") };
     assert_eq!(stream.describe(), "60 x 4K random write, then 90.5 x 4K random write");
     assert!(stream.load_changes() && !stream.is_unheld());
-    assert_eq!(stream.of_turn(&stream.turns[0]).describe(), "4K random write");
+    assert_eq!(stream.with_turn(&stream.turns[0]).describe(), "4K random write");
 }
 
 #[test]

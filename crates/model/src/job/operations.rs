@@ -122,10 +122,10 @@ impl schemars::JsonSchema for Percent {
 
 impl Mix {
     /// As many reads as writes, the default mix.
-    pub const EVEN: Self = Self::of_percents(50, 0);
+    pub const EVEN: Self = Self::from_percents(50, 0);
 
     /// Creates a mix from whole percents of reads and trims.
-    pub const fn of_percents(reads: u8, trims: u8) -> Self {
+    pub const fn from_percents(reads: u8, trims: u8) -> Self {
         Self { read_percent: Percent::whole(reads), trim_percent: Percent::whole(trims) }
     }
 
@@ -585,7 +585,7 @@ impl Access {
         };
         let line = Line {
             order,
-            mix: Mix::of_percents(read_percent, 0),
+            mix: Mix::from_percents(read_percent, 0),
             sizes: PerKind::all(Sizes::Fixed(block_bytes)),
             ..Line::default()
         };
@@ -905,10 +905,13 @@ impl ThinkLaw {
 #[test]
 fn percentages_keep_their_decimals() {
     assert_eq!(
-        [Mix::of_percents(100, 0), Mix::of_percents(0, 0), Mix::of_percents(0, 100)].map(Mix::describe),
+        [Mix::from_percents(100, 0), Mix::from_percents(0, 0), Mix::from_percents(0, 100)].map(Mix::describe),
         ["read", "write", "trim"]
     );
-    assert_eq!([Mix::of_percents(70, 0), Mix::of_percents(60, 10)].map(Mix::describe), ["70/30", "60/30/10"]);
+    assert_eq!(
+        [Mix::from_percents(70, 0), Mix::from_percents(60, 10)].map(Mix::describe),
+        ["70/30", "60/30/10"]
+    );
     let ratio = |reads: f64, writes: f64| Mix {
         read_percent: Percent::nearest(100.0 * reads / (reads + writes)).unwrap_or_default(),
         trim_percent: Percent::NONE,
@@ -922,9 +925,9 @@ fn percentages_keep_their_decimals() {
 #[test]
 fn whole_percentages_serialize_as_integers() {
     let json = |mix: Mix| serde_json::to_string(&mix).unwrap_or_default();
-    assert_eq!(json(Mix::of_percents(70, 0)), r#"{"read_percent":70,"trim_percent":0}"#);
+    assert_eq!(json(Mix::from_percents(70, 0)), r#"{"read_percent":70,"trim_percent":0}"#);
     for text in [r#"{"read_percent":70}"#, r#"{"read_percent":70.0,"trim_percent":0}"#] {
-        assert_eq!(serde_json::from_str::<Mix>(text).ok(), Some(Mix::of_percents(70, 0)), "{text}");
+        assert_eq!(serde_json::from_str::<Mix>(text).ok(), Some(Mix::from_percents(70, 0)), "{text}");
     }
     let part = r#"{"read_percent":76.923077,"trim_percent":0}"#;
     assert_eq!(serde_json::from_str::<Mix>(part).map(json).unwrap_or_default(), part);
@@ -966,7 +969,7 @@ fn accesses_are_described_in_the_usual_form() {
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
     assert_eq!(odd.describe(), "4K/4K-64K zipf 1.1 60/30/10");
     let mut pairs = Access::plain(Pattern::Sequential, 4096, 0);
-    (pairs.lines[0].mix, pairs.lines[0].writes_after_trims) = (Mix::of_percents(0, 100), true);
+    (pairs.lines[0].mix, pairs.lines[0].writes_after_trims) = (Mix::from_percents(0, 100), true);
     assert_eq!(
         (pairs.describe().as_str(), pairs.direction().as_str()),
         ("4K sequential trimwrite", "trimwrite")
@@ -975,7 +978,7 @@ fn accesses_are_described_in_the_usual_form() {
         (pairs.kinds().collect::<Vec<_>>(), pairs.block_bytes()),
         (vec![Kind::Write, Kind::Trim], Some(4096))
     );
-    pairs.lines[0].mix = Mix::of_percents(60, 10);
+    pairs.lines[0].mix = Mix::from_percents(60, 10);
     assert_eq!(pairs.direction(), "60/30/10, a write after each trim");
     let sizes = |sizes: Sizes| {
         let mut access = Access::plain(Pattern::Sequential, 512, 0);

@@ -126,7 +126,7 @@ fn specs_of_iometer() -> Vec<Spec> {
 /// Returns a line that differs from a new line in Iometer's editor only in these values.
 fn default_line(weight: u32, bytes: u32, read_percent: u8) -> Line {
     let sizes = PerKind::all(Sizes::Fixed(bytes));
-    Line { weight, sizes, mix: Mix::of_percents(read_percent, 0), ..Line::default() }
+    Line { weight, sizes, mix: Mix::from_percents(read_percent, 0), ..Line::default() }
 }
 
 /// Returns the order of a line with this percentage of operations at random offsets.

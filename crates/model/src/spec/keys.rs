@@ -334,7 +334,7 @@ pub const KEYS: &[Key] = &[
         "SIZE[,WITH]",
         "Create a missing target as a file of this size and keep it: filled with data or, if the job only writes it, with allocated blocks or nothing, as in 1g,blocks; an appended ,unlink removes it at the end [default: with data]",
         &[Run],
-        option!(create, t => values::create(t), v => values::of_create(*v)),
+        option!(create, t => values::create(t), v => v.to_flag()),
     ),
     key(
         "sharing",
@@ -342,7 +342,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How several targets share the operations: each (its own depth), round-robin, random, round-robin:8:2 (8 operations in a row, on 2 targets until both are done, then on the next 2) or weighted:3,1 [default: each]",
         &[Run],
-        value!(resolved.sharing, t => values::sharing(t), v => values::of_sharing(v)),
+        value!(resolved.sharing, t => values::sharing(t), v => v.to_flag()),
     ),
     key(
         "shared",
@@ -744,7 +744,7 @@ pub const KEYS: &[Key] = &[
         "N|all",
         "Failed operations after which a worker gives up and the run ends; all: it never ends because of them [default: 1000]",
         &[Run, RunCapture],
-        value!(resolved.max_errors, t => values::max_errors(t), v => values::of_max_errors(*v)),
+        value!(resolved.max_errors, t => values::max_errors(t), v => values::format_max_errors(*v)),
     ),
     key(
         "ignore-errors",
@@ -884,7 +884,7 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, RunCapture, Limit, Sweep],
-        list!(resolved.place.cpus, s, t => values::cpus(&mut s.resolved.place.cpus, t), v => values::of_cpus(v)),
+        list!(resolved.place.cpus, s, t => values::cpus(&mut s.resolved.place.cpus, t), v => values::format_cpus(v)),
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", unchanged), diskspd("a", "0,1", unchanged)]),
     key(
@@ -912,7 +912,7 @@ pub const KEYS: &[Key] = &[
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (only these), prefer:0 (this one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
         &[Run, RunCapture, Limit, Sweep],
-        option!(resolved.place.memory, t => values::memory_nodes(t), v => values::of_memory_nodes(v)),
+        option!(resolved.place.memory, t => values::memory_nodes(t), v => v.to_flag()),
     )
     .elsewhere(&[fio("numa_mem_policy", "bind:0", unchanged)]),
     key(
@@ -929,7 +929,7 @@ pub const KEYS: &[Key] = &[
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, RunCapture, Limit, Sweep],
-        option!(resolved.place.io_priority, t => values::io_priority(t), v => values::of_io_priority(*v)),
+        option!(resolved.place.io_priority, t => values::io_priority(t), v => v.to_flag()),
     ),
     key(
         "op-priority",
@@ -937,7 +937,7 @@ pub const KEYS: &[Key] = &[
         "[KIND/][SIZE/]PERCENT%=PRIORITY,...",
         "I/O priority of a share of the operations, or of only the reads or writes or those of one size, as in 20%=rt:0 or read/4k/20%=rt:0,write/10%=be:7; for the engines io_uring and libaio",
         &[Run],
-        value!(resolved.op_priorities, t => values::op_priorities(t), v => values::of_op_priorities(v)),
+        value!(resolved.op_priorities, t => values::op_priorities(t), v => values::format_op_priorities(v)),
     ),
     key(
         NAME,
@@ -1055,7 +1055,7 @@ pub const KEYS: &[Key] = &[
         "CONTENT",
         "Write data that can be verified, and verify what reads return: stamps (different in each block) or pattern:HEX",
         &[Run],
-        option!(resolved.verify, t => values::verify(t), v => values::of_verify(v)),
+        option!(resolved.verify, t => values::verify(t), v => v.to_flag()),
     ),
     key(
         "read-back",

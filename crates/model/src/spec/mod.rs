@@ -224,10 +224,10 @@ impl Rw {
     /// trim.
     pub fn fixed_mix(self) -> Option<Mix> {
         match self {
-            Self::Read | Self::Randread => Some(Mix::of_percents(100, 0)),
-            Self::Write | Self::Randwrite => Some(Mix::of_percents(0, 0)),
+            Self::Read | Self::Randread => Some(Mix::from_percents(100, 0)),
+            Self::Write | Self::Randwrite => Some(Mix::from_percents(0, 0)),
             Self::Trim | Self::Randtrim | Self::Trimwrite | Self::Randtrimwrite => {
-                Some(Mix::of_percents(0, 100))
+                Some(Mix::from_percents(0, 100))
             }
             Self::Rw | Self::Randrw => None,
         }

@@ -381,9 +381,9 @@ fn starts_and_mixes_are_parsed() {
         assert_eq!(start(word).map(Start::to_flag).as_deref(), Ok(word));
     }
     assert!(start("every:0").is_err() && start("every").is_err_and(|e| e.contains("every:1m")));
-    assert_eq!(mix("70"), Ok(Mix::of_percents(70, 0)));
+    assert_eq!(mix("70"), Ok(Mix::from_percents(70, 0)));
     assert_eq!(mix("70/30"), mix("70"));
-    assert_eq!(mix("60/30/10"), Ok(Mix::of_percents(60, 10)));
+    assert_eq!(mix("60/30/10"), Ok(Mix::from_percents(60, 10)));
     assert!(mix("47.6191/33.3333/19.0476").is_ok(), "rounding is accepted");
     assert_eq!(mix("33.3/66.7%").map(Mix::describe).as_deref(), Ok("33.3/66.7"));
     assert!(["100.1", "-1", "60/50", "33.3/33.3/33.3", "1e1", ""].iter().all(|text| mix(text).is_err()));

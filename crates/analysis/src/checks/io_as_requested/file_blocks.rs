@@ -545,7 +545,7 @@ fn unwritten_extents_count_and_reads_are_not_checked() {
 fn trimming(before: u64, after: u64) -> model::record::Record {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
-    stream.access.lines[0].mix = model::job::Mix::of_percents(0, 100);
+    stream.access.lines[0].mix = model::job::Mix::from_percents(0, 100);
     for run in &mut record.runs {
         for stream in run.end.iter_mut().flat_map(|e| &mut e.streams) {
             let (done, issued) = (stream.kinds.remove(&Kind::Read), stream.issued.remove(&Kind::Read));
@@ -594,7 +594,8 @@ fn jobs_with_writes_partial_blocks_or_devices_are_not_checked() {
         TRIMS_MET_HOLES.answer(&record)
     };
     let writes = change(&|r| {
-        r.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of_percents(0, 50);
+        r.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix =
+            model::job::Mix::from_percents(0, 50);
     });
     assert!(writes.is_err_and(|why| why.contains("also writes")));
     let parts = change(&|r| r.header.plan.jobs[0].phases[0].streams[0].access.offset_bytes = 512);

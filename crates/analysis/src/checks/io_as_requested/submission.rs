@@ -303,7 +303,7 @@ fn two_kernel_workers_bias_and_one_is_a_note() {
 fn jobs_with_syncs_and_other_engines_are_not_checked() {
     let mut record = with_threads("102: iou-wrk-101\n103: iou-wrk-101\n");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
-    stream.access.lines[0].mix = model::job::Mix::of_percents(90, 10);
+    stream.access.lines[0].mix = model::job::Mix::from_percents(90, 10);
     assert!(IOWQ_PUNTED.answer(&record).is_err());
     record.header.plan.jobs[0].phases[0].streams[0].engine = "sync".into();
     assert_eq!(IOWQ_PUNTED.answer(&record), Ok(Answer::DoesNotApply));

@@ -476,7 +476,7 @@ fn a_failed_sync_is_void_only_for_the_stream_that_wrote() {
 fn mixed(read_percent: u8) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix =
-        model::job::Mix::of_percents(read_percent, 0);
+        model::job::Mix::from_percents(read_percent, 0);
     record
 }
 
@@ -519,7 +519,7 @@ fn a_single_size_is_exact_and_drawn_sizes_vary_within_chance() {
 fn each_trim_may_have_a_write() {
     let mut record = crate::fixture::Fixture::honest().record();
     let line = &mut record.header.plan.jobs[0].phases[0].streams[0].access.lines[0];
-    (line.mix, line.writes_after_trims) = (model::job::Mix::of_percents(0, 100), true);
+    (line.mix, line.writes_after_trims) = (model::job::Mix::from_percents(0, 100), true);
     let ends = record.runs.iter_mut().flat_map(|r| &mut r.end).flat_map(|e| &mut e.streams);
     for stream in ends {
         let reads = stream.kinds.remove(&Kind::Read).unwrap_or_default();
@@ -540,7 +540,7 @@ fn replies_count_and_lines_are_drawn_by_weight() {
     let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
     access.lines.push(access.lines[0].clone());
     (access.lines[0].weight, access.lines[1].weight) = (75, 25);
-    access.lines[1].mix = model::job::Mix::of_percents(0, 0);
+    access.lines[1].mix = model::job::Mix::from_percents(0, 0);
     assert_eq!(MIX_DRIFT.severity(&with_writes(lines.clone(), 3_333, 4096)), None);
     assert_eq!(MIX_DRIFT.severity(&with_writes(lines, 4_000, 4096)), Some(Severity::Biased));
 }

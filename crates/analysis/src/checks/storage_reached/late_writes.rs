@@ -247,6 +247,7 @@ fn bytes_missing_at_the_device_after_the_sync_are_void() {
 #[test]
 fn a_job_that_trims_is_not_checked() {
     let mut record = cancelled(20_000_000);
-    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of_percents(0, 10);
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix =
+        model::job::Mix::from_percents(0, 10);
     assert!(NEVER_WRITTEN.answer(&record).is_err_and(|why| why.contains("trims")));
 }

@@ -240,7 +240,7 @@ fn each_direction_has_its_own_rate() {
         assert_eq!(limits(options), [iops.to_owned(), bandwidth.to_owned()], "{options}");
     }
     let mix = stream("rw=randrw rwmixread=70 rate_iops=300,100").mix;
-    assert_eq!(mix, Some(Mix::of_percents(70, 0)), "the mix determines the directions");
+    assert_eq!(mix, Some(Mix::from_percents(70, 0)), "the mix determines the directions");
     refused("rate=1m rate_iops=100", &["either bytes or operations"]);
     refused("rw=randrw rate_iops=,200 rate_process=poisson", &["a job for each direction"]);
     refused("rw=randrw rate_iops=,200 io_submit_mode=offload", &["a job for each direction"]);

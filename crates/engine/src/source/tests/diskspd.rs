@@ -70,7 +70,7 @@ fn parallel_operations_visit_each_place_equally_often() {
     // Test_GetNextFileOffsetParallelAsyncIO with three operations in flight: each of the three goes 1000, 1500, 2000, 1000, 1500
     let mut stream = endless(Order::Sequential(Steps { stride_bytes: 500, ..Steps::default() }));
     (stream.access.offset_bytes, stream.access.lines[0].times) = (1000, 3);
-    stream.access.lines[0].mix = Mix::of_percents(50, 0);
+    stream.access.lines[0].mix = Mix::from_percents(50, 0);
     resize(&mut stream, &Sizes::Fixed(1000));
     let mut lanes = lanes(&stream, &[3000], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
     let ops = taken(&mut *lanes[0], 3000);
@@ -84,7 +84,7 @@ fn parallel_operations_visit_each_place_equally_often() {
 #[test]
 fn runs_between_random_places_have_one_direction() {
     let mut stream = stream(Order::Mixed(20.0));
-    (stream.access.lines[0].mix, stream.access.lines[0].mix_by_run) = (Mix::of_percents(50, 0), true);
+    (stream.access.lines[0].mix, stream.access.lines[0].mix_by_run) = (Mix::from_percents(50, 0), true);
     let ops = drawn(&stream, 100_000);
     let (mut changes, mut runs) = (0, 0);
     for pair in ops.windows(2) {

@@ -22,7 +22,7 @@ fn the_offsets_of_diskspd_are_reproduced() {
     resize(&mut stream, &Sizes::Fixed(1000));
     let mut offsets = |mix, count: usize| -> Vec<u64> {
         // Drawing a mix must not change the offsets.
-        stream.access.lines[0].mix = model::job::Mix::of_percents(mix, 0);
+        stream.access.lines[0].mix = model::job::Mix::from_percents(mix, 0);
         let mut lanes = lanes(&stream, &[3000], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
         taken(&mut *lanes[0], count).iter().map(|o| o.offset).collect()
     };
@@ -191,7 +191,7 @@ fn directions_are_drawn_exactly() {
     for order in [Order::Random, Order::Sequential(Steps::default()), Order::Once] {
         for (read_percent, trim_percent) in [(100, 0), (0, 0), (0, 100), (70, 0), (60, 10), (0, 5), (99, 1)] {
             let mut stream = stream(order.clone());
-            stream.access.lines[0].mix = model::job::Mix::of_percents(read_percent, trim_percent);
+            stream.access.lines[0].mix = model::job::Mix::from_percents(read_percent, trim_percent);
             let seen = counts(drawn(&stream, 100_000).iter().map(|o| o.kind));
             let share = |kind| seen.get(&kind).copied().unwrap_or(0);
             let chance = |percent: u8| f64::from(percent) / 100.0;
@@ -209,7 +209,7 @@ fn directions_are_drawn_exactly() {
 #[test]
 fn sizes_follow_the_weights_of_their_direction() {
     let mut stream = stream(Order::Random);
-    stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
+    stream.access.lines[0].mix = model::job::Mix::from_percents(50, 0);
     stream.access.lines[0].sizes.read = Sizes::Range(4096, 17_000);
     stream.access.lines[0].sizes.write = Sizes::Split(vec![(512, 25), (8192, 0), (1024, 75)]);
     let ops = drawn(&stream, 200_000);
@@ -221,7 +221,7 @@ fn sizes_follow_the_weights_of_their_direction() {
     goodness_of_fit::assert_fit(&[writes[&512] as u64, writes[&1024] as u64], &[1.0, 3.0]);
     // A range uses the alignment as its unit, if there is one.
     stream.access.lines[0].align_bytes = 1024;
-    stream.access.lines[0].mix = model::job::Mix::of_percents(100, 0);
+    stream.access.lines[0].mix = model::job::Mix::from_percents(100, 0);
     let sizes = counts(drawn(&stream, 10_000).iter().map(|o| o.length));
     assert_eq!((sizes.len(), sizes.keys().min(), sizes.keys().max()), (13, Some(&4096), Some(&(16 * 1024))));
 }
@@ -296,7 +296,7 @@ fn bursts_begin_with_a_pause_and_keep_their_line() {
 #[test]
 fn replies_follow_in_the_opposite_direction() {
     let mut stream = stream(Order::Random);
-    stream.access.lines[0].mix = model::job::Mix::of_percents(40, 20);
+    stream.access.lines[0].mix = model::job::Mix::from_percents(40, 20);
     stream.access.lines[0].reply_bytes = 512;
     let ops = drawn(&stream, 10_000);
     let mut requests = ops.iter().peekable();
@@ -318,7 +318,7 @@ fn a_write_of_the_same_bytes_follows_each_trim() {
     for order in [Order::Sequential(Steps::default()), Order::Once, Order::Random] {
         let mut stream = stream(order);
         resize(&mut stream, &Sizes::Range(512, 4096));
-        stream.access.lines[0].mix = model::job::Mix::of_percents(20, 80);
+        stream.access.lines[0].mix = model::job::Mix::from_percents(20, 80);
         stream.access.lines[0].writes_after_trims = true;
         for (depth, flags) in [(1, 0), (4, Op::PAIR)] {
             stream.depth = depth;
@@ -369,7 +369,7 @@ fn directions_with_their_own_positions_visit_each_block_in_order() {
     for order in [Order::Sequential(Steps::default()), Order::Mixed(0.0)] {
         let mut stream = stream(order);
         let line = &mut stream.access.lines[0];
-        line.mix = model::job::Mix::of_percents(60, 10);
+        line.mix = model::job::Mix::from_percents(60, 10);
         let firsts = |stream: &Stream, kind: Kind| {
             let ops = drawn(stream, 60);
             let blocks = ops.into_iter().filter(|o| o.kind == kind).map(|o| (o.offset - 8192) / 4096);
@@ -412,7 +412,7 @@ fn replies_follow_their_requests_with_separate_positions() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     let line = &mut stream.access.lines[0];
     (line.positions, line.reply_bytes) = (Positions::Own, 512);
-    line.mix = model::job::Mix::of_percents(50, 0);
+    line.mix = model::job::Mix::from_percents(50, 0);
     let mut ends = [0; 3];
     for pair in drawn(&stream, 100).chunks_exact(2) {
         let end = &mut ends[pair[0].kind as usize];
@@ -478,7 +478,7 @@ fn interlocked_workers_divide_each_target() {
 fn the_same_seeds_give_the_same_operations() {
     for order in [Order::Random, Order::Once, Order::Zipf(1.0), Order::Mixed(50.0)] {
         let mut stream = stream(order);
-        stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
+        stream.access.lines[0].mix = model::job::Mix::from_percents(50, 0);
         assert_eq!(drawn(&stream, 1000), drawn(&stream, 1000));
         let other = taken(&mut *compiled(&stream, &Share { seed: 8, ..share(0, 1) })[0], 1000);
         assert_ne!(drawn(&stream, 1000), other);

@@ -65,7 +65,7 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
         (0..=100_u8).prop_flat_map(|read| (Just(read), 0..=100 - read)),
         (0..=100_u8, 0..=2_u8)
     ];
-    let mix = mix.prop_map(|(read_percent, trim_percent)| Mix::of_percents(read_percent, trim_percent));
+    let mix = mix.prop_map(|(read_percent, trim_percent)| Mix::from_percents(read_percent, trim_percent));
     let sizes =
         (sizes(unit), sizes(unit), sizes(unit)).prop_map(|(read, write, trim)| PerKind { read, write, trim });
     let reply = (prop_oneof![3 => Just(0), 1 => some(unit, 20)], any::<bool>());

@@ -5,7 +5,7 @@ use super::*;
 /// Returns the message of a refused stream.
 fn refused(change: impl FnOnce(&mut Stream)) -> String {
     let mut stream = stream(Order::Random);
-    stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
+    stream.access.lines[0].mix = model::job::Mix::from_percents(50, 0);
     change(&mut stream);
     let count = stream.targets.len();
     match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 2)) {
@@ -31,7 +31,7 @@ fn invalid_streams_are_refused_with_a_message() {
         ("weights of sizes", |s| resize(s, &Sizes::Split(vec![(4096, 0)]))),
         ("weights of the access's lines", |s| s.access.lines.clear()),
         ("weights of the access's lines", |s| s.access.lines[0].weight = 0),
-        ("exceed 100 %", |s| s.access.lines[0].mix = model::job::Mix::of_percents(50, 51)),
+        ("exceed 100 %", |s| s.access.lines[0].mix = model::job::Mix::from_percents(50, 51)),
         ("zipf", |s| s.access.lines[0].order = Order::Zipf(-1.0)),
         ("pareto", |s| s.access.lines[0].order = Order::Pareto(0.6)),
         ("pareto", |s| s.access.lines[0].order = Order::Pareto(f64::NAN)),

@@ -5,7 +5,7 @@ use crate::source::tests::goodness_of_fit;
 
 fn writing(order: Order, pace: Pace) -> Stream {
     let mut stream = stream(order);
-    stream.access.lines[0].mix = model::job::Mix::of_percents(0, 0);
+    stream.access.lines[0].mix = model::job::Mix::from_percents(0, 0);
     Stream { pace, ..stream }
 }
 
@@ -30,7 +30,7 @@ fn a_sync_follows_every_nth_write() {
         [(1, false, 0), (4, false, 0), (3, true, Op::DRAINED), (100, true, Op::DRAINED)]
     {
         let mut stream = writing(Order::Random, Pace::Closed);
-        stream.access.lines[0].mix = model::job::Mix::of_percents(30, 0);
+        stream.access.lines[0].mix = model::job::Mix::from_percents(30, 0);
         (stream.targets, stream.sharing) = (vec![0, 1], Sharing::Random);
         stream.flush = Some(Flush { call: SyncCall::Fsync, every, calls: 1, drain });
         let ops = drawn(&stream, 20_000);

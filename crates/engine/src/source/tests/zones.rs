@@ -79,7 +79,7 @@ fn random_blocks_stay_in_the_present_zone() {
 #[test]
 fn the_halves_of_a_transaction_are_in_one_zone() {
     let mut pairs = zoned(sequential(), [3, 8, 4]);
-    pairs.access.lines[0].mix = Mix::of_percents(0, 100);
+    pairs.access.lines[0].mix = Mix::from_percents(0, 100);
     pairs.access.lines[0].writes_after_trims = true;
     assert_eq!(blocks(&drawn(&pairs, 8)), [0, 0, 1, 1, 12, 12, 13, 13], "four blocks are moved, not three");
     pairs.access.strided = Some(Strided { bytes: 64 * BLOCK, range_bytes: 8 * BLOCK, skip_bytes: 4 * BLOCK });
