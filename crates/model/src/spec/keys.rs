@@ -316,7 +316,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "First byte of the tested region [default: 0]",
         &[Run, Limit],
-        option!(offset, t => size(t, 0, u64::MAX), v => show_bytes(*v)),
+        value!(resolved.access.offset_bytes, t => size(t, 0, u64::MAX), v => show_bytes(*v)),
     )
     .elsewhere(&[diskspd("B", "1G", unchanged)]),
     key(
