@@ -78,7 +78,7 @@ fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Fai
     for stream in job.phases.iter_mut().flat_map(|phase| &mut phase.streams).filter(|s| s.create.is_none()) {
         let lengths = stream.target.iter().filter_map(|path| length(&name::path(path)));
         let (Some(size), Some(shortest)) = (stream.size, lengths.min()) else { continue };
-        let left = shortest.saturating_sub(stream.offset.unwrap_or(0));
+        let left = shortest.saturating_sub(stream.resolved.access.offset_bytes);
         stream.size = Some(size.min(left.max(1)));
     }
     Ok(())

@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, help_heading = WHERE, value_parser = |text: &str| parse_setting("size", text, |_, s| s.size))]
     pub(crate) size: Option<u64>,
     /// First byte to use [default: 0]
-    #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| parse_setting("offset", text, |_, s| s.offset))]
+    #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| parse_setting("offset", text, |_, s| Some(s.resolved.access.offset_bytes)))]
     pub(crate) offset: Option<u64>,
     /// One file or device for all hosts; each host has one contiguous part
     #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]

@@ -10,7 +10,6 @@ use crate::plan::origins::Origins;
 use crate::request::{Request, Work};
 use model::job::{Arrivals, Pace, Stream};
 use model::plan::{LatencyTarget, Strategy};
-use model::spec::values::format_arrivals;
 use model::units::{MIB, show_bytes, show_ns};
 use model::verdict::Condition;
 
@@ -71,7 +70,7 @@ fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);
     let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
-    origins.fixed("--arrivals", &format_arrivals(arrivals), from);
+    origins.fixed("--arrivals", &arrivals.to_flag(), from);
     for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
         // The strategy sets the rate of each run; this is a placeholder.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };

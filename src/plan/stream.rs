@@ -1,6 +1,10 @@
 //! Streams: fills in the defaults of a workload's stream, and refuses impossible combinations. Only the targets remain
 //! open.
 //!
+//! Settings with a fixed default are parsed into `StreamSpec::resolved` or `line` and copied whole. The others are resolved here: depth,
+//! cache and batch depend on the engine, whose options belong to its name; size, create and own on the target; `shared` on passes; think,
+//! period and burst on burst-time; compress, dedup, zeros, counting and data are one value together.
+//!
 //! This file does not read the machine, except through the targets given to the size checks at the end.
 
 use crate::failure::Failure;
@@ -61,7 +65,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         return Err(unable(engine, kind));
     }
     let kinds: Vec<Kind> = stream.kinds().collect();
-    stream.min_rate = stream.min_rate.map(|rule| rule.retain_kinds(|kind| kinds.contains(&kind)));
+    stream.min_rate = stream.min_rate.map(|rule| rule.for_kinds(|kind| kinds.contains(&kind)));
     Ok(Draft {
         stream,
         engine,
@@ -186,7 +190,7 @@ fn size(spec: &StreamSpec) -> Option<u64> {
     if spec.turns.is_empty() {
         return spec.size;
     }
-    let offset = |what: &StreamSpec| what.offset.unwrap_or(0);
+    let offset = |what: &StreamSpec| what.resolved.access.offset_bytes;
     let ends = spec.turns.iter().map(|turn| Some(offset(&turn.what).saturating_add(turn.what.size?)));
     let ends: Option<Vec<u64>> = ends.collect();
     let first = spec.turns.iter().map(|turn| offset(&turn.what)).min();
@@ -195,13 +199,12 @@ fn size(spec: &StreamSpec) -> Option<u64> {
 
 fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
-    let offset_bytes = spec.offset.unwrap_or(0);
     let lines = if spec.resolved.access.lines.is_empty() {
         vec![plain_line(spec, rw, origins)]
     } else {
         spec.resolved.access.lines.clone()
     };
-    Access { offset_bytes, lines, ..spec.resolved.access.clone() }
+    Access { lines, ..spec.resolved.access.clone() }
 }
 
 /// The single line from the plain settings.
@@ -250,8 +253,7 @@ pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
 
 fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     if let Some(iops) = spec.rate {
-        let arrivals =
-            origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| values::format_arrivals(*a));
+        let arrivals = origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| a.to_flag());
         return Pace::Open { iops, arrivals };
     }
     let limits = [spec.limit_iops, spec.limit_bandwidth];

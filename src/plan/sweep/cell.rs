@@ -82,7 +82,7 @@ struct Point<'a> {
 
 impl Growing<'_> {
     /// Adds every cell of a work with an engine.
-    pub(super) fn add_engine_cells(
+    pub(super) fn add_cells(
         &mut self,
         doing: &CellWork,
         engine: &EngineSpec,
@@ -287,7 +287,7 @@ impl Growing<'_> {
     /// Sets the stream's start and limits it to the target's end.
     fn begin(&self, stream: &mut StreamSpec, point: &Point) {
         let Some(at) = point.at else { return };
-        stream.offset = Some(at.bytes);
+        stream.give("offset").access.offset_bytes = at.bytes;
         // A made file begins at the offset, whatever precedes it.
         if self.used(point.assignment).iter().all(|t| t.role != Role::Made) {
             stream.size = stream.size.map(|size| size.min(at.left));

@@ -94,7 +94,7 @@ pub(in crate::plan) fn grid(
     };
     for work in works {
         for (engine, entry) in engines.iter().zip(&entries) {
-            growing.add_engine_cells(&work, engine, entry)?;
+            growing.add_cells(&work, engine, entry)?;
         }
     }
     let Growing { cells, skipped, .. } = &growing;

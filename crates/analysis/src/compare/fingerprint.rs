@@ -162,7 +162,7 @@ fn pace(pace: Pace) -> String {
             format!("at most {}", limits.join(", "))
         }
         Pace::Open { iops, arrivals } => {
-            format!("open loop at {iops} IOPS, {}", values::format_arrivals(arrivals))
+            format!("open loop at {iops} IOPS, {}", arrivals.to_flag())
         }
     }
 }

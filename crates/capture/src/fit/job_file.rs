@@ -14,9 +14,7 @@ use crate::fit::survey::{
 };
 use crate::replay::alignment_sectors;
 use model::job::{Arrivals, Kind, ThinkLaw};
-use model::spec::conditions::format_think;
 use model::spec::number::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
-use model::spec::values::format_arrivals;
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 
@@ -467,13 +465,11 @@ pub(super) fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
 /// Formats arrivals, with rounded means.
 fn format_rounded_arrivals(arrivals: Arrivals) -> String {
     match arrivals {
-        Arrivals::Batch { mean } => {
-            format_arrivals(Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 })
-        }
+        Arrivals::Batch { mean } => Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 }.to_flag(),
         Arrivals::OnOff { on_ns, off_ns } => {
             format!("on-off:{}us/{}us", on_ns.div_ceil(1000), off_ns.div_ceil(1000))
         }
-        other => format_arrivals(other),
+        other => other.to_flag(),
     }
 }
 
@@ -602,7 +598,7 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     } else {
         String::new()
     };
-    (shorten_times(&format_think(&think)), format!("{near}{scaled}"))
+    (shorten_times(&think.to_flag()), format!("{near}{scaled}"))
 }
 
 /// Rounds times of 1 ms and more to us if the rounding changes them by less than a thousandth.

@@ -223,7 +223,7 @@ fn region(target: &Target, stream: &mut StreamSpec) {
         // Bytes beyond the end of the file are not accessed.
         (end, create) => Some(create.map_or(end, |bytes| end.min(bytes))),
     };
-    stream.offset = Some(target.base).filter(|base| *base > 0);
+    stream.resolved.access.offset_bytes = target.base;
     let is_cut = target.end > 0 || target.base > 0;
     stream.size = end.filter(|_| is_cut).map(|end| end.saturating_sub(target.base).max(1));
     if target.alignment == Some(0) && target.random_percent == 0 {

@@ -404,7 +404,7 @@ fn orders_are_those_of_diskspd() {
     let words = parts.random.map(|o| o.describe()).unwrap_or_default();
     assert_eq!(words, "zones (90 % to 10 GiB, 0 % to 10 GiB, 5 % to 20 GiB, 5 % to the rest)");
     let region = stream("-B1m:2m -c1g");
-    assert_eq!((region.offset, region.size), (Some(1 << 20), Some(2 << 20)));
+    assert_eq!((region.resolved.access.offset_bytes, region.size), (1 << 20, Some(2 << 20)));
     assert_eq!(stream("-B1m -c2m").size, Some(1 << 20), "to the end of the file");
     assert_eq!((stream("-s0").size, stream("-s0").steps.stride_bytes), (Some(65_536), 0), "one place");
 }

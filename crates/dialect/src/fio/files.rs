@@ -32,7 +32,7 @@ pub(super) fn region(
         Some(Size::Bytes(bytes)) => bytes,
         None => 0,
     };
-    stream.offset = Some(offset).filter(|o| *o > 0);
+    stream.resolved.access.offset_bytes = offset;
     let typed_size =
         match job.text("size").filter(|text| !text.starts_with('(')).and_then(|text| text.rsplit_once('-')) {
             // fio uses the last number of a range.
@@ -53,7 +53,7 @@ pub(super) fn region(
         (Some(Size::Percent(percent)), None) => (None, Some(shares.bytes_of_each("size", percent, offset)?)),
     };
     // The size of a file includes the bytes before the offset.
-    let rest = each.map(|each| each.saturating_sub(stream.offset.unwrap_or(0)));
+    let rest = each.map(|each| each.saturating_sub(offset));
     job.refuse_if(rest == Some(0), "offset", "the offset is not below filesize; type a smaller offset")?;
     let file = part.or(rest).or(size.map(|size| size / u64::from(files)));
     job.refuse_if(file == Some(0), "size", "each file would have 0 bytes; type a larger size")?;
@@ -68,7 +68,7 @@ pub(super) fn region(
         let is_empty = job.on("create_on_open", false)? && !rw.writes() && shares.are_missing();
         let why = "fio makes an empty file, so nothing can be read; leave create_on_open out";
         job.refuse_if(is_empty, "create_on_open", why)?;
-        let bytes = file.saturating_add(stream.offset.unwrap_or(0));
+        let bytes = file.saturating_add(offset);
         stream.create = Some(Create { bytes, filling: filling(job, rw)?, unlink: job.on("unlink", false)? });
     }
     set_end(&shares, rw, size, each, times, stream)?;
@@ -171,7 +171,7 @@ impl Shares<'_> {
     fn region(&self, option: &str, stream: &StreamSpec) -> Result<u64, Fault> {
         let each = match stream.size {
             Some(size) => size,
-            None => self.length(option)?.saturating_sub(stream.offset.unwrap_or(0)),
+            None => self.length(option)?.saturating_sub(stream.resolved.access.offset_bytes),
         };
         Ok(each.saturating_mul(self.files.into()))
     }
@@ -180,7 +180,7 @@ impl Shares<'_> {
     /// region is a whole file, and the last operation neither ends exactly at the end of the file nor would exceed it.
     fn wraps(&self, stream: &StreamSpec) -> bool {
         let hole = stream.steps.hole_bytes;
-        if hole == 0 || stream.offset.is_some() {
+        if hole == 0 || stream.resolved.access.offset_bytes > 0 {
             return false;
         }
         let length = self.length("size").ok();
@@ -315,7 +315,7 @@ fn set_end(
         (None, Some(zones)) => {
             let region = match stream.size {
                 Some(size) => size,
-                None => shares.length("zonesize")?.saturating_sub(stream.offset.unwrap_or(0)),
+                None => shares.length("zonesize")?.saturating_sub(stream.resolved.access.offset_bytes),
             };
             stream.resolved.limit.bytes =
                 Some(access::zoned_bytes(zones, region, stream, rw.kind.writes_after_trims()));

@@ -433,13 +433,10 @@ fn clones(
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
         let has_length = job.bytes("filesize")?.is_some_and(|bytes| bytes > 0);
         let clone = |clone: u32| {
-            let first = template.offset.unwrap_or(0);
+            let first = template.resolved.access.offset_bytes;
             let offset = increment.offset(first, clone);
-            let mut stream = StreamSpec {
-                target: targets(clone),
-                offset: Some(offset).filter(|o| *o > 0),
-                ..template.clone()
-            };
+            let mut stream = StreamSpec { target: targets(clone), ..template.clone() };
+            stream.resolved.access.offset_bytes = offset;
             if has_length {
                 // The length of the file is the same for all clones. A clone uses the part after its own offset.
                 stream.size = template.size.map(|size| size.saturating_sub(offset - first));

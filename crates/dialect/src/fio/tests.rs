@@ -279,9 +279,12 @@ fn clones_of_a_group_are_one_result() {
         "multiplied by the clones"
     );
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\n");
-    let offsets: Vec<_> =
-        apart.phases[0].streams.iter().map(|s| (s.offset, s.create.map(|c| c.bytes))).collect();
-    assert_eq!(offsets, [(None, Some(1 << 20)), (Some(1 << 20), Some(2 << 20))]);
+    let offsets: Vec<_> = apart.phases[0]
+        .streams
+        .iter()
+        .map(|s| (s.resolved.access.offset_bytes, s.create.map(|c| c.bytes)))
+        .collect();
+    assert_eq!(offsets, [(0, Some(1 << 20)), (1 << 20, Some(2 << 20))]);
     let files = stream("nrfiles=2 directory=/a:/b filename_format=$jobname-$filenum");
     assert_eq!(
         (files.target.as_slice(), files.size),
@@ -291,8 +294,8 @@ fn clones_of_a_group_are_one_result() {
     assert_eq!(stream("size=100%").size, None, "the whole file");
     let half = stream("filename=f:g size=50% offset=10%");
     assert_eq!(
-        (half.size, half.offset, half.create),
-        (Some(524_288), Some(106_496), None),
+        (half.size, half.resolved.access.offset_bytes, half.create),
+        (Some(524_288), 106_496, None),
         "a whole number of blocks, and the next block"
     );
     refused("size=50%", &["there is none", "type a size"]);
@@ -315,14 +318,14 @@ fn clones_of_a_group_are_one_result() {
     let share = job("[j]\nfilesize=1m\nsize=50%\noffset=25%\n").phases[0].streams[0].clone();
     let made = share.create.map(|create| create.bytes);
     assert_eq!(
-        (share.size, share.offset, made),
-        (Some(1 << 19), None, Some(1 << 19)),
+        (share.size, share.resolved.access.offset_bytes, made),
+        (Some(1 << 19), 0, Some(1 << 19)),
         "a missing file has no quarter"
     );
     assert_eq!(job("[j]\nsize=1m-2m\n").phases[0].streams[0].size, Some(2 << 20), "the last of a range");
     let tenths = job("[j]\nsize=100%\nfilename=f\nnumjobs=3\noffset_increment=10%\n");
-    let offsets: Vec<_> = tenths.phases[0].streams.iter().map(|s| s.offset).collect();
-    assert_eq!(offsets, [None, Some(212_992), Some(106_496)], "rounded up to whole blocks");
+    let offsets: Vec<_> = tenths.phases[0].streams.iter().map(|s| s.resolved.access.offset_bytes).collect();
+    assert_eq!(offsets, [0, 212_992, 106_496], "rounded up to whole blocks");
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\ngroup_reporting\n");
     assert_eq!(apart.phases[0].streams.len(), 2, "each has its own blocks");
     let two = job("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n");
@@ -425,19 +428,24 @@ fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
             job(&format!("[j]\nrw=write\nbs=1m\nnumjobs=3\noffset_increment=1m\nfilesize=4m\n{options}\n"));
         let all = job.phases[0].streams.iter();
         all.map(|s| {
-            (s.offset, s.size, s.create.map(|c| c.bytes >> 20), s.resolved.limit.bytes.map(|b| b >> 20))
+            (
+                s.resolved.access.offset_bytes,
+                s.size,
+                s.create.map(|c| c.bytes >> 20),
+                s.resolved.limit.bytes.map(|b| b >> 20),
+            )
         })
         .collect()
     };
     let (mib, four) = (|n: u64| Some(n << 20), Some(4));
     assert_eq!(
         clones(""),
-        [(None, mib(4), four, None), (mib(2), mib(2), four, None), (mib(1), mib(3), four, None)],
+        [(0, mib(4), four, None), (2 << 20, mib(2), four, None), (1 << 20, mib(3), four, None)],
         "the last clone follows the first, as in fio"
     );
     assert_eq!(
         clones("size=3m"),
-        [(None, mib(4), four, Some(3)), (mib(2), mib(2), four, Some(2)), (mib(1), mib(3), four, Some(3))]
+        [(0, mib(4), four, Some(3)), (2 << 20, mib(2), four, Some(2)), (1 << 20, mib(3), four, Some(3))]
     );
     refused("filesize=2m size=2m numjobs=3 offset_increment=1m", &["offset_increment=1m", "filesize"]);
 }
@@ -446,17 +454,13 @@ fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
 fn percentages_and_sizes_stop_at_the_end_of_the_file() {
     let region = |options: &str| {
         let stream = stream(&format!("bs=4k {options}"));
-        (stream.offset, stream.size)
+        (stream.resolved.access.offset_bytes, stream.size)
     };
-    assert_eq!(region("filename=f size=10% offset=0%"), (None, Some(25 * 4096)));
-    assert_eq!(region("filename=f size=10% offset=95%"), (Some(244 * 4096), Some(12 * 4096)));
-    assert_eq!(region("filename=/dev/small size=512k offset=768k"), (Some(768 << 10), Some(256 << 10)));
-    assert_eq!(region("filename=/dev/small size=512k"), (None, Some(512 << 10)));
-    assert_eq!(
-        region("filename=f size=512k offset=768k"),
-        (Some(768 << 10), Some(512 << 10)),
-        "a file grows"
-    );
+    assert_eq!(region("filename=f size=10% offset=0%"), (0, Some(25 * 4096)));
+    assert_eq!(region("filename=f size=10% offset=95%"), (244 * 4096, Some(12 * 4096)));
+    assert_eq!(region("filename=/dev/small size=512k offset=768k"), (768 << 10, Some(256 << 10)));
+    assert_eq!(region("filename=/dev/small size=512k"), (0, Some(512 << 10)));
+    assert_eq!(region("filename=f size=512k offset=768k"), (768 << 10, Some(512 << 10)), "a file grows");
 }
 
 #[test]

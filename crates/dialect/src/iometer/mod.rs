@@ -279,11 +279,11 @@ fn stream(icf: &Icf, load: &Load, names: &[String], places: &[String]) -> Stream
         resolved: Stream { each_worker_ns: Some(0), ..Stream::default() },
         target,
         depth: Some(outstanding),
-        offset: Some(worker.first_sector.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         size: Some(worker.sectors.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         ..StreamSpec::default()
     };
     stream.give("workers").access.lines.clone_from(&spec.lines);
+    stream.resolved.access.offset_bytes = worker.first_sector.saturating_mul(SECTOR_BYTES);
     match worker.pattern {
         0 if writes => stream.compress = Some(100),
         1 if writes => (stream.dedup, stream.dedup_set) = (Some(100), Some(u64::from(largest).max(4096))),

@@ -101,7 +101,10 @@ fn a_worker_follows_its_specification_on_its_targets() {
         (first.target.as_slice(), first.shown("sharing")),
         (["/a".to_owned(), "/b".into()].as_slice(), Some("each".to_owned()))
     );
-    assert_eq!((first.offset, first.size, first.resolved.workers), (Some(4096), Some(16 << 20), 1));
+    assert_eq!(
+        (first.resolved.access.offset_bytes, first.size, first.resolved.workers),
+        (4096, Some(16 << 20), 1)
+    );
     let lines: Vec<_> = first
         .resolved
         .access

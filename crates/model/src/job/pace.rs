@@ -358,7 +358,7 @@ impl MinRate {
 
     /// Removes the limits of directions that the stream does not have.
     #[must_use]
-    pub fn retain_kinds(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
+    pub fn for_kinds(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
         let PerKind { read, write, trim } = &mut self.least;
         for (kind, least) in [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)] {
             if !is_done(kind) {

@@ -304,16 +304,20 @@ fn quantiles(text: &str) -> Result<Think, String> {
     Ok(think)
 }
 
-/// Formats a pause for [`think`].
-pub fn format_think(think: &Think) -> String {
-    let ns = |ns: u64| format!("{ns}ns");
-    match &think.law {
-        ThinkLaw::Fixed => ns(think.mean_ns),
-        ThinkLaw::Exponential => format!("{EXPONENTIAL}:{}", ns(think.mean_ns)),
-        ThinkLaw::Lognormal { median_ns } => format!("{LOGNORMAL}:{}/{}", ns(*median_ns), ns(think.mean_ns)),
-        ThinkLaw::Quantiles(all) => {
-            let one = |q: &Quantile| format!("{}/{}", q.percent, ns(q.ns));
-            format!("{QUANTILES}:{}", all.iter().map(one).collect::<Vec<_>>().join(","))
+impl Think {
+    /// Formats a pause for [`think`].
+    pub fn to_flag(&self) -> String {
+        let ns = |ns: u64| format!("{ns}ns");
+        match &self.law {
+            ThinkLaw::Fixed => ns(self.mean_ns),
+            ThinkLaw::Exponential => format!("{EXPONENTIAL}:{}", ns(self.mean_ns)),
+            ThinkLaw::Lognormal { median_ns } => {
+                format!("{LOGNORMAL}:{}/{}", ns(*median_ns), ns(self.mean_ns))
+            }
+            ThinkLaw::Quantiles(all) => {
+                let one = |q: &Quantile| format!("{}/{}", q.percent, ns(q.ns));
+                format!("{QUANTILES}:{}", all.iter().map(one).collect::<Vec<_>>().join(","))
+            }
         }
     }
 }
@@ -512,7 +516,7 @@ fn pauses_are_parsed_from_their_formatted_form() {
         ["100us", "exponential:2ms", "lognormal:38us/161us", "quantiles:0/2us,50/38us,99.5/1ms,100/9ms"]
     {
         let parsed = think(text);
-        assert_eq!(parsed.clone().map(|t| format_think(&t)).and_then(|t| think(&t)), parsed, "{text}");
+        assert_eq!(parsed.clone().map(|t| t.to_flag()).and_then(|t| think(&t)), parsed, "{text}");
     }
     for (bad, word) in [
         ("", "duration"),

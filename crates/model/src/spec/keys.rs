@@ -316,7 +316,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "First byte of the tested region [default: 0]",
         &[Run, Limit],
-        option!(offset, t => size(t, 0, u64::MAX), v => show_bytes(*v)),
+        value!(resolved.access.offset_bytes, t => size(t, 0, u64::MAX), v => show_bytes(*v)),
     )
     .elsewhere(&[diskspd("B", "1G", unchanged)]),
     key(
@@ -334,7 +334,7 @@ pub const KEYS: &[Key] = &[
         "SIZE[,WITH]",
         "Create a missing target as a file of this size and keep it: filled with data or, if the job only writes it, with allocated blocks or nothing, as in 1g,blocks; an appended ,unlink removes it at the end [default: with data]",
         &[Run],
-        option!(create, t => values::create(t), v => values::format_create(*v)),
+        option!(create, t => values::create(t), v => v.to_flag()),
     ),
     key(
         "sharing",
@@ -342,7 +342,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How several targets share the operations: each (its own depth), round-robin, random, round-robin:8:2 (8 operations in a row, on 2 targets until both are done, then on the next 2) or weighted:3,1 [default: each]",
         &[Run],
-        value!(resolved.sharing, t => values::sharing(t), v => values::format_sharing(v)),
+        value!(resolved.sharing, t => values::sharing(t), v => v.to_flag()),
     ),
     key(
         "shared",
@@ -912,7 +912,7 @@ pub const KEYS: &[Key] = &[
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (only these), prefer:0 (this one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
         &[Run, RunCapture, Limit, Sweep],
-        option!(resolved.place.memory, t => values::memory_nodes(t), v => values::format_memory_nodes(v)),
+        option!(resolved.place.memory, t => values::memory_nodes(t), v => v.to_flag()),
     )
     .elsewhere(&[fio("numa_mem_policy", "bind:0", unchanged)]),
     key(
@@ -929,7 +929,7 @@ pub const KEYS: &[Key] = &[
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, RunCapture, Limit, Sweep],
-        option!(resolved.place.io_priority, t => values::io_priority(t), v => values::format_io_priority(*v)),
+        option!(resolved.place.io_priority, t => values::io_priority(t), v => v.to_flag()),
     ),
     key(
         "op-priority",
@@ -1055,7 +1055,7 @@ pub const KEYS: &[Key] = &[
         "CONTENT",
         "Write data that can be verified, and verify what reads return: stamps (different in each block) or pattern:HEX",
         &[Run],
-        option!(resolved.verify, t => values::verify(t), v => values::format_verify(v)),
+        option!(resolved.verify, t => values::verify(t), v => v.to_flag()),
     ),
     key(
         "read-back",

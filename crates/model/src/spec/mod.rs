@@ -104,8 +104,6 @@ pub struct StreamSpec {
     /// Turns that the stream repeats one after another. They replace the settings for directions, offsets, sizes,
     /// pauses and syncs.
     pub turns: Vec<TurnSpec>,
-    /// First byte of the tested region.
-    pub offset: Option<u64>,
     /// Bytes that may be touched.
     pub size: Option<u64>,
     /// Operations in flight.

@@ -1,5 +1,5 @@
 //! Values of keys that are words, names or short lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs,
-//! NUMA nodes and priorities. `sharing` parses one, `format_sharing` formats it for the parser.
+//! NUMA nodes and priorities. `sharing` parses one, [`Sharing::to_flag`] formats it for the parser.
 //!
 //! The plan finds out which engines, CPUs and nodes exist.
 
@@ -119,9 +119,11 @@ pub fn create(text: &str) -> Result<Create, String> {
 /// Suffix for a file that is removed at the end.
 const UNLINK: &str = ",unlink";
 
-/// Formats size and content of a file for [`create`].
-pub fn format_create(create: Create) -> String {
-    format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
+impl Create {
+    /// Formats size and content of a file for [`create`].
+    pub fn to_flag(self) -> String {
+        format!("{},{}{}", self.bytes, self.filling.word(), if self.unlink { UNLINK } else { "" })
+    }
 }
 
 /// Parses a share of the operations of concurrent streams: weight, group, and pause of a worker that is ahead.
@@ -215,13 +217,15 @@ pub fn mean_operations(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Formats arrivals for [`arrivals`].
-pub fn format_arrivals(arrivals: Arrivals) -> String {
-    match arrivals {
-        Arrivals::Poisson => POISSON.into(),
-        Arrivals::Constant => CONSTANT.into(),
-        Arrivals::Batch { mean } => format!("batch:{mean}"),
-        Arrivals::OnOff { on_ns, off_ns } => format!("on-off:{on_ns}ns/{off_ns}ns"),
+impl Arrivals {
+    /// Formats arrivals for [`arrivals`].
+    pub fn to_flag(self) -> String {
+        match self {
+            Self::Poisson => POISSON.into(),
+            Self::Constant => CONSTANT.into(),
+            Self::Batch { mean } => format!("batch:{mean}"),
+            Self::OnOff { on_ns, off_ns } => format!("on-off:{on_ns}ns/{off_ns}ns"),
+        }
     }
 }
 
@@ -283,18 +287,20 @@ fn round_robin(text: &str) -> Result<Option<Sharing>, String> {
     Ok(Some(Sharing::Turns { drawn, operations, open }))
 }
 
-/// Formats sharing for [`sharing`]: `weighted:3,1`.
-pub fn format_sharing(sharing: &Sharing) -> String {
-    match sharing {
-        Sharing::Each => "each".into(),
-        Sharing::RoundRobin => "round-robin".into(),
-        Sharing::Random => "random".into(),
-        Sharing::Weighted(weights) => {
-            format!("weighted:{}", join_with_commas(weights.iter().map(u32::to_string)))
-        }
-        Sharing::Turns { drawn, operations, open } => {
-            let order = if *drawn { "random" } else { "round-robin" };
-            format!("{order}:{operations}:{open}")
+impl Sharing {
+    /// Formats sharing for [`sharing`]: `weighted:3,1`.
+    pub fn to_flag(&self) -> String {
+        match self {
+            Self::Each => "each".into(),
+            Self::RoundRobin => "round-robin".into(),
+            Self::Random => "random".into(),
+            Self::Weighted(weights) => {
+                format!("weighted:{}", join_with_commas(weights.iter().map(u32::to_string)))
+            }
+            Self::Turns { drawn, operations, open } => {
+                let order = if *drawn { "random" } else { "round-robin" };
+                format!("{order}:{operations}:{open}")
+            }
         }
     }
 }
@@ -399,14 +405,16 @@ pub fn verify(text: &str) -> Result<Verify, String> {
     Ok(Verify { content, checks: true, back: None, fatal: false })
 }
 
-/// Formats a content for [`verify`].
-pub fn format_verify(verify: &Verify) -> String {
-    match &verify.content {
-        Content::Stamps { .. } => "stamps".into(),
-        Content::Pattern { bytes, .. } => {
-            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-            let hex = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-            format!("pattern:{}", hex.collect::<String>())
+impl Verify {
+    /// Formats a content for [`verify`].
+    pub fn to_flag(&self) -> String {
+        match &self.content {
+            Content::Stamps { .. } => "stamps".into(),
+            Content::Pattern { bytes, .. } => {
+                let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+                let hex = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+                format!("pattern:{}", hex.collect::<String>())
+            }
         }
     }
 }
@@ -500,13 +508,15 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
     }
 }
 
-/// Formats NUMA nodes for [`memory_nodes`].
-pub fn format_memory_nodes(nodes: &MemoryNodes) -> String {
-    match nodes {
-        MemoryNodes::Local => "local".into(),
-        MemoryNodes::Bind(nodes) => format!("bind:{}", format_cpus(nodes)),
-        MemoryNodes::Prefer(node) => format!("prefer:{node}"),
-        MemoryNodes::Interleave(nodes) => format!("interleave:{}", format_cpus(nodes)),
+impl MemoryNodes {
+    /// Formats NUMA nodes for [`memory_nodes`].
+    pub fn to_flag(&self) -> String {
+        match self {
+            Self::Local => "local".into(),
+            Self::Bind(nodes) => format!("bind:{}", format_cpus(nodes)),
+            Self::Prefer(node) => format!("prefer:{node}"),
+            Self::Interleave(nodes) => format!("interleave:{}", format_cpus(nodes)),
+        }
     }
 }
 
@@ -539,12 +549,14 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
     })
 }
 
-/// Formats a priority for [`io_priority`].
-pub fn format_io_priority(priority: IoPriority) -> String {
-    match priority {
-        IoPriority::Realtime(level) => format!("rt:{level}"),
-        IoPriority::BestEffort(level) => format!("be:{level}"),
-        IoPriority::Idle => "idle".into(),
+impl IoPriority {
+    /// Formats a priority for [`io_priority`].
+    pub fn to_flag(self) -> String {
+        match self {
+            Self::Realtime(level) => format!("rt:{level}"),
+            Self::BestEffort(level) => format!("be:{level}"),
+            Self::Idle => "idle".into(),
+        }
     }
 }
 
@@ -618,7 +630,7 @@ pub fn format_op_priorities(all: &[OpPriority]) -> String {
     let one = |one: &OpPriority| {
         let kind = one.kind.map_or_else(String::new, |kind| format!("{}/", kind.word()));
         let bytes = one.bytes.map_or_else(String::new, |bytes| format!("{bytes}/"));
-        format!("{kind}{bytes}{}%={}", one.percent, format_io_priority(one.priority))
+        format!("{kind}{bytes}{}%={}", one.percent, one.priority.to_flag())
     };
     all.iter().map(one).collect::<Vec<_>>().join(",")
 }
@@ -633,7 +645,7 @@ fn words_are_parsed_from_their_formatted_form() {
     }
     assert!(cache("warm").is_err_and(|e| e.contains("buffered, sync")));
     for word in ["poisson", "constant", "batch:3.5", "on-off:2000000ns/30000000ns"] {
-        assert_eq!(arrivals(word).map(format_arrivals).as_deref(), Ok(word));
+        assert_eq!(arrivals(word).map(Arrivals::to_flag).as_deref(), Ok(word));
     }
     assert_eq!(arrivals("on-off:2ms/30ms"), arrivals("on-off:2000000ns/30000000ns"));
     for bad in ["", "batch", "batch:0.5", "batch:x", "on-off:2ms", "on-off:0/1ms", "often:1"] {
@@ -649,7 +661,7 @@ fn words_are_parsed_from_their_formatted_form() {
     }
     assert_eq!((mean_operations("3.5"), mean_operations("0.5").is_err()), (Ok(3.5), true));
     for word in ["each", "round-robin", "random", "weighted:3,1", "weighted:7"] {
-        assert_eq!(sharing(word).map(|s| format_sharing(&s)).as_deref(), Ok(word));
+        assert_eq!(sharing(word).map(|s| s.to_flag()).as_deref(), Ok(word));
     }
 }
 
@@ -675,7 +687,7 @@ fn lists_are_read_and_limited() {
     assert!(batch("0").is_err() && batch("1,2,3").is_err());
     assert_eq!(sharing("weighted:3,1"), Ok(Sharing::Weighted(vec![3, 1])));
     let turns = Sharing::Turns { drawn: true, operations: 8, open: 2 };
-    assert_eq!((sharing("random:8:2"), format_sharing(&turns).as_str()), (Ok(turns.clone()), "random:8:2"));
+    assert_eq!((sharing("random:8:2"), turns.to_flag().as_str()), (Ok(turns.clone()), "random:8:2"));
     assert!(sharing("round-robin:0").is_err() && sharing("round-robin:1:0").is_err());
     assert!(sharing("weighted").is_err() && sharing("weighted:0").is_err());
     assert!(name("a\u{1b}[2J").is_err() && name(" ").is_err() && path("a\0").is_err() && path("").is_err());
@@ -688,7 +700,7 @@ fn placements_are_parsed_from_their_formatted_form() {
         assert_eq!((cpus(&mut list, word), format_cpus(&list).as_str()), (Ok(()), word));
     }
     for word in ["local", "bind:0-1,4", "prefer:3", "interleave:0-1"] {
-        assert_eq!(memory_nodes(word).map(|m| format_memory_nodes(&m)).as_deref(), Ok(word));
+        assert_eq!(memory_nodes(word).map(|m| m.to_flag()).as_deref(), Ok(word));
     }
     for bad in
         ["", "local:0", "bind", "bind:", "bind:1-0", "bind:0,0", "prefer:0-1", "interleave:x", "bind:1024"]

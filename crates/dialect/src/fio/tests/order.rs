@@ -62,10 +62,10 @@ fn zones_are_used_one_after_another() {
     // The size of the file includes the bytes before the offset.
     let rest = stream("filesize=1m offset=256k zonesize=64k");
     assert_eq!(
-        (rest.size, rest.offset, rest.create.map(|c| c.bytes)),
-        (Some(768 << 10), Some(256 << 10), Some(1 << 20))
+        (rest.size, rest.resolved.access.offset_bytes, rest.create.map(|c| c.bytes)),
+        (Some(768 << 10), 256 << 10, Some(1 << 20))
     );
-    assert_eq!(stream("ioengine=null offset=64k").offset, Some(64 << 10));
+    assert_eq!(stream("ioengine=null offset=64k").resolved.access.offset_bytes, 64 << 10);
     assert_eq!(
         stream("zonesize=64k").resolved.access.strided,
         Some(Strided { bytes: 65_536, range_bytes: 65_536, skip_bytes: 0 })

@@ -334,10 +334,10 @@ fn create_only_and_offset_alignment_become_settings() {
         (Some(0), Some(1 << 20))
     );
     assert_eq!(stream("create_only=0").resolved.limit.operations, None);
-    let offset = |options: &str| stream(&format!("filename=f size=0 {options}")).offset;
-    assert_eq!(offset("offset=50%"), Some((1 << 19) + 4096));
-    assert_eq!(offset("offset=10% offset_align=64k"), Some(128 << 10));
-    assert_eq!(offset("offset=4k offset_align=64k"), Some(4096), "an offset in bytes is taken as it is");
+    let offset = |options: &str| stream(&format!("filename=f size=0 {options}")).resolved.access.offset_bytes;
+    assert_eq!(offset("offset=50%"), (1 << 19) + 4096);
+    assert_eq!(offset("offset=10% offset_align=64k"), 128 << 10);
+    assert_eq!(offset("offset=4k offset_align=64k"), 4096, "an offset in bytes is taken as it is");
 }
 
 #[test]
