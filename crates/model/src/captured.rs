@@ -568,10 +568,8 @@ impl OfFiles {
             );
         }
         if self.unplaced_bytes > 0 {
-            out += &format!(
-                "; {} of the files are not stored on the device (inside inodes or not allocated yet)",
-                show_bytes(self.unplaced_bytes)
-            );
+            let bytes = show_bytes(self.unplaced_bytes);
+            out += &format!("; {bytes} of the files are inside inodes or not allocated yet");
         }
         out
     }

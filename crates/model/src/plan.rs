@@ -482,10 +482,8 @@ impl Cost {
         }
         if self.bounded_bytes > 0 {
             let more = if self.again { ", and more in runs that are repeated" } else { "" };
-            parts.push(format!(
-                "at most {} in runs with a limit on operations or rate{more}",
-                show_bytes(self.bounded_bytes)
-            ));
+            let bytes = show_bytes(self.bounded_bytes);
+            parts.push(format!("at most {bytes} in runs with a limit on operations or rate{more}"));
         }
         if self.unbounded_ns > 0 {
             let at_most = if self.at_most { "at most " } else { "" };

@@ -530,34 +530,32 @@ impl Stream {
     /// Descriptions of everything that delays operations or comes between them, for the stream's name; empty for a
     /// plain stream.
     pub fn conditions(&self) -> Vec<String> {
-        let mut conditions = Vec::new();
+        let mut out = Vec::new();
         match self.pace {
             Pace::Closed => {}
             Pace::Limited { iops, bytes_per_s } => {
-                conditions.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
+                out.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
                 let bytes = bytes_per_s as u64;
-                conditions.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
+                out.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
             }
             Pace::Each { iops, bytes_per_s } => {
-                let of_iops =
-                    iops.named().map(|(kind, n)| format!("{kind}s limited to {} IOPS", show_count(n)));
-                conditions.extend(of_iops);
+                let iops = iops.named();
+                out.extend(iops.map(|(kind, n)| format!("{kind}s limited to {} IOPS", show_count(n))));
                 let bytes = bytes_per_s.named();
-                conditions
-                    .extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
+                out.extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
             }
             // The replay's description already has the pace.
             Pace::Open { .. } if self.replay.is_some() => {}
-            Pace::Open { iops, .. } => conditions.push(format!("open loop at {}/s", show_count(iops))),
+            Pace::Open { iops, .. } => out.push(format!("open loop at {}/s", show_count(iops))),
         }
         let delays =
             |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
-        conditions.extend(delays(false).then(|| "with pauses".into()));
-        conditions.extend(delays(true).then(|| "by periods".into()));
-        conditions.extend(self.waits());
-        conditions.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
-        conditions.extend(self.flush.as_ref().map(Flush::describe));
-        conditions
+        out.extend(delays(false).then(|| "with pauses".into()));
+        out.extend(delays(true).then(|| "by periods".into()));
+        out.extend(self.waits());
+        out.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
+        out.extend(self.flush.as_ref().map(Flush::describe));
+        out
     }
 
     /// The kinds of operation that this stream submits.

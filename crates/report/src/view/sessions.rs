@@ -179,13 +179,9 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     }
     for (at, marks) in footnotes(sessions).into_iter().enumerate() {
         let effect = |mark: &Mark| format!("{} {}", mark.id, mark.severity.map_or("", Severity::effect));
-        let effects: Vec<String> = marks.iter().map(effect).collect();
+        let effects = marks.iter().map(effect).collect::<Vec<_>>().join(", ");
         let first = marks.first().map_or_else(String::new, |mark| mark.id.to_string());
-        out.push(format!(
-            "[{}] {}; `fathom explain {first}` describes the check.",
-            at + 1,
-            effects.join(", ")
-        ));
+        out.push(format!("[{}] {effects}; `fathom explain {first}` describes the check.", at + 1));
     }
     let others: Vec<String> = sessions
         .other_work

@@ -297,11 +297,8 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
         out.paragraph(&text);
     }
     if shown.len() < curve.points.len() {
-        let (some, all_loads) = (shown.len(), curve.points.len());
-        let how = full_report_hint(report);
-        out.paragraph(&format!(
-            "The table has the {some} of {all_loads} loads that matter most; the others: {how}"
-        ));
+        let (some, all_loads, how) = (shown.len(), curve.points.len(), full_report_hint(report));
+        out.paragraph(&format!("The {some} of {all_loads} loads that matter most; the others: {how}"));
     }
     if let Some(capacity) = curve.capacity_iops {
         let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
@@ -348,9 +345,7 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
     Some(if knee.reached {
         format!("Knee: {load}. Above this load, 1 % more load adds more than 1 % to the mean latency.")
     } else {
-        format!(
-            "Knee: not below {load}. Up to this load, 1 % more load adds less than 1 % to the mean latency."
-        )
+        format!("Knee: at least {load}. Below it, 1 % more load adds less than 1 % to the mean latency.")
     })
 }
 
