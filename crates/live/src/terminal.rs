@@ -101,7 +101,7 @@ pub(super) fn write(bytes: &[u8]) -> bool {
     is_taken() && has_room(Duration::ZERO) && stream::write(stderr(), bytes).is_ok()
 }
 
-/// Clears the screen. Returns false like [`write`].
+/// Clears the screen. Returns false like [`write()`].
 pub(super) fn clear() -> bool {
     write(EMPTY)
 }

@@ -171,9 +171,7 @@ impl State {
         let Mark { synced, begun } = state.mark;
         let writes = state.verification.writes();
         if synced > writes || begun < synced || begun > state.verification.next_sync(synced) {
-            return Err(format!(
-                "{synced} stable and {begun} begun writes do not fit {writes} writes in total"
-            ));
+            return Err(format!("{synced} stable and {begun} begun writes of {writes} are not possible"));
         }
         Ok(state)
     }
