@@ -39,24 +39,24 @@ pub struct Case<'a> {
     pub machine: Option<&'a Machine>,
     /// Index of the job in the plan.
     pub at: usize,
-    /// Operations per second that the strategy offered, if it chooses them.
+    /// The load in operations per second that the strategy chose; `None` if the job sets its own pace.
     pub offered: Option<u64>,
-    /// The job, with the offered load as its pace.
+    /// The job, with the chosen load as its pace.
     pub job: Cow<'a, Job>,
     /// Index of the phase.
     pub phase: usize,
     /// Index of the stream in its phase.
     pub index: usize,
-    /// The stream, with the offered load as its pace.
+    /// The stream, with the chosen load as its pace.
     pub stream: Cow<'a, Stream>,
     /// Name of the case's result.
     pub name: String,
     /// The complete runs of the case that count.
     pub runs: Vec<CaseRun<'a>>,
     /// Earlier complete runs, before the steady state.
-    pub way: Vec<CaseRun<'a>>,
+    pub earlier: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
-    pub aside: Vec<CaseRun<'a>>,
+    pub replaced: Vec<CaseRun<'a>>,
     /// Rounds after which the rate was still not steady, if steadiness was the goal.
     pub unsteady: Option<usize>,
     /// Ends of all runs of the case, including failed ones.
@@ -114,7 +114,8 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     loads
 }
 
-/// The job at a load. A session of one of several hosts gets the host's part of the load.
+/// Returns the job with this load as its pace. In a session of one of several hosts, the pace is the host's part of the
+/// load.
 fn job_at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'r, Job> {
     let Some(load) = load else { return Cow::Borrowed(job) };
     let is_merged = record.fleet.is_some();
@@ -143,10 +144,10 @@ impl<'a> Case<'a> {
             .complete_runs(at, phase)
             .filter(same_load)
             .filter_map(|r| CaseRun::new(r, index, streams, plan.part));
-        let (runs, way): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
-        let aside = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
-        let aside =
-            aside.filter(same_load).filter_map(|r| CaseRun::new(r, index, streams, plan.part)).collect();
+        let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
+        let replaced = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
+        let replaced =
+            replaced.filter(same_load).filter_map(|r| CaseRun::new(r, index, streams, plan.part)).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let machine = record.header.hosts.get(host);
         let stream = match &job {
@@ -164,8 +165,8 @@ impl<'a> Case<'a> {
             name: case_name(record, &job, phase, index, offered),
             job,
             runs,
-            way,
-            aside,
+            earlier,
+            replaced,
             unsteady: rounds.and_then(|r| r.unsteady),
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
             members: vec![index],
@@ -933,7 +934,7 @@ fn case_name(record: &Record, job: &Job, phase: usize, index: usize, offered: Op
     name + &job.part_name(phase, index)
 }
 
-/// `70 % of capacity: 12,600/s`.
+/// Names a load: `70 % of capacity: 12,600/s` or `open loop at 12,600/s`.
 fn load_name(record: &Record, iops: u64) -> String {
     let rate = format!("{}/s", show_count(iops as f64));
     match runs::capacity_of(record) {

@@ -53,7 +53,7 @@ impl ResultRow<'_> {
         asked_depth(self.stream) <= 1.0
     }
 
-    /// `4K random read`.
+    /// Describes the work without its load: `4K random read`.
     fn describe_work(&self) -> String {
         self.stream.access.describe()
     }
@@ -344,7 +344,8 @@ fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
     rows_of(ran).map(bytes_within).sum()
 }
 
-/// ` (run 1; 3 of 5 runs fell like this, after 5.10 GiB to 5.80 GiB)`; empty for a single run.
+/// Describes the other runs of the result, ` (run 1; 3 of 5 runs fell like this, after 5.10 GiB to 5.80 GiB)`; empty
+/// for a single run.
 fn other_runs_sentence(case: &Case, all: &[Burst]) -> String {
     let (runs, Some(first)) = (case.runs.len(), all.first()) else { return String::new() };
     if runs == 1 {

@@ -39,7 +39,7 @@ pub(crate) const PERCENTILES: &[(&str, f64)] =
 
 const MB: f64 = 1e6;
 
-/// Share of an open loop's percentile above which fathom's lateness withholds the percentile.
+/// Above this share of an open loop's percentile, fathom's own lateness withholds the percentile.
 pub(crate) const LATE_SHARE: f64 = 0.1;
 
 /// The kinds of operations in the rate of a result. Syncs are shown separately.
@@ -55,7 +55,7 @@ pub(crate) struct Figured {
     pub(crate) with_final_sync: Option<FinalSync>,
     pub(crate) cost: Option<Cost>,
     pub(crate) runs: Vec<RunFigures>,
-    pub(crate) way: Vec<RunFigures>,
+    pub(crate) earlier: Vec<RunFigures>,
     pub(crate) disturbed: Vec<DisturbedRun>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn figures(case: &Case) -> Figured {
         cost: cost(case),
         total: rates(case, &COUNTED),
         runs: case.runs.iter().filter_map(|r| figures_of_run(case, r)).collect(),
-        way: case.way.iter().filter_map(|r| figures_of_run(case, r)).collect(),
+        earlier: case.earlier.iter().filter_map(|r| figures_of_run(case, r)).collect(),
         disturbed: disturbed(case),
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn figures(case: &Case) -> Figured {
 /// Lists disturbed attempts, and attempts that a repeat replaced.
 fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
-    let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.aside.iter().map(|r| (false, r))).collect();
+    let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.replaced.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
     let disturbed_run = |(counts, ran): (bool, &CaseRun)| {
         let [iops, bytes] = per_second(ran, &COUNTED)?;
@@ -262,7 +262,7 @@ fn cpu_per_op(case: &Case, ran: &CaseRun) -> Option<f64> {
     (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
 }
 
-/// The interval of a run's rate from the variation within the run.
+/// The confidence interval of a run's rate, computed from the variation within the run.
 fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     let rates = series(ran).ok()?.rates;
     // The half width is scaled to the run's rate, because intervals may lack operations at the edges of the window.
@@ -357,7 +357,7 @@ fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)
     all.into_iter().map(|end| (end.priority, Distribution::from(&end.latency))).collect()
 }
 
-/// The time series of all runs, one after another. Each starts with the first interval of any stream.
+/// Joins the intervals of all runs to one time series. The time of a run counts from the first interval of any stream.
 fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
     let mut out = Vec::new();
     let mut before = 0_u64;

@@ -25,7 +25,7 @@ const ON_MERGED_RUNS: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
 /// The group of checks about hosts.
 const GROUP_OF_HOSTS: char = 'F';
 
-/// Share of the mean rate of the other hosts below which a host is a straggler.
+/// Below this share of the mean rate of the other hosts, a host is a straggler.
 const STRAGGLES_BELOW: f64 = 0.8;
 
 /// The answers of all checks about a result of several hosts, from the answers of each host.

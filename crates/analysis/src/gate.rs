@@ -36,7 +36,7 @@ const BEYOND: f64 = 10.0;
 /// Maximum number of runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
 
-/// If several words occur, the first one in this order decides.
+/// If several conditions have outcomes, the first one in this order decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
@@ -125,7 +125,7 @@ fn unit(limit: &Limit) -> &'static str {
     }
 }
 
-/// A limit at one number of one result.
+/// One number of one result, compared with the limit of a condition.
 struct Gated<'a> {
     condition: &'a Condition,
     limit: Limit,
@@ -138,7 +138,7 @@ struct Gated<'a> {
     acting: &'a [Finding],
 }
 
-/// The number over the runs.
+/// A number estimated from its runs.
 struct Estimate {
     value: f64,
     bounds: [f64; 2],
@@ -195,7 +195,7 @@ impl Gated<'_> {
         if self.settles { SURE_EACH_TIME } else { SURE }
     }
 
-    /// `sync p99 of etcd`.
+    /// Names the number: `sync p99 of etcd`.
     fn number(&self) -> String {
         format!("{} of {}", self.limit.number(), self.result.name)
     }
@@ -505,7 +505,7 @@ fn load_gate(
     }
 }
 
-/// A load in the unit of the limit, with the mean bytes per operation of the result.
+/// Converts a load to the unit of the limit, with the mean bytes per operation of the result.
 fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     let total = result.total.as_ref()?;
     match limit {

@@ -98,7 +98,7 @@ impl Idle {
         if NEED_NO_RUN.contains(&id) {
             case.runs.clear();
         }
-        let look = match check.ask(&case, &Answers::new()) {
+        let line = match check.ask(&case, &Answers::new()) {
             Ok(Answer::DoesNotApply) => return None,
             Ok(Answer::Holds(sentence, _)) => Look::ok(about, sentence),
             Ok(Answer::Finding(found)) => {
@@ -107,7 +107,7 @@ impl Idle {
             }
             Err(why) => Look::unknown(about, why),
         };
-        Some(if look.outcome == Outcome::Holds { look } else { look.check(id) })
+        Some(if line.outcome == Outcome::Holds { line } else { line.check(id) })
     }
 }
 

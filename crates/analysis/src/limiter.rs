@@ -375,7 +375,7 @@ fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: 
     Ok(limiter_of(name, format!("{only}; {cause}."), numbers))
 }
 
-/// Mean time of an operation that moves bytes, with its share of the syncs.
+/// Returns the mean time of an operation that moves bytes. The time of the syncs is divided among these operations.
 fn mean_latency_ns(case: &Case) -> Option<f64> {
     let moving = |(kind, _): &&(Kind, Histogram)| Kind::MOVING.contains(kind);
     let histograms: Vec<_> = [Kind::Read, Kind::Write, Kind::Sync]

@@ -88,7 +88,7 @@ impl Remark {
         }
     }
 
-    /// `4K reads and 3 others: the note (7 times)`.
+    /// Formats the note with its jobs and its count: `4K reads and 3 others: the note (7 times)`.
     fn into_sentence(self) -> String {
         let who = match self.jobs.as_slice() {
             [] => String::new(),
@@ -191,7 +191,7 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
     )
 }
 
-/// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`; with many rounds, only the last ones.
+/// Lists the rates of the rounds, `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`; with many rounds, only the last ones.
 fn rates_line(record: &Record, rounds: &Rounds) -> String {
     let name = record.header.plan.jobs.get(rounds.job).map_or("a job", |j| j.name.as_str());
     let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);

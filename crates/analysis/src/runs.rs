@@ -28,7 +28,7 @@ pub struct Summary {
     pub repeat: u32,
     /// Number of earlier attempts at this run.
     pub attempt: u32,
-    /// Operations per second that the strategy offered, if it chooses them.
+    /// The load in operations per second that the strategy chose; `None` if the job sets its own pace.
     pub offered_iops: Option<u64>,
     /// The disturbance by other processes.
     pub disturbed: Option<Disturbed>,
@@ -146,7 +146,8 @@ pub(crate) fn rounds(record: &Record, job: usize) -> Option<Rounds> {
     Some(Rounds { first, unsteady: (!is_steady(&rates, at_most)).then_some(rates.len()) })
 }
 
-/// The complete runs of the loads of a load curve, or of its closed loop.
+/// Returns the complete runs of a load curve: with `loads` those at an offered load, otherwise those of the closed
+/// loop.
 pub(crate) fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
     let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == loads);
     let complete =
@@ -313,7 +314,7 @@ fn only_the_last_rounds_count() {
     assert!(rounds(&record, 0).is_none(), "another strategy");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
     let case = &crate::case::cases(&record)[0];
-    assert_eq!((case.runs.len(), case.way.len(), case.unsteady), (5, 3, None));
+    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (5, 3, None));
     let report = crate::judge(&record, &crate::Judging::default());
     let numbers = |runs: &[model::report::RunFigures]| runs.iter().map(|r| r.run).collect::<Vec<_>>();
     assert_eq!(numbers(&report.results[0].way), [0, 1, 2]);
@@ -321,7 +322,7 @@ fn only_the_last_rounds_count() {
     assert!(report.notes[0].contains("steady after 8 rounds"), "{:?}", report.notes);
     record.runs.truncate(3);
     let case = &crate::case::cases(&record)[0];
-    assert_eq!((case.runs.len(), case.way.len(), case.unsteady), (3, 0, Some(3)));
+    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (3, 0, Some(3)));
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn device(case: &Case) -> Known<Device> {
 pub struct Row {
     /// Index of the job.
     pub job: usize,
-    /// Operations per second that the strategy offered, if it chooses them.
+    /// The load in operations per second that the strategy chose; `None` if the job sets its own pace.
     pub offered_iops: Option<u64>,
     /// Number of runs that the figures use.
     pub runs: usize,

@@ -123,8 +123,9 @@ fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
     kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
-/// Adds up the layers that share the bytes of one step: all layers of that step and the leaves above it. Returns the
-/// names of the other layers, the total bytes, and the requests in flight at the snapshots.
+/// Adds up the layers among which the bytes of `one` are divided: all layers at its distance from the top, and the
+/// lowest layers above them. Returns the names of the other layers, the total bytes, and the requests in flight at the
+/// snapshots.
 fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
     let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
@@ -244,13 +245,14 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Requests per operation above which operations were split. One operation in a hundred may cross the border of two extents.
+/// Above this number of requests per operation, operations count as split. One operation in a hundred may cross the
+/// border of two extents.
 const SPLIT_FROM: f64 = 1.01;
 
 /// The engine that first submits without waiting and, if that is refused, again with waiting.
 const RETRIES: &str = "io_uring";
 
-/// Why an attempt was charged and refused.
+/// Why the kernel refused an attempt after it had charged the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The operation had to be split.

@@ -85,7 +85,7 @@ fn places_of<'a>(
 }
 
 impl<'a> Case<'a> {
-    /// The streams whose operations count.
+    /// The streams of this case: its own, and after [`Case::with_sharers`] those that share its devices.
     pub(crate) fn member_streams(&self) -> Vec<&Stream> {
         let Some(phase) = self.job.phases.get(self.phase).filter(|_| self.members.len() > 1) else {
             return vec![&self.stream];
@@ -93,23 +93,23 @@ impl<'a> Case<'a> {
         self.members.iter().filter_map(|m| phase.streams.get(*m)).collect()
     }
 
-    /// Whether all operations that count go past the page cache.
+    /// Whether all streams of this case bypass the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         self.member_streams().iter().all(|s| s.cache.is_direct())
     }
 
-    /// Whether some of the writes that count must be stable before they complete.
+    /// Whether a stream of this case makes writes that must be stable before they complete.
     pub(crate) fn any_sync(&self) -> bool {
         self.member_streams().iter().any(|s| s.cache.is_sync())
     }
 
-    /// The largest operation that counts, in bytes.
+    /// The largest operation of the streams of this case, in bytes.
     pub(crate) fn largest_bytes(&self) -> u32 {
         self.member_streams().iter().map(|s| s.access.largest_bytes()).max().unwrap_or(0)
     }
 
-    /// This case with the operations of all streams that use its devices, directly or through streams in between. Used
-    /// for questions about a device instead of a stream, such as whether other programs used a disk.
+    /// This case together with all streams that use its devices, directly or through streams in between. Used for
+    /// questions about a device instead of a stream, such as whether other programs used a disk.
     pub(crate) fn with_sharers(&self) -> Self {
         let mut members = self.members.clone();
         let files_of = |stream: &usize| self.used.get(*stream).and_then(Option::as_ref);
@@ -132,7 +132,7 @@ impl<'a> Case<'a> {
         self.with_members(members)
     }
 
-    /// This case with the operations of all streams of the phase.
+    /// This case together with all streams of the phase.
     pub(crate) fn of_phase(&self) -> Self {
         self.with_members(self.streams().collect())
     }
@@ -147,13 +147,13 @@ impl<'a> Case<'a> {
         Self { members, targets, ..self.clone() }
     }
 
-    /// Reads and writes that were issued in a run.
+    /// Returns the reads and writes that each stream of this case issued in a run.
     pub(crate) fn issued_in(&self, ran: &super::CaseRun) -> Vec<super::Amount> {
         let issued = |m: &usize| Kind::MOVING.map(|kind| ran.issued_by(*m, kind));
         self.members.iter().flat_map(issued).collect()
     }
 
-    /// Whether the operations of this stream of the phase count.
+    /// Whether this stream of the phase is one of the streams of this case.
     pub(crate) fn counts(&self, stream: usize) -> bool {
         self.members.contains(&stream)
     }

@@ -116,9 +116,9 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     formula: formula!(
         "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
          divided by the operations that may be in flight, since one flush can serve all operations that wait \
-         for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also, a cache is only declared \
-         safe if `write through` is reported by a loop device, by a layer above one that reports `write \
-         back`, or by a layer that offers FUA, which only a disk with a volatile cache needs."
+         for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also fires if `write through` \
+         cannot be true: a loop device reports it, a layer above one that reports `write back`, or a layer \
+         that offers FUA, which only a disk with a volatile cache needs."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
               echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
@@ -543,7 +543,7 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<[u64; 2]> {
     Ok([calls_named("WRITE").ok_or_else(missing)?, calls_named("COMMIT").ok_or_else(missing)?])
 }
 
-/// Share of the measured time above which the sync belongs to it.
+/// Above this share of the measured time, the final sync is reported as a part of the work.
 const HIDDEN_ABOVE: Share = Share(0.1);
 /// Syncs shorter than this are ignored: a journal commit and a flush take a spinning disk several turns, which would
 /// seem long compared with a short run.

@@ -486,7 +486,7 @@ const HOSTS_DIFFER: Check = Check {
     ),
     provoke: "`mpirun ...` on hosts with different kernels.",
     fix: "Use hosts that are alike, or measure each kind separately.",
-    accept: "Accept it if the mixture is your cluster.",
+    accept: "Accept it if your cluster is such a mixture.",
     ask: Ask::Alone(check_hosts_differ),
     #[cfg(test)]
     fires: Some(|| with(|f| f.differences.push("the kernel differs between hosts: 6.1 (a); 5.4 (b)".into()))),

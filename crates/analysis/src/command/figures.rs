@@ -18,7 +18,7 @@ use model::record::{CommandRecord, Record};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeMap;
 
-/// Share of the written bytes up to which data of other processes in the final sync does not change the rate much.
+/// Up to this share of the written bytes, data of other processes in the final sync hardly changes the rate.
 const OTHERS_SHARE: f64 = 0.02;
 
 /// Dirty bytes that an idle machine has.
@@ -157,10 +157,11 @@ fn cached_read(end: &CommandEnd) -> Known<u64> {
     Ok(moved.read_call_bytes.saturating_sub(moved.fetched_bytes))
 }
 
-/// Checks that all bytes of read calls are of files, and that it read files by calls. The kernel also counts reads of pipes, terminals and
-/// `/dev/zero`.
+/// Checks that the command read files by calls, and that all bytes of its read calls are of files. The kernel also
+/// counts reads of pipes, terminals and `/dev/zero`.
 ///
 /// # Errors
+///
 /// The other sources that the command read from.
 fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
     if let Some((one, why)) = end.named.iter().find_map(|one| Some((one, one.blind.as_ref()?))) {
@@ -467,7 +468,7 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
     out.join(" ")
 }
 
-/// `512 MiB in 840 ms; none of it came from vda: the page cache had all of it`.
+/// Describes what the command read: `512 MiB in 840 ms; none of it came from vda: the page cache had all of it`.
 fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     // Read-ahead that it did not use is no part of what it read.
@@ -511,7 +512,8 @@ fn cached_amount(cached: u64, bytes: u64) -> String {
     if cached as f64 >= NEARLY * bytes as f64 { "all of it".into() } else { amount_of(cached) }
 }
 
-/// `1 GiB in 410 ms (2,600 MB/s); 12 MiB had reached vda. Making the rest stable took another 3.20 s: 298 MB/s in all`.
+/// Describes what the command wrote: `1 GiB in 410 ms (2,600 MB/s); 12 MiB had reached vda. Making the rest stable took
+/// another 3.20 s: 298 MB/s in all`.
 fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     let bytes = written(seen?.end).ok()?;
@@ -565,7 +567,7 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     Some(format!("{amount}; {reached}{sync}"))
 }
 
-/// `512 MiB` or `1.25 GiB`, without `.00`.
+/// Formats an amount as `512 MiB` or `1.25 GiB`, without `.00`.
 fn amount_of(bytes: u64) -> String {
     show_bytes(bytes).replace(".00 ", " ")
 }

@@ -460,7 +460,7 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
     None
 }
 
-/// Minimum share of the bytes from the page cache that changes the meaning of the time.
+/// At this share of reads served by the page cache or above, a finding reports the share.
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
 /// Bytes below which a direction does not matter.
@@ -491,7 +491,7 @@ enum CheckReply {
 /// A reply, or why the check could not be made.
 type CheckAnswer = Known<CheckReply>;
 
-/// A finding if `is_found`.
+/// Returns a finding if `is_found`, otherwise that the check holds.
 #[expect(clippy::unnecessary_wraps, reason = "it ends functions that may not be able to tell")]
 fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> String) -> CheckAnswer {
     Ok(if is_found { CheckReply::Found(severity, sentence()) } else { CheckReply::Holds })

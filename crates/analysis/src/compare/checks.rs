@@ -157,7 +157,7 @@ fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
 fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, context.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
-    Some(found(Severity::Void, format!("{why}."), "Measure again without that."))
+    Some(found(Severity::Void, format!("{why}."), "Remove this cause and measure again."))
 }
 
 fn labelled_differences(pair: &Pair) -> Option<Detail> {
@@ -175,10 +175,10 @@ const NOISE_FLOOR: ComparisonCheck = ComparisonCheck {
     formula: formula!(
         "The floor is the largest difference between two sessions of one side, from 20 pairs on their 95th \
          percentile: both have the same configuration, so this difference occurs without any change. It \
-         replaces the margin of {margin} if it is larger, separately for each number. Fires if the headline \
-         differs by no more. Runs of one session cannot show the floor: changes from one hour to the next, \
-         or with a new test file, affect all of them alike. Therefore, if each side is one session, the \
-         margin is {lone}, unless you give another.",
+         replaces the margin of {margin} if it is larger, separately for each number. Fires if the \
+         difference of the headline is not above the floor. Runs of one session cannot show the floor: \
+         changes from one hour to the next, or with a new test file, affect all of them alike. Therefore, if \
+         each side is one session, the margin is {lone}, unless you give another.",
         margin = Share(MARGIN),
         lone = Share(MARGIN_OF_LONE_SESSIONS)
     ),

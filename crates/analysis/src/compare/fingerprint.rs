@@ -30,7 +30,7 @@ const QUEUE: [&str; 8] = [
 /// The aspect for engines that differ because one of them replaced a denied default engine.
 pub(super) const AVAILABLE_ENGINE: &str = "available engine";
 
-/// A circumstance.
+/// A named circumstance that the number of a result depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Aspect {
     name: String,
@@ -129,7 +129,7 @@ fn work(settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
 fn targets(settings: &StreamSpec) -> String {
     let stream = &settings.resolved;
     let shared = stream.shared.map(|shared| format!(", shared {}", shared.layout.describe()));
-    let shift = settings.shown("shift-hosts").map(|hosts| format!(", of the host {hosts} further on"));
+    let shift = settings.shown("shift-hosts").map(|hosts| format!(", --shift-hosts {hosts}"));
     let how = settings.shown("sharing").unwrap_or_else(|| "each".into());
     let count = stream.targets.len();
     format!("{count} ({how}{}{})", shared.unwrap_or_default(), shift.unwrap_or_default())
@@ -389,7 +389,7 @@ fn relabelling_findings(one: SideResult) -> BTreeSet<NamedFinding> {
     findings_about(one, Severity::Rename).map(|f| (f.id, f.name.clone())).collect()
 }
 
-/// `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
+/// Names a result with the findings that relabel it: `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
 fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
     let ids: Vec<String> = findings.iter().map(|(id, name)| format!("{id} {name}")).collect();
     let ids = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) };

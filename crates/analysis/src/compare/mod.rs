@@ -405,10 +405,7 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
         return (pair.refusal(), format!("{why}.{anyway}"));
     }
     let Some(metric) = pair.metrics.first() else {
-        return (
-            Answer::Incomparable,
-            format!("{} has no number that every run of both sides has.", pair.name),
-        );
+        return (Answer::Incomparable, format!("{}: no number is in every run of both sides.", pair.name));
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);
     let numbers = format!(
@@ -451,7 +448,7 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
 }
 
 fn missing_headline_sentence(paired: &Paired, a: &[Report], b: &str) -> String {
-    let Some(first) = a.first() else { return "There is nothing on side A.".into() };
+    let Some(first) = a.first() else { return "Side A has no results.".into() };
     let names = |list: &[String]| if list.is_empty() { "nothing".into() } else { list.join(", ") };
     format!(
         "The headline of A, {}, is not on side {b}: only A has {}, only {b} has {}.",

@@ -37,7 +37,7 @@ const SURE_OF_FLOOR: f64 = 0.95;
 /// The runs of one number on both sides, before the number of comparisons is known.
 pub(super) struct Weighed {
     measure: Measure,
-    /// Logarithms of all runs.
+    /// Logarithms of the values of all runs.
     a: Vec<f64>,
     b: Vec<f64>,
     shift: Option<Shift>,
@@ -519,7 +519,7 @@ fn not_slower(metric: &Metric) -> String {
     }
 }
 
-/// `RND4K Q32T1 read IOPS -10.3 % (-12.0 % to -8.6 %)`.
+/// Describes the difference of a number: `RND4K Q32T1 read IOPS -10.3 % (-12.0 % to -8.6 %)`.
 fn describe_difference(pair: &Pair, metric: &Metric, runs: Runs) -> String {
     let between = bounds(metric, runs).map_or_else(
         || " (no interval)".into(),

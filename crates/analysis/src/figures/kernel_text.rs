@@ -210,8 +210,8 @@ pub(crate) struct Link {
     pub(crate) bytes_per_s: f64,
     /// Whether both directions share the rate.
     pub(crate) shared: bool,
-    /// `a link of 4 lanes at 8 GT/s`.
-    pub(crate) words: String,
+    /// Describes the link: `a link of 4 lanes at 8 GT/s`.
+    pub(crate) description: String,
     /// How the link is slower than both ends support: `on 2 of 4 lanes`. `None` if it runs at full speed, `Err` if the
     /// full speed is unknown.
     pub(crate) below: Known<Option<String>>,
@@ -231,7 +231,7 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
         return Ok(Link {
             bytes_per_s: now * 1e9 * TEN_BITS / 8.0,
             shared: true,
-            words: format!("a SATA link of {now} Gbit/s"),
+            description: format!("a SATA link of {now} Gbit/s"),
             below: Ok(best.map(|best| format!("at {now} Gbit/s of {best}"))),
         });
     }
@@ -257,7 +257,7 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
     Ok(Link {
         bytes_per_s: speed * 1e9 * payload / 8.0 * lanes,
         shared: false,
-        words: format!("a link of {lanes} lanes at {speed} GT/s"),
+        description: format!("a link of {lanes} lanes at {speed} GT/s"),
         below: below(),
     })
 }

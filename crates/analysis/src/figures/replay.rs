@@ -125,7 +125,8 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriv
     out
 }
 
-/// A percentile of a kind; `None` with too few operations, or with too much of fathom's lateness.
+/// Returns a latency percentile of a kind of operation; `None` with too few operations, or if fathom's lateness makes
+/// up too much of the percentile.
 fn percentile_ns(case: &Case, kind: Kind, q: f64) -> Option<f64> {
     let value = case.latency(kind)?.supported_quantile_ns(q)?;
     let late = case.open_loop(kind).is_some_and(|open| is_late(value, &open.lateness, q));

@@ -38,7 +38,7 @@ const A_MINUTE_FROM_S: f64 = 29.5;
 const STEP_FROM_RUNS: usize = 8;
 /// Maximum number of runs for a search for steps between runs, whose time is quadratic.
 const STEP_TO_RUNS: usize = 500;
-/// A run settles if its rate changes less than this share of its first change towards the end.
+/// A run settles if its rate changes towards the end by less than this share of the change at the beginning.
 const SETTLES_BELOW: f64 = 0.5;
 /// The longest advised run, as a multiple of the measured one.
 const LONGER_AT_MOST: f64 = 20.0;
@@ -91,7 +91,7 @@ impl Cliff {
 
 /// The drifts within runs.
 pub(crate) struct Drifts {
-    /// The drift of each run with enough independent stretches, and the allowed drift.
+    /// The drift of each run with enough independent observations, and the allowed drift.
     pub each: Vec<(Drift, f64)>,
     /// Number of runs that were still settling when they ended.
     settling: usize,
@@ -130,7 +130,7 @@ impl Drifts {
         2 * self.each.iter().filter(|(d, limit)| is(d, *limit)).count() > self.runs
     }
 
-    /// The mean drift within a run; `None` if a run has too few independent stretches.
+    /// The mean drift within a run; `None` if a run has too few independent observations.
     fn mean(&self) -> Option<Drift> {
         let n = self.each.len() as f64;
         let sum = |value: fn(&Drift) -> f64| self.each.iter().map(|(d, _)| value(d)).sum::<f64>();
@@ -359,7 +359,7 @@ impl Observed {
         let fewest = self.all().iter().map(independent).fold(f64::MAX, f64::min);
         let longer = FEWEST / fewest.max(0.1);
         format!(
-            "Not shown: the rate goes in waves, and {} of it holds only {fewest:.1} independent stretches; {FEWEST:.0} are needed{}.",
+            "The drift is unknown: the rate varies in waves, and {} of measuring contain only {fewest:.1} independent observations; {FEWEST:.0} are needed{}.",
             time(self.run_seconds()),
             if longer <= LONGER_AT_MOST {
                 format!(" (--time {})", time(longer * self.run_seconds()))
@@ -499,7 +499,7 @@ mod tests {
         assert!(noisy.sentence.contains("neither shown nor ruled out; runs of about"), "{}", noisy.sentence);
         let waves = steadiness_of(1, 120.0, 0.01, |_, t| 1.0 + 0.3 * (t * 12.0).sin());
         assert!(
-            waves.sentence.contains("goes in waves") && waves.sentence.contains("(--time "),
+            waves.sentence.contains("varies in waves") && waves.sentence.contains("(--time "),
             "{}",
             waves.sentence
         );

@@ -66,7 +66,7 @@ pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
         .min(MOST_STEPS as f64) as usize;
     if steps < FEWEST_STEPS {
         return Err(format!(
-            "the run is too short for that: it holds {steps} stretches of time with enough operations, and {FEWEST_STEPS} are needed"
+            "the run is too short: it has {steps} stretches of time with enough operations, and {FEWEST_STEPS} are needed"
         ));
     }
     Ok(spread(&rows, from as f64, span_ns / steps as f64, steps))
@@ -287,10 +287,10 @@ fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Own
 /// Maximum number of points of a result. A page cannot draw more.
 const MOST_POINTS: usize = 3000;
 
-/// Maximum number of runs that get their own tail. A plot cannot distinguish more.
+/// Maximum number of runs that get their own latency tail. A plot cannot distinguish more.
 const MOST_TAILS: usize = 40;
 
-/// Entries of a tail for each factor of ten.
+/// Number of entries in a latency tail for each factor of ten of its share of operations.
 const STEPS_A_DECADE: f64 = 10.0;
 
 /// The intervals of all complete runs; `None` if the record has none.
@@ -352,7 +352,7 @@ pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuck
     kinds.map(|(kind, seen): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&seen.latency))).collect()
 }
 
-/// Adds the tails of the runs, unless there are too many runs.
+/// Adds the latency tails of the runs, unless there are too many runs.
 pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
     if runs.len() > MOST_TAILS {
         return;

@@ -30,7 +30,7 @@ const COUNTED_TO_BYTES: u32 = 64 << 10;
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows.
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 
-/// Arrays that do not read for themselves.
+/// Arrays that only read what was requested from them.
 const PLAIN_ARRAYS: &[&str] = &["raid0", "raid1", "raid10", "linear"];
 
 /// Traffic of other processes on some disks in all runs of a case, and the total traffic of these disks.

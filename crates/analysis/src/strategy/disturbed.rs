@@ -35,7 +35,7 @@ const THIRD: usize = 3;
 /// Minimum number of disturbed runs for disturbance to be the rule.
 const FEWEST: usize = 2;
 
-/// Traffic of others per second above which a run is disturbed: a copy or a backup, not a log.
+/// Above this traffic of others per second, a run is disturbed: a copy or a backup, not a log.
 pub(crate) const BYTES_PER_S: f64 = 10e6;
 pub(crate) const IOS_PER_S: f64 = 200.0;
 
@@ -63,7 +63,7 @@ pub(crate) struct Outside {
 pub(crate) struct Foreign {
     device: String,
     bytes: u64,
-    /// `None` if requests of others cannot be separated from split operations of fathom.
+    /// Requests of others; `None` if they cannot be separated from split operations of fathom.
     ios: Option<u64>,
     seconds: f64,
 }
@@ -177,7 +177,7 @@ fn limits(case: &Case) -> Known<[String; 2]> {
     before.zip(last).map(|(before, last)| [before, last]).ok_or_else(case::no_run)
 }
 
-/// The lines about the devices of the targets.
+/// Returns the lines of a text of limits that are about devices of the targets.
 fn lines_of_own_devices(case: &Case, text: &str) -> String {
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
     let ours = |line: &&str| {
@@ -212,7 +212,8 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// `the machine was busy before the first run: 240 MB/s of others on vda (480 requests/s), most by dd (4711)`.
+    /// Describes the neighbour: `the machine was busy before the first run: 240 MB/s of others on vda (480 requests/s),
+    /// most by dd (4711)`.
     pub fn sentence(&self) -> String {
         let most = match self.processes.as_slice() {
             [] => "by a process that is not visible from here".to_owned(),
@@ -323,7 +324,8 @@ pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_mo
     out.into_iter().map(|(_, repeat)| repeat).collect()
 }
 
-/// The repeats of one unit, up to `at_most` attempts. A started attempt is always completed.
+/// The repeats of one unit (runs that are repeated together), up to `at_most` attempts. A started attempt is always
+/// completed.
 fn repeats_of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repeat)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
     let last_attempts = || unit.iter().filter(|(_, a)| a.attempt == last);

@@ -181,7 +181,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
             format!("about {needed} runs would be enough if they vary like these")
         }
         // The interval was narrow only once, or the session was interrupted.
-        Some(_) => "one or two more runs would show it".into(),
+        Some(_) => "one or two more runs must confirm it".into(),
         None => {
             format!(
                 "more than {} runs would be needed; longer runs may vary less (--time)",
@@ -358,7 +358,7 @@ fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
     let counts: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
     assert_eq!(counts, [5, 13, 25]);
     assert_eq!(done.chunk_by(|a, b| a.job == b.job).count(), 3, "no rounds in between");
-    let Next::Done(why) = crate::strategy::next(&done, &budget) else { panic!("goes on") };
+    let Next::Done(why) = crate::strategy::next(&done, &budget) else { panic!("the strategy continues") };
     assert_eq!(why, "jobs 1 and 2 became steady; job 3 did not within 25 rounds");
     for cut in 0..done.len() {
         let Next::Measure { job, repeat, .. } = crate::strategy::next(&done[..cut], &budget) else {
@@ -387,7 +387,9 @@ fn quiet_jobs_stop_early_and_noisy_ones_at_the_limit() {
     let done = played(&budget(3, 0.025), rate_of);
     let runs: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
     assert_eq!(runs, [5, 10, 5]);
-    let Next::Done(why) = crate::strategy::next(&done, &budget(3, 0.025)) else { panic!("goes on") };
+    let Next::Done(why) = crate::strategy::next(&done, &budget(3, 0.025)) else {
+        panic!("the strategy continues")
+    };
     assert_eq!(why, "jobs 1 and 3 reached 2.5 %; job 2 did not within 10 runs");
     // The noisy job is alone in its last rounds.
     assert!(done[15..].iter().all(|s| s.job == 1));

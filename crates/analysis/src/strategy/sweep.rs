@@ -46,10 +46,10 @@ const LONGER: (u64, u64) = (5, 4);
 #[derive(Debug)]
 pub struct Search<'g> {
     grid: &'g Grid,
-    /// Times each cell is measured by an exhaustive search.
+    /// Number of times that an exhaustive search measures each cell.
     runs: usize,
     seed: u64,
-    /// One per work, in the order of the grid.
+    /// The races, one for each work, in the order of the grid.
     pub races: Vec<Race>,
     done: usize,
     /// Total time of all runs in ns, including preparation and pauses.
@@ -207,7 +207,7 @@ impl<'g> Search<'g> {
         !self.time_is_up() && (self.to_come() == 0 || is_over())
     }
 
-    /// Returns the number of missing runs in the passes through all cells.
+    /// Returns how many runs the passes through all cells still need.
     pub(super) fn to_come(&self) -> usize {
         let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
         cells.map(|l| self.least().saturating_sub(l.tries())).sum()
@@ -227,7 +227,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// ns from the first run to the last.
+    /// Total time of all runs in ns, including preparation and pauses.
     pub fn spent_ns(&self) -> u64 {
         self.spent_ns
     }
@@ -236,7 +236,7 @@ impl<'g> Search<'g> {
         self.races.iter().flat_map(|r| r.lanes.iter().chain(&r.baselines))
     }
 
-    /// Runs that every cell gets.
+    /// Minimum number of runs of every cell.
     fn least(&self) -> usize {
         if self.grid.search == How::Exhaustive { self.runs } else { 1 }
     }
@@ -270,7 +270,7 @@ impl<'g> Search<'g> {
         wanted.into_iter().min().map(|(.., job)| job)
     }
 
-    /// ns since the start of the session.
+    /// The time of the last run's end, in ns since the start of the session.
     fn now_ns(&self) -> u64 {
         self.ended_ns.max(self.spent_ns)
     }
@@ -306,10 +306,10 @@ pub struct SweepProgress<'g> {
     /// Maximum number of attempts at a run that other processes disturb.
     attempts: u32,
     tries: Vec<SweepRun>,
-    way: Mode<'g>,
+    mode: Mode<'g>,
 }
 
-/// The way through the grid.
+/// How a sweep goes through the grid.
 #[derive(Debug)]
 enum Mode<'g> {
     /// A search for the best cell by races.
@@ -331,30 +331,30 @@ impl<'g> SweepProgress<'g> {
     /// The sweep after these runs.
     pub fn after(grid: &'g Grid, plan: &Plan, tries: &[SweepRun]) -> Self {
         let Plan { runs, seed, attempts, .. } = *plan;
-        let way = Mode::after(grid, runs, seed, &counting_samples(tries));
-        Self { grid, runs, seed, attempts, tries: tries.to_vec(), way }
+        let mode = Mode::after(grid, runs, seed, &counting_samples(tries));
+        Self { grid, runs, seed, attempts, tries: tries.to_vec(), mode }
     }
 
     /// Adds a run.
     pub fn take(&mut self, one: SweepRun) {
         self.tries.push(one);
         let samples = counting_samples(&self.tries);
-        match (&mut self.way, samples.last()) {
+        match (&mut self.mode, samples.last()) {
             (Mode::Race(search), Some(last)) if one.attempt.attempt == 0 => search.take(last),
             (Mode::InOrder(cells), Some(last)) => cells.take(last),
-            _ => self.way = Mode::after(self.grid, self.runs, self.seed, &samples),
+            _ => self.mode = Mode::after(self.grid, self.runs, self.seed, &samples),
         }
     }
 
     /// The run to measure next; `None` at the end.
     pub fn next(&self) -> Option<Attempt> {
         let waiting = self.waiting().first().map(|repeat| repeat.at);
-        if let (Some(attempt), Mode::Race(search)) = (waiting, &self.way)
+        if let (Some(attempt), Mode::Race(search)) = (waiting, &self.mode)
             && search.may_repeat(attempt.repeat)
         {
             return Some(attempt);
         }
-        let job = match &self.way {
+        let job = match &self.mode {
             Mode::Race(search) => search.next(),
             Mode::InOrder(cells) => cells.next(),
         }?;
@@ -365,7 +365,7 @@ impl<'g> SweepProgress<'g> {
     /// Returns the runs that wait for a repeat; none for cells measured in order, because each run changes the device
     /// for the next.
     fn waiting(&self) -> Vec<Repeat> {
-        let Mode::Race(search) = &self.way else { return Vec::new() };
+        let Mode::Race(search) = &self.mode else { return Vec::new() };
         let tried: Vec<Attempt> = self.tries.iter().map(|t| t.attempt).collect();
         if tried.iter().all(|a| !a.disturbed) {
             return Vec::new();
@@ -375,7 +375,7 @@ impl<'g> SweepProgress<'g> {
 
     /// Returns how often a job was measured. Attempts at one run count once.
     fn times(&self, job: usize) -> usize {
-        match &self.way {
+        match &self.mode {
             Mode::Race(search) => search.times(job),
             Mode::InOrder(cells) => cells.times(job),
         }
@@ -383,7 +383,7 @@ impl<'g> SweepProgress<'g> {
 
     /// Returns the remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
-        match &self.way {
+        match &self.mode {
             // A time budget already includes repeats.
             Mode::Race(search) if self.grid.search == How::Exhaustive => {
                 let repeats_ns = (self.waiting().len() as u64).saturating_mul(search.each_ns(run_ns));
@@ -396,14 +396,14 @@ impl<'g> SweepProgress<'g> {
 
     /// Describes the progress.
     pub fn stage(&self) -> String {
-        match &self.way {
+        match &self.mode {
             Mode::Race(search) => search.stage(),
             Mode::InOrder(cells) => cells.stage(),
         }
     }
 }
 
-/// Rounds of a window.
+/// Number of rounds in the window that must be steady.
 pub(crate) const WINDOW: usize = 5;
 
 /// A sweep through the cells in order, with its runs so far.

@@ -112,7 +112,7 @@ fn answer(scaling: &Scaling) -> Option<Answer> {
         ),
         (false, _) => (
             AnswerWord::CannotTell,
-            "it is not certain from which number of hosts on further hosts add more latency than rate; more --runs would show it"
+            "the runs vary too much to show beyond how many hosts further hosts add more latency than rate; use more --runs"
                 .to_owned(),
         ),
     };

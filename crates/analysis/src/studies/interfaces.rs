@@ -349,7 +349,7 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
         let (name, rate) = (&fastest.row.interface, show_rate(fastest.rate));
         return Err(format!(
             "{name} was the fastest on the mean ({rate} MB/s), but the runs differ so much that another may be {} faster; \
-             a longer --budget narrows that",
+             a longer --budget narrows this range",
             percent_above(group.first_at_most)
         ));
     }
@@ -418,9 +418,9 @@ impl<'a> Scored<'a> {
                 )
             }
             _ if group.at_most > 0.0 => {
-                format!("no other interface is more than {within} faster than {interface}: use it")
+                format!("use {interface}: no other interface is more than {within} faster")
             }
-            _ => format!("{interface} is the fastest: use it"),
+            _ => format!("use {interface}, the fastest"),
         };
         let rate = show_rate(self.rate);
         let mut sentence = format!("{work}: {known}: {rate} MB/s{stable} ({low} to {high}).");
@@ -458,7 +458,8 @@ impl Conclusion for Api {
     }
 }
 
-/// `Use pread for 4K random read; mmap for 4K sequential read. In each of them no other interface is more than 4 % faster.`
+/// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each of them
+/// no other interface is more than 4 % faster.`
 fn recommended(advice: &[Advice]) -> String {
     let by_interface = grouped(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
     let sentence =
@@ -526,7 +527,7 @@ fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<Stri
         && less(own[0] + own[1], other[0] + other[1])
     {
         let (own, other) = (own[0] + own[1], other[0] + other[1]);
-        return Some(format!("for it the device moves {own:.2} bytes per byte instead of {other:.2}"));
+        return Some(format!("with it, the device moves {own:.2} bytes per byte instead of {other:.2}"));
     }
     if direct(pick) && !direct(plainest) {
         return Some("it goes past the page cache".into());
@@ -680,7 +681,7 @@ fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
         "{}",
         advice[0].sentence
     );
-    assert!(advice[0].sentence.starts_with("4K random read: ring is the fastest: use it: "), "{advice:?}");
+    assert!(advice[0].sentence.starts_with("4K random read: use ring, the fastest: "), "{advice:?}");
     // If the plain one is as fast it is recommended.
     let mut equal = compared(|fixtures| fixtures[0].ops = 9_000);
     comparison(&mut equal).candidates[2].sees = true;

@@ -22,7 +22,7 @@ use stats::intervals;
 /// measures neither the device nor its queue, and the CPU is the limit.
 const EXPECTED: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
-/// Share of fathom's rate below which the device did next to nothing.
+/// Below this share of fathom's rate, the device did next to nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
 
 impl Question for LayerComparison {
@@ -108,7 +108,7 @@ fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
     answered.iter().position(|a| a.case.at == layer.job)
 }
 
-/// What fathom did, whether or not a finding invalidates the number.
+/// The operations that fathom completed, even if a finding invalidates the number.
 fn tool_did(result: &Measured) -> Option<Pace> {
     let total = result.total.as_ref().filter(|t| t.iops > 0.0)?;
     let parts: Vec<&Figures> = [&result.read, &result.write].into_iter().flatten().collect();

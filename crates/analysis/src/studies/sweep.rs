@@ -465,7 +465,7 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
     let below = if at == 0 {
         format!("also at {}, the smallest size that was measured", size_label(size))
     } else {
-        format!("at {} {} is left of it", size_label(smallest), show_share(share))
+        format!("at {} it reaches {} of that rate", size_label(smallest), show_share(share))
     };
     Some(Deduction {
         name: "cost of random".into(),
@@ -545,7 +545,7 @@ fn show_bound(share: f64) -> String {
     show_share((share * steps).ceil() / steps)
 }
 
-/// `; --budget 90s is likely to reach 5.0 %`.
+/// Names a budget that is likely to be enough: `; --budget 90s is likely to reach 5.0 %`.
 fn sufficient_budget(search: &Search, tolerance: &str) -> String {
     let Some(ns) = search.sufficient_budget_ns() else {
         return format!("; runs here differ too much to reach {tolerance} within an hour");
@@ -577,7 +577,7 @@ fn unfinished(race: &Race) -> String {
     }
 }
 
-/// `12 cells (1 could not be measured), runs of one cell differ by 2.0 %`.
+/// Describes the cells of a race: `12 cells (1 could not be measured), runs of one cell differ by 2.0 %`.
 fn measured(race: &Race) -> String {
     let all = race.lanes.len();
     let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
@@ -591,7 +591,7 @@ fn measured(race: &Race) -> String {
     format!("{seen}{failed} {}{spread}", if all == 1 { "cell" } else { "cells" })
 }
 
-/// `; indistinguishable from it: 8 x 512K direct, io_uring and 2 more`.
+/// Lists the rivals of the winner: `; indistinguishable from it: 8 x 512K direct, io_uring and 2 more`.
 fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
@@ -648,7 +648,7 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
 fn too_slow(setting: &Setting, iops: f64) -> String {
     let least = least_iops(setting.workers);
     format!(
-        "{} gave {} operations a second; {least} or fewer with {} threads end the series",
+        "{} reached {} operations a second; with {least} or fewer, larger sizes are not measured with {} threads",
         setting.describe(),
         show_rate(iops),
         setting.workers
@@ -998,7 +998,7 @@ mod tests {
             grid.iter().flat_map(|(bs, s, r)| [cell(*bs, "read", *s), cell(*bs, "randread", *r)]).collect();
         let deductions = deduce(&sweep);
         assert!(deductions[0].sentence.contains("as fast as read from 1M on"), "{}", deductions[0].sentence);
-        assert!(deductions[0].sentence.contains("at 4K 20 %"), "{}", deductions[0].sentence);
+        assert!(deductions[0].sentence.contains("at 4K it reaches 20 %"), "{}", deductions[0].sentence);
         sweep.cells.retain(|c| c.setting.rw == "read");
         assert!(deduce(&sweep).is_empty());
     }

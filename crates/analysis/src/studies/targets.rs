@@ -147,10 +147,10 @@ fn answer(targets: &Targets) -> Option<Answer> {
     Some(Answer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
 }
 
-/// `b is 7.4 % (3.1 to 12 %) faster than a`.
+/// Compares a target with the first one: `b is 7.4 % (3.1 to 12 %) faster than a`.
 fn comparison_sentence(name: &str, first: &str, pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else {
-        return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number that every run has"));
+        return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number is in every run"));
     };
     let interval = || {
         metric.interval.map_or_else(String::new, |[low, high]| {
@@ -165,7 +165,8 @@ fn comparison_sentence(name: &str, first: &str, pair: &Pair) -> String {
     }
 }
 
-/// `Of 8 tests b is faster than a in 3, slower in 1 and the same in 2; in 2 no difference was seen, at most 7.0 % either way.`
+/// Counts the outcomes of all tests of a target: `Of 8 tests b is faster than a in 3, slower in 1 and the same in 2; in
+/// 2 no difference was seen, at most 7.0 % either way.`
 fn count_sentence(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
     let answers: Vec<Word> =

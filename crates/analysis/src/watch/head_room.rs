@@ -23,7 +23,7 @@ use model::plan::Plan;
 use model::report::{Measured, Report, Verdict};
 use model::watch::{DeviceInterval, Load, MeasuredIn, Requests};
 
-/// Requests per second below which a direction counts as unused.
+/// Below this number of requests per second, a direction counts as unused.
 const IN_USE_PER_S: f64 = 1e-9;
 
 /// Tolerance between two ways to compute the same share.

@@ -220,13 +220,14 @@ const REQUESTS_MIN: f64 = 100.0;
 /// Minimum number of operations in flight of a result that counts as the limit of its device.
 const IN_FLIGHT_MIN: u64 = 8;
 
-/// A load from this percentage on is at the limit.
+/// At this percentage of the measured result or above, a load is at the limit.
 const AT_LIMIT_PERCENT: f64 = 90.0;
 
-/// A load above this percentage exceeds the measured result by more than the noise between runs.
+/// Above this percentage of the measured result, a load exceeds the result by more than the noise between runs.
 const BEYOND_LIMIT_PERCENT: f64 = 105.0;
 
-/// Twice a load from this percentage on exceeds the measured result by more than the noise between runs.
+/// At this percentage of the measured result or above, twice the load exceeds the result by more than the noise between
+/// runs.
 const MORE_THAN_HALF_PERCENT: f64 = 55.0;
 
 /// Results with requests below this size measure IOPS, others throughput.
@@ -320,7 +321,7 @@ fn load_conclusions(device: &str, figures: &DeviceInterval, limits: &Limits) -> 
              {twice} and not fit"
         );
         let condition = format!(
-            "the load is {MORE_THAN_HALF_PERCENT} to {AT_LIMIT_PERCENT} % of what was measured, so twice of it is more"
+            "the load is {MORE_THAN_HALF_PERCENT} to {AT_LIMIT_PERCENT} % of what was measured, so twice the load exceeds it"
         );
         return vec![conclusion(Rule::TwiceDoesNotFit, text, &condition)];
     }

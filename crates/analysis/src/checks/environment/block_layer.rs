@@ -223,10 +223,10 @@ fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
     })
 }
 
-/// Share of the latency that may be above the device before the result is biased.
+/// Above this share of the latency spent above the device, the result is biased.
 const TIME_BIASED_ABOVE: f64 = 0.3;
-/// Share above which the result is relabelled.
-const TIME_RENAMED_ABOVE: f64 = 0.7;
+/// Above this share of the latency spent above the device, the result is relabelled.
+const TIME_RELABELLED_ABOVE: f64 = 0.7;
 /// Time per operation that never counts: entering the kernel, an interrupt, waking a thread. On drives that
 /// answer in some us it is a large share.
 const TIME_FLOOR_NS: f64 = 20e3;
@@ -247,7 +247,7 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
     formula: formula!(
         "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one, \
          all per operation, since the counters include the warm-up. Above {TIME_BIASED_ABOVE} and {floor} per \
-         operation (the time in the kernel), the latency is biased; above {TIME_RENAMED_ABOVE}, the result is \
+         operation (the time in the kernel), the latency is biased; above {TIME_RELABELLED_ABOVE}, the result is \
          relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes reached the device. \
          With other processes on the disk (D01), their device time counts as fathom's: the time above the \
          device is then a lower bound, and the check never holds. Operations merged into one request share \
@@ -335,7 +335,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let syncs = case.syncs();
     let severity = match least {
         _ if syncs && !limited => Severity::Note,
-        part if part > TIME_RENAMED_ABOVE => Severity::Rename,
+        part if part > TIME_RELABELLED_ABOVE => Severity::Rename,
         _ => Severity::Biased,
     };
     let renames =

@@ -133,7 +133,7 @@ const DRIFT_VOID_PPM: f64 = 10_000.0;
 /// Time that reading a clock may take. A CPU counter takes some ten ns, a chip on the board a microsecond or
 /// more.
 pub const EXPENSIVE_CLOCK_PS: u64 = 1_000_000;
-/// Share of the median above which an expensive clock matters.
+/// Above this share of the median latency, the time that an expensive clock takes to read is reported.
 const EXPENSIVE_SHARE: Share = Share(0.05);
 /// Kernel clocks that only advance with the tick.
 const COARSE: &[&str] = &["jiffies", "refined-jiffies"];

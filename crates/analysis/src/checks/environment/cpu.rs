@@ -14,10 +14,10 @@ use model::evidence::{CPU_STAT, GOVERNORS, LIMITS, NODES, SLEEPS};
 use model::job::{MemoryNodes, Placement};
 use model::record::PREPARES_AHEAD;
 
-/// Share of a worker's time on a CPU or waiting for one above which waiting for storage is negligible.
+/// Above this share of time on a CPU or waiting for one, a worker's waiting for storage is negligible.
 pub(crate) const CPU_BOUND_ABOVE: Share = Share(0.9);
-/// Share of fathom's own ceiling, measured before the first run, above which the result is that of fathom instead of
-/// the storage.
+/// Above this share of fathom's own ceiling, which the self test measures before the first run, the result is that of
+/// fathom instead of the storage.
 const CEILING_ABOVE: Share = Share(0.8);
 
 pub(in crate::checks) const CPU_BOUND: Check = Check {
@@ -107,7 +107,7 @@ fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
     measured.map(|[cpu, ready, wall]| [cpu / wall, ready / wall]).collect()
 }
 
-/// Share of an operation's time above which fathom's own part matters.
+/// Above this share of an operation's time, fathom's own part of the time matters.
 const OVERHEAD_FROM: Share = Share(0.1);
 
 pub(super) const TOOL_OVERHEAD: Check = Check {
@@ -163,10 +163,10 @@ fn check_tool_overhead(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Share of the workers' time above which waiting for a CPU is part of the latencies. Kernel threads also need
-/// CPU time: 5.4 % were seen in one of 80 honest runs on two quiet CPUs.
+/// Above this share of the workers' time, waiting for a CPU is part of the latencies. Kernel threads also need CPU
+/// time: 5.4 % were seen in one of 80 honest runs on two quiet CPUs.
 pub(crate) const CPU_WAIT_ABOVE: Share = Share(0.10);
-/// Share above which the number mostly depends on the CPUs.
+/// Above this share of the workers' time, waiting for a CPU decides the number.
 const CPU_WAIT_VOID_ABOVE: Share = Share(0.30);
 
 pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
@@ -252,9 +252,9 @@ fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
     }
 }
 
-/// Share of all CPU time above which the number is biased. fathom repeats a run above the same share.
+/// Above this share of stolen CPU time, the number is biased. fathom repeats a run above the same share.
 const STEAL_ABOVE: Share = Share(STOLEN_ABOVE);
-/// Share above which the number mostly depends on the other guests of the host.
+/// Above this share of stolen CPU time, the number mostly depends on the other guests of the host.
 const STEAL_VOID_ABOVE: Share = Share(0.10);
 /// Minimum number of ticks on all CPUs, so that one tick is less than the first threshold.
 const LEAST_TICKS: u64 = 100;
@@ -314,10 +314,10 @@ fn check_steal(case: &Case) -> Known<Answer> {
     finding!(severity, numbers, "The hypervisor took away {} of the CPU time.", show_share(part))
 }
 
-/// Share of the runs' time above which pauses are part of the latencies: 50 ms in ten seconds.
+/// Above this share of the runs' time, pauses by a quota are part of the latencies: 50 ms in ten seconds.
 const PAUSED_ABOVE: Share = Share(0.005);
-/// Share above which the quota decides the number.
-const PAUSED_RENAMED_ABOVE: Share = Share(0.3);
+/// Above this share of the runs' time, pauses by a quota decide the number.
+const PAUSED_RELABELLED_ABOVE: Share = Share(0.3);
 const NOT_PAUSED: &str = "No quota paused the workers.";
 const HARDLY_PAUSED: &str = "A quota paused the workers too briefly to matter.";
 
@@ -330,7 +330,7 @@ pub(in crate::checks) const CPU_QUOTA: Check = Check {
             `cpu.cfs_quota_us` of all cgroups above.",
     formula: formula!(
         "Paused time of all threads together above {PAUSED_ABOVE} of the runs' time: biased. Above \
-         {PAUSED_RENAMED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any cgroup \
+         {PAUSED_RELABELLED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any cgroup \
          above, there are no pauses. A quota that paused nothing is not reported."
     ),
     provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
@@ -362,7 +362,7 @@ fn check_cpu_quota(case: &Case) -> Known<Answer> {
         let sentence = if times == 0 { NOT_PAUSED } else { HARDLY_PAUSED };
         return holds(sentence, numbers);
     }
-    let (severity, renames) = if part > PAUSED_RENAMED_ABOVE {
+    let (severity, renames) = if part > PAUSED_RELABELLED_ABOVE {
         (Severity::Rename, Some(Rename::Condition("limited by a CPU quota".into())))
     } else {
         (Severity::Biased, None)
@@ -421,7 +421,7 @@ const AT_FULL_CLOCK: &str = "performance";
 /// A CPU enters a sleep state if it expects to stay there for about this many times the wake-up time. The
 /// kernel's tables have ratios of target residency to exit latency between two and four.
 const WORTH_SLEEPING: f64 = 3.0;
-/// Share of the median that a wake-up may take before it is reported.
+/// Above this share of the median latency, the time that a CPU takes to wake up is reported.
 const WAKING_FROM: Share = Share(0.1);
 /// Operations in flight per worker up to which a CPU has time to sleep between completions.
 const LOW_DEPTH: f64 = 4.0;

@@ -22,11 +22,11 @@ use crate::strategy::disturbed::{
 use model::record::WorkerStates;
 use stats::intervals;
 
-/// Share of the traffic above which the number is biased.
+/// Above this share of foreign traffic on a disk, the number is biased.
 pub(crate) const FOREIGN_ABOVE: Share = Share(0.05);
-/// Share above which the number mostly depends on the other processes.
+/// Above this share of foreign traffic on a disk, the number mostly depends on the other processes.
 const FOREIGN_VOID_ABOVE: Share = Share(0.30);
-/// Share of the time with a request in flight below which the disk certainly had headroom.
+/// If a request was in flight for less than this share of the time, the disk certainly had headroom.
 const HEADROOM_BELOW: Share = Share(0.9);
 pub(super) const FOREIGN_IO: Check = Check {
     id: CheckId::D01,
@@ -233,9 +233,9 @@ impl ForeignIo {
     }
 }
 
-/// Share of the runs' time above which the stop is larger than the variation between runs.
+/// Above this share of the runs' time, a stop of fathom changes the number by more than runs vary.
 const STOPPED_ABOVE: Share = Share(0.01);
-/// Share above which the stop decides the number.
+/// Above this share of the runs' time, stops of fathom decide the number.
 const STOPPED_VOID_ABOVE: Share = Share(0.3);
 
 /// One-sided confidence of the bound on the share of stopped samples.
@@ -368,7 +368,7 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     Some((severity, sentence))
 }
 
-/// Maximum number of disturbed runs in the sentence.
+/// Maximum number of disturbed runs that a sentence lists.
 const NAMED: usize = 3;
 
 pub(super) const RUNS_DISTURBED: Check = Check {
@@ -405,7 +405,7 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let counting: Vec<&CaseRun> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
-    let repeated = case.aside.iter().filter(|r| r.run.disturbed.is_some()).count();
+    let repeated = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).count();
     let numbers = evidence([
         ("disturbed_runs", counting.len() as f64),
         ("runs", case.runs.len() as f64),
@@ -424,9 +424,9 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
         );
     }
     if repeated > 0 {
-        let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
+        let runs: Vec<&CaseRun> = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).collect();
         let sentence =
-            format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&aside));
+            format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&runs));
         let found = Detail::new(Severity::Note, sentence, numbers).with_cure(String::new());
         return Ok(Answer::Finding(found));
     }

@@ -82,7 +82,7 @@ struct Sensor {
     at_s: f64,
 }
 
-/// Returns the sensor closest to its limit, or `None` if no sensor has a limit.
+/// Returns the sensor closest to its limit, or `None` if no sensor reports a limit.
 fn hottest(case: &Case) -> Known<Option<Sensor>> {
     case.need_run()?;
     let mut hottest: Option<Sensor> = None;
@@ -103,7 +103,7 @@ fn hottest(case: &Case) -> Known<Option<Sensor>> {
     Ok(hottest)
 }
 
-/// Minimum share of the link's bandwidth at which the link limits the rate. Protocol and queueing take the rest.
+/// At this share of the link's bandwidth or above, the link limits the rate. Protocol and queueing take the rest.
 const HOLDS_BACK_FROM: Share = Share(0.5);
 pub(super) const LINK_DEGRADED: Check = Check {
     id: CheckId::D16,
@@ -186,7 +186,7 @@ const FEWEST_RUNS: usize = 3;
 const SPIN_UP_NS: u64 = 1_000_000_000;
 /// Minimum number of later intervals to compare the first one with.
 const FEWEST_INTERVALS: usize = 5;
-/// Share of the windows above which the wake-up biases the mean.
+/// At this share of the measured time or above, waking up the drive biases the mean.
 const SPIN_UP_BIASES_FROM: Share = Share(0.05);
 /// File with the time that the drive may take to wake up.
 const TOLERANCE: &str = "pm_qos_latency_tolerance_us";

@@ -8,14 +8,14 @@
 
 use crate::checks::prelude::*;
 use crate::checks::storage_reached::page_cache::{
-    CACHED_ABOVE, CACHED_RENAMED_FROM, severity_of_cached_share,
+    CACHED_ABOVE, CACHED_RELABELLED_FROM, severity_of_cached_share,
 };
 use crate::figures::kernel_text::{discarded_bytes, grown};
 use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
 use model::machine::FileSystem;
 
-/// Kernel threads that exist only while a file system does work of its own: start of the name, file system, and work.
-/// Other threads, such as `btrfs-cleaner`, exist as long as the mount.
+/// Kernel threads that exist only while they work for a file system: start of the name, file system, and work. Other
+/// threads, such as `btrfs-cleaner`, exist as long as the mount.
 const WORKERS: &[(&str, &str, &str)] = &[
     ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
     ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
@@ -149,8 +149,8 @@ fn discarded(case: &Case) -> Known<u64> {
     })
 }
 
-/// Free share below which allocators search long and scatter new blocks. Space reserved for root (up to 5 %) does
-/// not count as free.
+/// Below this share of free space, allocators search long and scatter new blocks. Space reserved for root (up to 5 %)
+/// does not count as free.
 const FREE_BELOW: Share = Share(0.1);
 
 pub(super) const NEARLY_FULL: Check = Check {
@@ -214,13 +214,13 @@ const NETWORK: &[&str] = &[
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "afs", "gfs2", "ocfs2", "gpfs", "beegfs",
     "orangefs",
 ];
-/// Kinds whose data are on the host of a virtual machine.
+/// Kinds of file systems whose data are on the host of a virtual machine.
 const OF_HOST: &[&str] = &["9p", "virtiofs"];
 /// FUSE programs that fetch the data from another machine, by the part of the kind after `fuse.`.
 const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "ceph-fuse", "curlftpfs"];
 /// FUSE programs that encrypt the data.
 const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
-/// Kinds whose client counts its cache hits.
+/// Kinds of network file systems whose client counts its cache hits.
 const COUNTED: &[&str] = &["nfs", "nfs4"];
 pub(super) const REMOTE_FS: Check = Check {
     id: CheckId::D24,
@@ -234,7 +234,7 @@ pub(super) const REMOTE_FS: Check = Check {
          to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
          rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
          reads) is the share that this machine's cache answered: it is reported from {CACHED_ABOVE}, and from \
-         {CACHED_RENAMED_FROM} the number is named after that cache. Caches of the server are invisible."
+         {CACHED_RELABELLED_FROM} the number is named after that cache. Caches of the server are invisible."
     ),
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
     fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
@@ -320,7 +320,8 @@ fn location(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the condition for the name of the result.
+/// Returns the part of the result's name that says how the data are reached, such as `over the network through
+/// fuse.sshfs`.
 fn condition(kind: &str) -> String {
     let prefix = match kind {
         k if is_program(k, FETCHING) => "over the network ",
@@ -346,13 +347,13 @@ fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
         served = served.saturating_add(s);
     }
     if requested == 0 {
-        return Err("the client counted no reads".into());
+        return Err("the NFS client counted no reads".into());
     }
     // With read-ahead, the server sends more than was requested.
     Ok((1.0 - served as f64 / requested as f64).max(0.0))
 }
 
-/// Returns the bytes read from the client, and the bytes that it read from the server, in a run.
+/// Returns the bytes read from the client in a run, and the bytes that the client read from the server for them.
 fn bytes_in_run(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
     let before = bytes_since_mount(ran.at(Moment::Start)?, fs)?;
     let after = bytes_since_mount(ran.at(Moment::Stop)?, fs)?;
@@ -361,7 +362,7 @@ fn bytes_in_run(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
     Ok([growth(0)?, growth(1)?])
 }
 
-/// Returns the bytes read from the client, and the bytes that it read from the server, since the mount: the line
+/// Returns the bytes read from the client since the mount, and the bytes that the client read from the server: the line
 /// `bytes:` after the line that names the mount.
 fn bytes_since_mount(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
     let name = format!(" mounted on {} with fstype ", fs.mount_point);

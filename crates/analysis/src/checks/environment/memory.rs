@@ -64,13 +64,14 @@ fn check_dirty_backlog(case: &Case) -> Known<Answer> {
 }
 
 const PRESSURE: &str = "/proc/pressure/memory";
-/// Share of the time in which some task waited for memory. A machine with enough memory shows 0, and 1 % can
-/// already decide a percentile.
+/// At this share of the time or above, tasks waited for memory long enough to bias the number. A machine with enough
+/// memory shows 0, and 1 % can already decide a percentile.
 const STALLED_FROM: Share = Share(0.01);
-/// Pages swapped per second from which memory is short: 1 MiB/s. Fewer may be old pages that a process touched.
+/// At this many swapped pages per second (1 MiB/s) or above, memory is short. Fewer may be old pages that a process
+/// touched.
 const SWAPPED_PAGES_PER_S: f64 = 256.0;
-/// Share of the dirty page limit above which the kernel makes writers wait: half way between the background limit
-/// and this limit (mm/page-writeback.c, `dirty_freerun_ceiling`).
+/// Above this share of the dirty page limit, the kernel makes writers wait. The share is half way between the
+/// background limit and the dirty page limit (mm/page-writeback.c, `dirty_freerun_ceiling`).
 const DIRTY_FROM: Share = Share(0.75);
 
 pub(super) const MEMORY_PRESSURE: Check = Check {
@@ -169,12 +170,12 @@ fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
     Ok(all.into_iter().max_by(f64::total_cmp))
 }
 
-/// Values of `page_reporting_order` without page reporting: -1, and the largest orders, the initial value in
-/// older kernels (mm/page_reporting.c).
+/// Values of `page_reporting_order` that mean no page reporting: -1, and the initial values of older kernels, which are
+/// the largest orders (mm/page_reporting.c).
 const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
-/// Share of the moved bytes that went into formerly free memory from which getting this memory back affects the number.
+/// At this share of the moved bytes or above, getting formerly free memory back from the host affects the number.
 const TAKEN_FROM: Share = Share(0.10);
-/// System time per byte above which the host had to provide the memory. Finding a page and copying costs 0.1 to
+/// At this system time per byte or above, the host had to provide the memory. Finding a page and copying costs 0.1 to
 /// 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).
 const NS_PER_BYTE_FROM: f64 = 0.5;
 /// System time that each operation takes whatever its size. It is subtracted before the time per byte is computed.

@@ -92,8 +92,8 @@ const WITHOUT_CREDIT: &str = "instance storage";
 /// Longest time that the usual credits last at full use. Those of Amazon's gp2 and of Azure's disks last half an
 /// hour. Twice that, since a disk whose base rate is near the burst rate spends them more slowly.
 const CREDIT_NS: f64 = 3600e9;
-/// Rate after the fall as a share of the rate before. Base rates are far below burst rates, and noise does not
-/// cause a fall of a fifth.
+/// Maximum rate after a fall, as a share of the rate before it. Base rates are far below burst rates, and noise does
+/// not cause a fall of a fifth.
 const FALLS_TO: Share = Share(0.8);
 /// Variability (standard deviation divided by mean) of a rate that a limiter holds. Before the fall, the workload may
 /// limit the rate, so more is allowed.
@@ -116,9 +116,8 @@ pub(super) const CLOUD_BURST: Check = Check {
         credit = CREDIT_NS / 60e9
     ),
     provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
-              Elsewhere, a limit set during a run looks the same, but E02 reports it, since no cloud is \
-              named. A mount over `/sys` is no evidence, so fathom's tests judge a record with a cloud's \
-              name.",
+              Elsewhere, a limit that is set during a run causes the same fall, but E02 reports it, since \
+              no cloud is named. fathom's own tests use made-up records of a cloud instead.",
     fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
     accept: "Accept it if your load comes in bursts shorter than the credits last.",
     ask: Ask::Alone(check_cloud_burst),

@@ -11,7 +11,7 @@ use crate::checks::prelude::*;
 use crate::figures::traffic;
 use crate::figures::traffic::FLOOR_BYTES;
 
-/// Incidental bytes of all runs.
+/// Bytes that the file system and other programs may move in all runs without a finding.
 fn incidental_bytes(case: &Case) -> u64 {
     FLOOR_BYTES.saturating_mul(case.runs.len() as u64)
 }
@@ -24,7 +24,7 @@ fn has_partial_pages(case: &Case, page: u64) -> bool {
     is_partial(access.offset_bytes) || is_partial(smallest) || is_partial(u64::from(access.largest_bytes()))
 }
 
-/// Bytes read per requested byte above which the rate is biased.
+/// Above this number of bytes read per requested byte, the rate is biased.
 const READ_AMPLIFIED_ABOVE: f64 = 1.1;
 
 pub(super) const READ_AMPLIFIED: Check = Check {
@@ -145,8 +145,8 @@ fn allowed_extra_bytes(case: &Case) -> u64 {
     FLOOR_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }
 
-/// Bytes written per requested byte above which the rate is biased. Direct overwrites stay below 1.05 on ext4 and
-/// xfs, and small stable writes, one at a time, need 1.7 or more.
+/// Above this number of bytes written per requested byte, the rate is biased. Direct overwrites stay below 1.05 on ext4
+/// and xfs, and small stable writes, one at a time, need 1.7 or more.
 const WRITE_AMPLIFIED_ABOVE: f64 = 1.2;
 
 pub(super) const WRITE_AMPLIFIED: Check = Check {
@@ -246,8 +246,8 @@ fn cause_of_extra_writes(case: &Case) -> String {
     causes.join("; ")
 }
 
-/// Returns the bytes that the layers wrote from the start of a run to the end of its final sync, less their idle
-/// traffic.
+/// Returns the bytes that the layers wrote from the start of a run to the end of its final sync, minus the writes that
+/// they make while idle.
 fn net_bytes(case: &Case, ran: &CaseRun, layers: &[&Layer]) -> Known<f64> {
     let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
     let bytes = written(layers, start, synced)?;
@@ -270,7 +270,7 @@ fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
     })
 }
 
-/// Bytes read per byte written above which the rate is biased.
+/// Above this number of bytes read per byte written, the rate is biased.
 const READ_FIRST_ABOVE: Share = Share(0.05);
 
 pub(super) const PAGES_READ_FIRST: Check = Check {

@@ -171,11 +171,11 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
     Ok(None)
 }
 
-/// Mean extent below which seeks matter on a spinning disk: reading 16 MiB takes 100 ms, a seek 10 ms.
+/// Below this mean extent, seeks matter on a spinning disk: reading 16 MiB takes 100 ms, a seek 10 ms.
 const SPINNING_BELOW: u64 = 16 * MIB;
-/// Mean extent below which requests are cut even without seeks: a usual request is 1 MiB.
+/// Below this mean extent, requests are cut even without seeks: a usual request is 1 MiB.
 const FLASH_BELOW: u64 = MIB;
-/// Extents that any file system makes of any file.
+/// Number of extents that any file system may use for any file.
 const FEW_EXTENTS: u64 = 8;
 
 pub(super) const FRAGMENTED: Check = Check {
@@ -259,7 +259,7 @@ fn is_spinning(case: &Case) -> Known<bool> {
     Ok(machine.virtual_by.as_ref().map_err(Clone::clone)?.is_none())
 }
 
-/// Share of the file without blocks above which writes are not overwrites. The last block of a file stays below
+/// Above this share of the file without written blocks, writes are not overwrites. The last block of a file stays below
 /// it.
 const ALLOCATED_ABOVE: f64 = 0.01;
 
@@ -330,11 +330,11 @@ fn extents_after_syncs(case: &Case) -> Option<Vec<Extents>> {
     states.into_iter().flatten().map(|s| s.extents.clone()?.ok()).collect()
 }
 
-/// Share of the trimmed bytes in holes above which the rate does not show how fast blocks are freed. The edges of a file
+/// Above this share of trimmed bytes in holes, the rate does not show how fast blocks are freed. The edges of a file
 /// stay below it.
 const HOLES_TRIMMED_ABOVE: Share = Share(0.05);
-/// Share of the trimmed bytes in holes at or above which the result is relabelled.
-const HOLES_RENAMED_FROM: Share = Share(0.5);
+/// At this share of trimmed bytes in holes or above, the result is relabelled.
+const HOLES_RELABELLED_FROM: Share = Share(0.5);
 /// Block size of nearly every file system. A trim of a part of a block zeroes it and frees nothing.
 const BLOCK_BYTES: u64 = 4096;
 
@@ -346,7 +346,7 @@ pub(super) const TRIMS_MET_HOLES: Check = Check {
             that fathom trimmed.",
     formula: formula!(
         "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above {HOLES_TRIMMED_ABOVE}, \
-         relabelled from {HOLES_RENAMED_FROM}. A trim of a hole frees nothing and reaches no device. Not checked \
+         relabelled from {HOLES_RELABELLED_FROM}. A trim of a hole frees nothing and reaches no device. Not checked \
          if the job also writes, if several streams or hosts change the file, or if trims are not multiples \
          of {BLOCK_BYTES} bytes, since the file system only zeroes parts of blocks. Does not apply to block \
          devices, which do not show which blocks hold data."
@@ -402,7 +402,7 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
     }
     let condition = Rename::Condition(format!("{} in holes", show_share(in_holes)));
     detail!(
-        if in_holes >= HOLES_RENAMED_FROM { Severity::Rename } else { Severity::Biased },
+        if in_holes >= HOLES_RELABELLED_FROM { Severity::Rename } else { Severity::Biased },
         numbers,
         "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
          frees nothing and reaches no device.",
@@ -411,7 +411,7 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
         show_bytes(issued.bytes),
         show_bytes(freed_bytes as u64)
     )
-    .relabelled((in_holes >= HOLES_RENAMED_FROM).then_some(condition))
+    .relabelled((in_holes >= HOLES_RELABELLED_FROM).then_some(condition))
     .found()
 }
 

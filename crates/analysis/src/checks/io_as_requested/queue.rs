@@ -275,9 +275,9 @@ fn check_one_hw_queue(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Error of the clock and of operations that share a time stamp.
+/// Difference between the two sides of Little's law that the clock and operations with the same time stamp may cause.
 const TOLERATED: Share = Share(0.02);
-/// Largest allowance for slow operations that cross the edges of a window.
+/// Largest difference that is allowed for slow operations across the edges of a window.
 const EDGE_AT_MOST: Share = Share(0.10);
 
 pub(super) const LITTLE_VIOLATED: Check = Check {
@@ -307,7 +307,7 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
     blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-/// Both sides of Little's law in one run.
+/// Both sides of Little's law (operations in flight) in one run.
 struct Sides {
     depth: f64,
     rate_times_latency: f64,

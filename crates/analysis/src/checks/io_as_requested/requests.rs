@@ -12,7 +12,7 @@ use crate::figures::traffic::FLOOR_IOS;
 /// difference of 5 % moves the mean request size by as much.
 pub(crate) const SAME_BYTES: f64 = 0.05;
 
-/// Incidental requests of all runs.
+/// Requests that the file system and other programs may add in all runs without a finding.
 fn incidental_requests(case: &Case) -> u64 {
     FLOOR_IOS.saturating_mul(case.runs.len() as u64)
 }
@@ -87,7 +87,7 @@ fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<Reques
     worst.ok_or_else(|| "no operation completed".into())
 }
 
-/// Upper bounds for a stream that shares its devices. They assume that every merge was of this stream, and that the
+/// Upper bounds for a stream that shares its devices. They assume that all merges belong to this stream, and that the
 /// other streams made as few requests as possible.
 struct SharedBounds {
     ops_per_request: f64,
@@ -130,13 +130,13 @@ fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
     }))
 }
 
-/// Operations per request above which the device did not see the requested size. If every second operation finds
-/// one neighbour the ratio is 1.33, which a busy scheduler does to any sequential queue.
+/// Above this number of operations per request, the device did not see the requested size. If every second operation
+/// finds one neighbour the ratio is 1.33, which a busy scheduler does to any sequential queue.
 const MERGED_ABOVE: f64 = 1.5;
-/// The engine that joins neighbours before the kernel sees them.
+/// The engine that joins neighbouring operations into one call before the kernel sees them.
 const JOINS: &str = "preadv";
-/// Operations per request at or above which most operations share a request.
-const MERGED_RENAMED_FROM: f64 = 2.0;
+/// At this number of operations per request or above, most operations share a request.
+const MERGED_RELABELLED_FROM: f64 = 2.0;
 
 pub(super) const MERGED: Check = Check {
     id: CheckId::B01,
@@ -147,7 +147,7 @@ pub(super) const MERGED: Check = Check {
             I/O is checked.",
     formula: formula!(
         "Operations / device requests, per direction: biased above {MERGED_ABOVE}, relabelled from \
-         {MERGED_RENAMED_FROM}, where most operations share a request. Up to {MERGED_ABOVE}, a scheduler merges a \
+         {MERGED_RELABELLED_FROM}, where most operations share a request. Up to {MERGED_ABOVE}, a scheduler merges a \
          few neighbours in any sequential queue. Checked only if device and operations agree in bytes within \
          {same}, otherwise the requests are not fathom's. If other streams use the device at the same time, \
          the check holds if even all merges together could not exceed the limit for this stream; otherwise \
@@ -189,7 +189,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
     if worst.ops_per_request() <= MERGED_ABOVE {
         return holds("The device saw operations of the requested size.", numbers);
     }
-    let is_relabelled = worst.ops_per_request() >= MERGED_RENAMED_FROM;
+    let is_relabelled = worst.ops_per_request() >= MERGED_RELABELLED_FROM;
     let disk = case.shared().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
     detail!(
         if is_relabelled { Severity::Rename } else { Severity::Biased },
@@ -222,11 +222,11 @@ fn round(bytes: f64) -> String {
     if kib >= 1.0 { show_bytes((kib * 1024.0) as u64) } else { show_bytes(bytes as u64) }
 }
 
-/// Requests per operation above which a latency covers a group of requests. One operation in ten may cross a
+/// Above this number of requests per operation, a latency covers a group of requests. One operation in ten may cross a
 /// border of an extent or a boundary of the device.
 const SPLIT_ABOVE: f64 = 1.1;
-/// The limit if there is no known cause of splitting: next to large operations, small requests by other processes look
-/// like splitting, and their few bytes are not noticeable.
+/// The limit on requests per operation if there is no known cause of splitting: next to large operations, small
+/// requests by other processes look like splitting, and their few bytes are not noticeable.
 const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const SPLIT: Check = Check {
@@ -350,7 +350,7 @@ fn cause_of_split(case: &Case, requests: &Requests) -> Option<(String, String)> 
     })
 }
 
-/// Share of merged operations beyond chance that is accepted as random.
+/// Share of merged operations, in addition to those merged by chance, up to which I/O counts as random.
 const MERGED_BEYOND_CHANCE: f64 = 0.02;
 
 pub(super) const NOT_RANDOM: Check = Check {

@@ -8,12 +8,12 @@
 use crate::checks::prelude::*;
 use model::evidence::THREADS;
 
-/// Engines whose calls submit and return.
+/// Engines whose calls submit operations and return without waiting for them.
 const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
 /// Share of a latency that the submission may take. If only the cost of submission limits a queue of depth d, the share
 /// is 1/d: half at depth two, without any blocking.
 const FREE_UP_TO: f64 = 0.5;
-/// Allowance for clocks and means.
+/// Tolerance of the submission share for the clocks and for comparing means.
 const SLACK: f64 = 0.1;
 
 pub(super) const SUBMIT_BLOCKS: Check = Check {
@@ -97,7 +97,7 @@ fn latency_mean(case: &Case) -> Option<f64> {
 
 /// Name prefix of the kernel threads that run operations that would block.
 const WORKER_PREFIX: &str = "iou-wrk-";
-/// Minimum number of kernel threads per worker from which operations ran in parallel threads. Each worker has its own
+/// At this number of kernel threads per worker or above, operations ran in parallel threads. Each worker has its own
 /// ring, and a ring keeps one thread for five seconds after a single operation that would have blocked, such as a write
 /// during a journal commit.
 const PUNTED_FROM: usize = 2;

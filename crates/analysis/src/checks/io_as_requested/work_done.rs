@@ -13,7 +13,7 @@ use model::errno;
 use model::job::{Line, PerKind, Sizes};
 use model::record::{Issued, SyncFailure, WorkerEnd};
 
-/// Errors named in the sentence. The session file contains all of them.
+/// Maximum number of errors that a sentence lists. The session file contains all of them.
 const NAMED: usize = 3;
 
 pub(super) const ERRORS_COUNTED: Check = Check {
@@ -125,9 +125,9 @@ pub(super) const MIX_DRIFT: Check = Check {
     blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-/// The deviation of one figure of one run from the plan.
+/// How far one figure of one run differs from the plan.
 struct Deviation {
-    /// The deviation divided by the tolerated one.
+    /// The difference divided by the tolerated one.
     tolerances: f64,
     sentence: String,
     measured: f64,
@@ -160,7 +160,7 @@ fn check_mix_drift(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Biased, worst.sentence.clone(), numbers).found()
 }
 
-/// Returns the deviations of the shares and sizes in one run, or none if no operation completed.
+/// Returns the shares and sizes of one run that differ from the plan, or none if no operation completed.
 fn deviations_in_run(
     ran: &CaseRun,
     planned_mix: &PlannedMix,
@@ -212,7 +212,7 @@ fn deviations_in_run(
     out
 }
 
-/// Divides a deviation by the tolerated one, but never by less than the rounding error.
+/// Divides a difference by the tolerated one, but never by less than the rounding error.
 fn tolerances(off: f64, tolerated: f64) -> f64 {
     off / tolerated.max(0.5)
 }
@@ -224,7 +224,7 @@ struct PlannedMix {
     burst_length: f64,
 }
 
-/// Sizes of one direction, in bytes.
+/// Mean, variance and largest value of the sizes of one direction, in bytes.
 struct SizeMoments {
     mean: f64,
     variance: f64,
@@ -340,9 +340,10 @@ fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f6
 const TAIL_ABOVE: Share = Share(0.02);
 /// Nanoseconds that a busy machine may take to wake the threads: some turns of the scheduler.
 const TAIL_NS: u64 = 50_000_000;
-/// Operations of the least busy worker divided by those of the busiest, below which the load was uneven.
+/// Below this ratio of the operations of the least busy worker to those of the busiest one, the load was uneven.
 const UNEVEN_BELOW: f64 = 0.8;
-/// The same ratio, below which the least busy worker did little. More workers than CPUs cause it too.
+/// Below this ratio of the operations of the least busy worker to those of the busiest one, the least busy worker did
+/// little. More workers than CPUs cause it too.
 const IDLE_BELOW: f64 = 0.5;
 pub(super) const IDLE_TAIL: Check = Check {
     id: CheckId::B17,

@@ -76,10 +76,9 @@ fn has_cache_hits(case: &Case) -> bool {
     case.at_device(Kind::Read).is_ok_and(|delivered| (delivered.most as f64) < ARRIVED_FROM.0 * read)
 }
 
-/// The percentiles of the table in addition to the median. Higher ones are only in the JSON, as `null` if
-/// withheld.
+/// The percentiles of the table in addition to the median. The JSON also has higher ones, as `null` if withheld.
 const SHOWN: [(&str, f64); 2] = [("99", 0.99), ("99.9", 0.999)];
-/// Operations that must lie beyond a percentile.
+/// Minimum number of operations beyond a percentile.
 const BEYOND: f64 = 10.0;
 
 pub(super) const TAIL_UNSUPPORTED: Check = Check {
@@ -136,16 +135,16 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
 
 /// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
-/// Minimum share of all waiting inside stalls, in long and in short measurements. The few pauses of any busy machine
+/// Minimum share of the waiting inside stalls, in long and in short measurements. The few pauses of any busy machine
 /// are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// Minimum seconds of measuring for the first limit.
+/// Measured seconds from which the limit for long measurements applies.
 const LONG_S: f64 = 9.9;
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
-/// Number of full queues of stalled operations below which the stalls may be chance.
+/// Below this number of full queues of stalled operations, the stalls may be chance.
 const STALLS_FROM: f64 = 5.0;
-/// Minimum share of the stall time that the threads waited for a CPU, for this to be the cause.
+/// At this share of the stall time or above, waiting for a CPU is the cause of the stalls.
 const CPU_FROM: f64 = 0.5;
 /// Minimum number of operations for a p99.
 const FEWEST_OPS_FOR_STALLS: u64 = 1_000;

@@ -3,7 +3,7 @@
 use crate::checks::prelude::*;
 use crate::figures::time_series::{moved, rows_of};
 
-/// Share by which intervals and totals may differ. fathom counts every operation in both, so this only allows for
+/// Share by which intervals and totals may differ. fathom counts every operation in both; the tolerance is for session
 /// files of other versions.
 const SAME: Share = Share(0.001);
 
@@ -11,7 +11,7 @@ pub(super) const MEAN_OF_RATES: Check = Check {
     id: CheckId::E17,
     name: "MEAN_OF_RATES",
     belief: "the rate is operations / time",
-    reads: "fathom's own intervals and the totals of each run.",
+    reads: "fathom's count of operations in each interval of a run and in the whole run.",
     formula: formula!(
         "The rate of a run is its operations divided by the length of its window, never a mean of the rates \
          of seconds or workers. As a guard, the operations of the intervals are added up and compared with \
@@ -44,7 +44,7 @@ fn check_mean_of_rates(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Void,
         numbers,
-        "The intervals of the runs contain {} operations, but their totals are {}: the rate is not \
+        "The intervals of the runs contain {} operations, but the runs have {}: the rate is not \
          operations / time.",
         show_count(in_intervals as f64),
         show_count(in_totals as f64)

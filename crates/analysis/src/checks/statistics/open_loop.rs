@@ -10,7 +10,7 @@ use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
 use stats::sample::median;
 
-/// Share of a replay's operations that may be read too late. Any reader thread is stopped now and then.
+/// Share of a replay's operations that may be read too late. The operating system stops any reader thread now and then.
 const STARVED_TO: f64 = 0.001;
 
 pub(in crate::checks) const GENERATOR_LATE: Check = Check {
@@ -127,10 +127,11 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
     if has_latencies { Ok(late) } else { Err("no operation completed within a measured window".into()) }
 }
 
-/// Growth from quarter to quarter. A backlog that grows steadily from zero triples, then grows by two thirds and
-/// two fifths.
+/// Minimum factor by which the median latency grows from one quarter of a run to the next. A backlog that grows
+/// steadily from zero triples, then grows by two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;
-/// Growth of latency divided by the window, which is the excess share of the load. Less is noise.
+/// Above this growth of the latency, as a share of the window, the load exceeds the capacity by the same share. Less is
+/// noise.
 const TOO_MUCH_FROM: Share = Share(0.002);
 /// Minimum number of intervals of a run.
 const FEWEST_ROWS: usize = 8;
@@ -139,7 +140,7 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
     id: CheckId::E11,
     name: "OVERLOADED",
     belief: "the storage keeps up with the requested load",
-    reads: "fathom's own intervals of an open loop: the median latency from the intended start.",
+    reads: "The median latency in each interval of an open loop's run, counted from the intended start.",
     formula: formula!(
         "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, \
          and latency must grow by more than {TOO_MUCH_FROM} of the window, which is (rate - capacity) / \
@@ -202,7 +203,7 @@ struct Growth {
     first_ns: f64,
     last_ns: f64,
     grows_steadily: bool,
-    /// Growth of latency divided by time: the share of the load beyond capacity.
+    /// Growth of the latency divided by time, which is the share of the load beyond the capacity.
     too_much: f64,
 }
 

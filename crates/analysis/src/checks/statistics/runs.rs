@@ -53,21 +53,22 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Deviation between runs above which a note is given.
+/// Above this standard deviation of the runs, a note is given.
 const SPREAD_NOTED_ABOVE: Share = Share(0.05);
-/// Deviation above which the mean does not describe the storage: with five runs, the interval is then about as
-/// wide as half the value. Disks of virtual machines reach half of this limit by their neighbours alone.
+/// Above this standard deviation of the runs, the mean does not describe the storage: with five runs, the interval is
+/// then about as wide as half the value. Disks of virtual machines reach half of this limit by their neighbours alone.
 const SPREAD_BIASED_ABOVE: Share = Share(0.25);
-/// Minimum benefit of longer runs for the advice to use them, as a factor.
+/// Minimum factor by which longer runs must help, for the fix to advise them.
 const WORTH_SAYING: f64 = 2.0;
-/// Minimum factor between the deviation of the runs and the variation within them, for the runs to differ.
+/// Minimum factor between the deviation of the runs and the variation within a run, for the finding to state that the
+/// runs differ.
 const BEYOND_WITHIN: f64 = 3.0;
 
 pub(super) const RUNS_DISAGREE: Check = Check {
     id: CheckId::E06,
     name: "RUNS_DISAGREE",
     belief: "every run gave about this number",
-    reads: "Operations / time of each run, and fathom's own intervals for the variation within a run.",
+    reads: "Operations / time of each run; for the variation within a run, its rate in each interval.",
     formula: formula!(
         "The standard deviation of the runs' rates divided by their mean, from {FEWEST_RUNS} runs on. Above \
          {SPREAD_NOTED_ABOVE} a note, above {SPREAD_BIASED_ABOVE} biased: the mean of such runs depends on the moment. The \

@@ -22,8 +22,8 @@ pub(super) const NOT_STEADY: Check = Check {
     id: CheckId::E01,
     name: "NOT_STEADY",
     belief: "the rate had settled when it was measured",
-    reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. \
-            No kernel file.",
+    reads: "fathom's count of operations in each interval of a run (up to 32 a second), as operations per \
+            second in steps of equal length. No kernel file.",
     formula: formula!(
         "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
          squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
@@ -117,22 +117,23 @@ fn never_steady(rounds: usize) -> Detail {
     .relabelled(Rename::Condition(format!("not steady after {rounds} rounds")))
 }
 
-/// Minimum size of a step that relabels the result: the mean is then a rate that the storage never had. A smaller step biases it.
-const STEP_RENAMED_FROM: Share = Share(0.20);
+/// At this size of a step or above, the result is relabelled: the mean is then a rate that the storage never had. A
+/// smaller step biases the result.
+const STEP_RELABELLED_FROM: Share = Share(0.20);
 
 pub(super) const CLIFF: Check = Check {
     id: CheckId::E02,
     name: "CLIFF",
     belief: "the rate was one rate",
-    reads: "fathom's own intervals (up to 32 a second). For the cause, the `stat` file of the topmost \
-            device, read every half second during the run.",
+    reads: "fathom's count of operations in each interval of a run (up to 32 a second). For the cause, \
+            the `stat` file of the topmost device, read every half second during the run.",
     formula: formula!(
         "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if both \
          means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten seconds on, \
          {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, widened by the \
          correlation of neighbours, half of the change at once (false alarms on noise below 1 % in \
          simulations). Each level is searched again, so a burst with two cliffs has three levels. If most \
-         runs have a step of {STEP_RENAMED_FROM} or more, the levels become the result's name; otherwise it is \
+         runs have a step of {STEP_RELABELLED_FROM} or more, the levels become the result's name; otherwise it is \
          biased. The device's mean latency before and after shows the cause, if its counters were read twice \
          on each side. If it changed by at least the square root of the factor of the rate, the cause is in \
          or below the device (its fast cache is full, garbage collection, heat, a cloud's credits). \
@@ -192,7 +193,7 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     let cause = cause_of_step(&step, &latencies);
     let (runs, runs_with_step) = (case.runs.len(), cliff.runs);
     // A name describes the result, so most of its runs must have a step.
-    let named = step.size() >= STEP_RENAMED_FROM && 2 * runs_with_step > runs;
+    let named = step.size() >= STEP_RELABELLED_FROM && 2 * runs_with_step > runs;
     let severity = if named { Severity::Rename } else { Severity::Biased };
     let runs_note =
         if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
@@ -272,7 +273,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
     id: CheckId::E03,
     name: "WARMUP_IN_MEAN",
     belief: "the beginning of a run was like the rest",
-    reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+    reads: "fathom's count of operations in each interval of a run (up to 32 a second). No kernel file.",
     formula: formula!(
         "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes the \
          mean of the rest most certain. Fires if most runs have such a beginning, and the means with and \
@@ -285,7 +286,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
     ),
     provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
               slightly larger than memory.",
-    fix: "Use a --warmup as long as the beginning.",
+    fix: "Use a --warmup that covers the beginning.",
     accept: "Accept it if you want to measure the beginning, such as an empty cache.",
     ask: Ask::Alone(check_warmup_in_mean),
     #[cfg(test)]
@@ -332,14 +333,15 @@ fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Seconds of measuring below which too few observations mean that the runs are too short (E12).
+/// In at least this many measured seconds, too few independent observations are a finding. In less time, the runs are
+/// too short (E12).
 const LONG_S: f64 = 10.0;
 
 pub(super) const FEW_INDEPENDENT: Check = Check {
     id: CheckId::E04,
     name: "FEW_INDEPENDENT",
     belief: "a long run contains many independent observations",
-    reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+    reads: "fathom's count of operations in each interval of a run (up to 32 a second). No kernel file.",
     formula: formula!(
         "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the first \
          pair that is not positive (Geyer), after removing steps (E02). The observations are the intervals \

@@ -9,8 +9,8 @@ use crate::checks::prelude::*;
 use crate::figures::kernel_text::discarded_bytes;
 use crate::figures::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
 
-/// Seconds below which periodic work is missed: ext4 commits its journal and the kernel writes back old pages
-/// every five seconds.
+/// Below this number of measured seconds, periodic work is missed: ext4 commits its journal and the kernel writes back
+/// old pages every five seconds.
 const SECONDS_FROM: f64 = 5.0;
 /// Share of its capacity that a consumer flash drive may use as a fast cache.
 const FAST_SHARE: Share = Share(0.10);
@@ -25,11 +25,11 @@ pub(super) const TOO_SHORT: Check = Check {
             `queue/rotational`, its driver and its capacity.",
     formula: formula!(
         "Biased, and without an interval, if the windows contain fewer than {LEAST_OPS} operations on \
-         average: a count is off by one operation at the edges of its window, which is {wrong} then. The \
-         same if windows that end by the clock are shorter than {least}: the scheduler may delay a worker by \
-         a tick, at most {tick}, which is {wrong} then. Runs that are equally short agree, so their \
-         variation does not show it. A note if the windows of all runs total less than {SECONDS_FROM} s: \
-         journal commits and writeback happen every five seconds. Writes to a flash drive (driver nvme or \
+         average: with fewer, one operation at the edges of a window changes the rate by more than {wrong}. \
+         Also if windows that end by the clock are shorter than {least}: in less time, a delay of a worker \
+         by a scheduler tick (up to {tick}) changes the rate by more than {wrong}. Runs that are equally \
+         short agree, so their variation does not show this error. A note if the windows of all runs total \
+         less than {SECONDS_FROM} s: journal commits and writeback happen every five seconds. Writes to a flash drive (driver nvme or \
          sd, not rotational, not in a virtual machine) are biased if all runs of the result wrote less than \
          {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast cache (SLC) may have taken all \
          of it. A09 reports writes that memory took.",
@@ -116,7 +116,7 @@ fn fast_cache_bytes(case: &Case) -> Option<u64> {
     flash.then(|| leaves.iter().map(|l| fast(l.bytes)).fold(0, u64::saturating_add))
 }
 
-/// Multiple of the capacity that must be written before a drive is no longer fresh (SNIA preconditioning).
+/// Multiple of the capacity that must be written before a drive counts as used (SNIA preconditioning).
 const WRITTEN_FROM: f64 = 2.0;
 /// Minimum share of the capacity that must have been discarded for the drive to count as emptied.
 const EMPTIED_FROM: Share = Share(0.5);

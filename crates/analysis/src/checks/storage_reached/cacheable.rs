@@ -12,10 +12,11 @@ use model::evidence::Probe;
 use model::job::Start;
 use stats::comparison::{Compared, FEWEST, compare};
 
-/// Returns the expected share of `bytes` that the stream touches more than once in one run, 0 to 1. Follows from
-/// the order of offsets, so that no list of offsets is kept.
+/// Returns the expected share of `bytes` that the stream touches more than once in one run, 0 to 1, computed from the
+/// order of offsets without a list of the offsets.
 ///
 /// # Errors
+///
 /// Fails if the order of offsets does not decide it.
 pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let stream = &case.stream;
@@ -61,14 +62,14 @@ fn repeated_at_random(passes: f64) -> f64 {
     (1.0 + (-passes).exp_m1() / passes).max(0.0)
 }
 
-/// Returns the share of operations on blocks that were not touched before, in `passes` passes without repeats within a
-/// pass.
+/// Returns the share of operations on blocks that were not touched before, in `passes` passes. A pass visits each block
+/// once.
 fn new_share(passes: f64) -> f64 {
     if passes > 1.0 { 1.0 / passes } else { 1.0 }
 }
 
-/// With a region of this multiple of the memory, the page cache reaches a hit rate of one half at best, after a
-/// long warm-up.
+/// Region, as a multiple of the memory, at which the page cache reaches a hit rate of one half at best, after a long
+/// warm-up.
 const TIMES_MEMORY: f64 = 2.0;
 /// Hard disks have caches of up to 512 MiB, and cheap RAID controllers of up to 1 GiB.
 const DRIVE_CACHE_BYTES: u64 = 1 << 30;
@@ -148,11 +149,11 @@ fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
 
 /// Whether the page cache kept work from the device.
 enum PageCacheWork {
-    /// The page cache kept some work from the device. Another check reports it.
+    /// The page cache kept some work from the device, which another check reports.
     Kept,
-    /// It kept none.
+    /// The page cache kept no work from the device.
     Delivered,
-    /// Not counted.
+    /// The work that the page cache kept from the device was not counted.
     Unknown,
 }
 
@@ -171,7 +172,7 @@ fn page_cache_work(case: &Case, earlier: &Earlier) -> PageCacheWork {
     all
 }
 
-/// Share of repeats that is harmless: half a pass over the span.
+/// Harmless share of repeated reads: half a pass over the span.
 pub(crate) const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const RE_READS: Check = Check {
@@ -239,9 +240,9 @@ fn check_re_reads(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )
 }
 
-/// Factor above which the difference is not noise. Other threads on the CPU slow some reads of one list: of 200
-/// quiet pairs on a virtual disk, 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by 1.7), and none
-/// by 2. Lazily loaded volumes and caches cause a factor of 3 to 30.
+/// Above this factor between first and second reads, the difference is not noise. Other threads on the CPU slow some
+/// reads of one list: of 200 quiet pairs on a virtual disk, 13 differed by 1.2 with p below 0.01, one by 1.5 (the
+/// largest by 1.7), and none by 2. Lazily loaded volumes and caches cause a factor of 3 to 30.
 const FACTOR: f64 = 2.0;
 /// Largest probability of chance (p) that is accepted.
 const CHANCE_BELOW: Share = Share(0.01);
@@ -323,7 +324,8 @@ fn check_first_touch(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )
 }
 
-/// Returns the absolute logarithm of the factor, or 0 if chance may explain it.
+/// Returns how far the factor between first and second reads is from 1, as an absolute logarithm; 0 if chance may
+/// explain the factor.
 fn distance(both: Compared) -> f64 {
     if both.p < CHANCE_BELOW { both.ratio.ln().abs() } else { 0.0 }
 }

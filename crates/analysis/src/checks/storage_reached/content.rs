@@ -8,9 +8,9 @@ use crate::checks::prelude::*;
 use model::job::Data;
 use model::record::Written;
 
-/// Share of zeros above which the rate is biased. Databases and virtual disks contain some empty blocks.
+/// Above this share of zero blocks, the rate is biased. Databases and virtual disks contain some empty blocks.
 const ZEROS_BIASED_ABOVE: Share = Share(0.05);
-/// Share of zeros at or above which the result is void.
+/// At this share of zero blocks or above, the result is void.
 const ZEROS_VOID_FROM: Share = Share(0.5);
 /// Minimum number of blocks that give a useful share: one in sixteen is 6 %.
 const FEWEST_BLOCKS: u64 = 16;
@@ -117,11 +117,13 @@ fn zeros_are_free(case: &Case) -> bool {
     case.on_block_devices() || !case.leaves().is_ok_and(spinning)
 }
 
-/// Percent that a compressor may save. Random data save nothing, and no device would show a smaller share.
+/// Above this percentage that a compressor may save, the rate is biased. Random data save nothing, and no device would
+/// show a smaller share.
 const COMPRESS_ABOVE: f64 = 10.0;
-/// Percent of the 4096 measured blocks that may be copies. No device would show a smaller share.
+/// Above this percentage of copies among the 4096 measured blocks, the rate is biased. No device would show a smaller
+/// share.
 const DEDUP_ABOVE: f64 = 5.0;
-/// Percentage of savings from which the storage keeps almost nothing: zeros, or one block repeated.
+/// At this percentage of savings or above, the storage keeps almost nothing: zeros, or one block repeated.
 const NOTHING_LEFT: f64 = 95.0;
 /// Percentage points by which the measured share may exceed the requested one. The measurement samples 4096
 /// blocks.

@@ -81,7 +81,7 @@ fn never_written_share(maps: &[model::evidence::Extents]) -> Known<f64> {
     worst.ok_or_else(|| "the map of the file's extents is empty".into())
 }
 
-/// Inline share that is harmless: the packed tail of a file of some hundred blocks.
+/// Harmless share of bytes in the inode or in shared blocks: the packed tail of a file of some hundred blocks.
 const INLINE_ABOVE: Share = Share(0.01);
 
 pub(super) const INLINE_OR_TAIL: Check = Check {
@@ -127,7 +127,7 @@ fn check_inline_or_tail(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Share above which the bytes on the device are no longer those of the file.
+/// Above this share of compressed or encrypted bytes, the bytes on the device are no longer those of the file.
 pub(crate) const ENCODED_ABOVE: Share = Share(0.01);
 
 pub(super) const ENCODED_EXTENTS: Check = Check {
@@ -191,11 +191,11 @@ fn encoded_share(case: &Case) -> Known<f64> {
     Ok(all.iter().map(encoded_share_of).fold(0.0, f64::max))
 }
 
-/// Share of shared bytes that is harmless.
+/// Harmless share of bytes that the file shares with a copy or a snapshot.
 const SHARED_ABOVE: Share = Share(0.01);
-/// Factor by which the number of extents may grow. An overwrite in place does not change it.
+/// Factor by which the number of extents may grow in a run. An overwrite in place does not change the number.
 const GROWN_FROM: f64 = 2.0;
-/// Additional extents that are harmless.
+/// Number of additional extents that is harmless.
 const FEW: u64 = 16;
 pub(super) const SHARED_EXTENTS: Check = Check {
     id: CheckId::A21,

@@ -7,7 +7,7 @@
 use crate::case::grown;
 use crate::checks::prelude::*;
 
-/// Share in memory that is normal: requests in flight and the last pages of a flush.
+/// Harmless share of written bytes in memory: requests in flight and the last pages of a flush.
 const IN_MEMORY_ABOVE: Share = Share(0.05);
 
 pub(super) const WRITES_STILL_IN_RAM: Check = Check {

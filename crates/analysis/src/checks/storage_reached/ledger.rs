@@ -16,8 +16,8 @@ use crate::figures::traffic::FLOOR_BYTES;
 use model::evidence::{CgroupIo, TargetState};
 use model::record::ThreadIo;
 
-/// Checks that decide whether a stream's bytes arrived at the device. They may not be able to answer if streams share
-/// the device.
+/// Checks that decide whether a stream's bytes arrived at the device. If streams share the device, these checks cannot
+/// always answer.
 const ARRIVED: [CheckId; 3] = [CheckId::A01, CheckId::A02, CheckId::A09];
 
 pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
@@ -228,7 +228,8 @@ struct Ledger {
     until_synced: u64,
     /// Bytes in flight when the counters were read.
     in_flight: f64,
-    /// Bytes that may be charged between the reading of two files, plus read-ahead in flight at the end.
+    /// Bytes by which counts may differ because the kernel's files are read one after the other, plus read-ahead in
+    /// flight at the end.
     floor: f64,
 }
 
@@ -322,19 +323,20 @@ const IO_FILE: &str = "/proc/self/io";
 const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
 /// Engines that make the same calls but may answer from a buffer in the process.
 const BUFFERED: &[&str] = &["std", "stdio", "fstream"];
-/// Share of the bytes that must be in the kernel's count. It counts all of them, plus fathom's own reads.
+/// Share of the bytes that must be in the kernel's count of an engine without a buffer. The kernel counts all of them,
+/// and fathom's own reads.
 const COUNTED_FROM: Share = Share(0.99);
 /// Share of the bytes that must be in the kernel's count if a buffer in the process may answer. The buffer cannot
 /// answer all reads of a much larger region.
 const BUFFERED_FROM: Share = Share(0.01);
-/// Number of buffers that the region must exceed.
+/// Number of buffers that the region must exceed for the kernel's count to prove anything.
 const MANY_BUFFERS: u64 = 16;
 /// Largest default buffer: a block of the file system.
 const BUFFER_BYTES: u64 = 64 << 10;
 /// Share of the reads that must be missing at the device before pages are checked.
 const MISSING_FROM: Share = Share(0.5);
-/// Share of the bytes from memory that must still be cached at the start or end of a run. Other processes may
-/// evict most of it, but not all.
+/// Share of the bytes read from memory that must still be cached at the start or end of a run. Other processes may
+/// evict most of them, but not all.
 const CACHED_FROM: Share = Share(0.01);
 
 pub(super) const UNACCOUNTED: Check = Check {
@@ -383,7 +385,7 @@ fn check_unaccounted(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
 }
 
-/// Returns the share of the bytes that system calls must have moved, or `None` if the calls prove nothing.
+/// Returns the minimum share of the bytes that system calls must have moved, or `None` if the calls prove nothing.
 fn counted_from(case: &Case) -> Option<Share> {
     let stream = &case.stream;
     let engine = stream.engine.as_str();

@@ -9,7 +9,7 @@
 use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
 use crate::checks::prelude::*;
 
-/// Minimum share of the top's bytes that a layer must move to be checked by itself.
+/// Minimum share of the top devices' bytes that a layer must move to be checked separately.
 const MATTERS_FROM: Share = Share(0.05);
 /// Minimum share of the missing bytes that never written blocks must explain, for the finding to name them as the
 /// cause. Random reads hit such blocks roughly in proportion.
@@ -84,7 +84,7 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
 struct Sides<'s> {
     tops: &'s [&'s Layer],
     leaves: &'s [&'s Layer],
-    /// Whether all bytes that the job reads are known to be stored.
+    /// Whether every byte that the job reads is known to be stored on the target.
     stored: bool,
 }
 
@@ -102,8 +102,8 @@ impl Flows {
     }
 }
 
-/// Returns the answer for a stream whose chain other streams use too: the bytes at the disks less the bytes that
-/// the other streams submitted.
+/// Returns the answer for a stream whose device chain other streams use too: compares the bytes at the disks, minus the
+/// bytes that the other streams submitted.
 fn shared(case: &Case, sides: Sides) -> Known<Answer> {
     let Sides { tops, leaves, stored } = sides;
     let why_shared = || case.not_alone(&case.sharers(&chain(case)), leaves);
@@ -170,7 +170,6 @@ fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Det
         }
         if matters && flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.stored);
-            // The disk may have done more in total, for other processes.
             let whose = if flows.below == super::flow(&leaf, kind) { "" } else { " for fathom" };
             return Ok(Some(finding(kind, sides, flows, whose, why)));
         }
@@ -231,11 +230,12 @@ fn at_most(done: BlockFlow, bytes: u64) -> BlockFlow {
     BlockFlow { bytes: done.bytes.min(bytes), ios: (done.ios as f64 * part) as u64, ..done }
 }
 
-/// Returns the bytes that the kernel charged to fathom on a layer. At most `possible` bytes can be fathom's.
+/// Returns the bytes that the kernel charged to fathom on a layer, of the `possible` bytes that can be fathom's.
 ///
 /// # Errors
-/// Fails if nothing was charged, or if only a part of the writes was: some are written back later and charged to
-/// no process.
+///
+/// Fails if nothing was charged, or if only a part of the writes was: some are written back later and charged to no
+/// process.
 fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> {
     let own = case.charged_on(&[layer])?.bytes[usize::from(kind == Kind::Write)];
     let least = if kind == Kind::Write { ARRIVED_FROM.0 } else { COUNTS_AT_ALL };
@@ -262,7 +262,7 @@ fn is_below_cached_image(case: &Case, disk: &Layer) -> bool {
     case.places().any(in_place)
 }
 
-/// The reason why the disks did less.
+/// The reason why the disks moved fewer bytes than the device above them.
 #[derive(Clone, Copy)]
 enum Why {
     Cache,

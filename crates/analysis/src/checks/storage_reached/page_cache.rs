@@ -11,11 +11,11 @@ use crate::checks::prelude::*;
 use crate::figures::kernel_text::{grown, keyed};
 use model::evidence::Pages;
 
-/// Share of cached bytes above which the rate is biased. A smaller share can come from pages that other readers
-/// left.
+/// Above this share of bytes read from the page cache, the rate is biased. A smaller share can come from pages that
+/// other readers left.
 pub(crate) const CACHED_ABOVE: Share = Share(0.05);
-/// Share of cached bytes at or above which the result is named after the page cache.
-pub(crate) const CACHED_RENAMED_FROM: Share = Share(0.5);
+/// At this share of bytes read from the page cache or above, the result is named after the page cache.
+pub(crate) const CACHED_RELABELLED_FROM: Share = Share(0.5);
 pub(super) const CACHE_SERVED: Check = Check {
     id: CheckId::A01,
     name: "CACHE_SERVED",
@@ -27,7 +27,7 @@ pub(super) const CACHE_SERVED: Check = Check {
         "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's count \
          and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. Above \
          {CACHED_ABOVE} the number is biased: a smaller share can come from pages that other readers left. \
-         From {CACHED_RENAMED_FROM} on, it mostly measures the page cache and is relabelled. If other streams of \
+         From {CACHED_RELABELLED_FROM} on, it mostly measures the page cache and is relabelled. If other streams of \
          the phase use the same device, the kernel's counts of the reads that each stream's own workers \
          submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper bound, and the check \
          answers if both lead to one answer. A file with more than {ENCODED_ABOVE} stored compressed is not \
@@ -95,7 +95,7 @@ pub fn severity_of_cached_share(cached_share: f64) -> Option<Severity> {
     // If the share is not a number, the result does not pass.
     match cached_share {
         share if share <= CACHED_ABOVE.0 => None,
-        share if share >= CACHED_RENAMED_FROM.0 => Some(Severity::Rename),
+        share if share >= CACHED_RELABELLED_FROM.0 => Some(Severity::Rename),
         _ => Some(Severity::Biased),
     }
 }
@@ -106,7 +106,8 @@ fn is_encoded(case: &Case) -> bool {
     case.extents().is_ok_and(|all| all.iter().any(over))
 }
 
-/// Share of the bytes that may appear as new or dirty pages. Readers of other parts of the file add a few.
+/// Above this share of the bytes, new or dirty pages prove that direct I/O used the page cache. Readers of other parts
+/// of the file add a few.
 const PAGES_ABOVE: Share = Share(0.02);
 /// Bytes that other readers may add to the cached pages of one target out of several.
 const FEW_BYTES: f64 = (1 << 20) as f64;

@@ -7,7 +7,7 @@
 
 use crate::checks::prelude::*;
 
-/// Share of the requests below which memory in the chain is ignored: a few blocks of metadata.
+/// Below this share of the requests, memory in the device chain is ignored: a few blocks of metadata.
 const SERVED_FROM: Share = Share(0.01);
 
 pub(super) const RAM_BACKED: Check = Check {

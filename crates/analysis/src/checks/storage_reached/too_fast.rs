@@ -9,9 +9,10 @@
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::link;
 
-/// The fastest media (Optane) answer in 8 us or more, including the kernel path. Flash takes 25 us.
+/// Below this median latency, no medium answered: the fastest (Optane) take 8 us or more, including the kernel path,
+/// and flash takes 25 us.
 const FASTEST_MEDIA_NS: u64 = 5_000;
-/// Share of holes that explains a median below the floor.
+/// At this share of holes or above, reads of holes explain a median that is too short.
 const HOLES_EXPLAIN_FROM: Share = Share(0.5);
 
 pub(super) const FASTER_THAN_PHYSICS: Check = Check {
@@ -175,7 +176,7 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
 /// Returns the bandwidth limit of a drive's link.
 fn link_ceiling(layer: &Layer) -> Known<Ceiling> {
     let link = link(layer)?;
-    let name = format!("{} to {}", link.words, layer.name);
+    let name = format!("{} to {}", link.description, layer.name);
     Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, name })
 }
 
@@ -187,12 +188,13 @@ fn best_rate(case: &Case, kind: Kind) -> f64 {
     case.runs.iter().map(rate_of_run).fold(0.0, f64::max)
 }
 
-/// Half a turn takes 4.17 ms at 7,200 rpm and 2 ms at 15,000 rpm, without the seek.
+/// Below this median latency, no platter turned: half a turn takes 4.17 ms at 7,200 rpm and 2 ms at 15,000 rpm, without
+/// the seek.
 const HALF_TURN_NS: u64 = 2_000_000;
 /// Time per operation and disk that is too short at any depth. With 32 operations to choose from, disks of 15,000
 /// rpm reach some 600 operations per second, 1.6 ms each.
 const DEEP_QUEUE_NS: f64 = 500_000.0;
-/// Smaller spans fit the cache of the disk itself.
+/// In spans below this size, the cache of the disk may answer all reads.
 const SPAN_FROM_BYTES: u64 = 1 << 30;
 
 pub(super) const HDD_TOO_FAST: Check = Check {

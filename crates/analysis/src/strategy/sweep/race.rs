@@ -22,7 +22,7 @@ const FEWEST_ROUNDS: usize = 2;
 /// The number of cells with the highest levels that may win.
 const CANDIDATES: usize = 20;
 
-/// Share of the winner's CPU time below which a cell of the same memory is cheaper.
+/// Below this share of the winner's CPU time, a cell with as much memory is cheaper.
 const LESS_CPU: f64 = 0.9;
 
 /// The target has changed if the winner's fresh runs are slower than its slowest run in the race by more than this, as a logarithm.
@@ -45,7 +45,7 @@ pub struct Lane {
     pub job: usize,
     /// Bytes of its buffers.
     pub(super) memory: u64,
-    /// Returns the measure that ranks the runs.
+    /// The measure that ranks the runs.
     by: Measure,
     /// Scores of its runs while the race was open: logarithms, higher is better.
     pub logs: Vec<f64>,
@@ -94,7 +94,7 @@ pub struct Closed {
 pub struct Rivals {
     /// Indices of the lanes. The lane that may be fastest comes first.
     pub within_noise: Vec<usize>,
-    /// Number of lanes, from the first on, that may be faster by more than the tolerance.
+    /// How many of the lanes, counted from the first, may be faster by more than the tolerance.
     pub open: usize,
     /// Upper bound on how much faster any lane may be, as a logarithm.
     pub at_most: f64,
@@ -124,7 +124,7 @@ impl Lane {
         self.logs.len() + self.fresh.len() + usize::from(self.failed)
     }
 
-    /// Whether it has no run in this round yet.
+    /// Whether the lane has no run in this round yet.
     pub(super) fn is_due(&self, round: usize) -> bool {
         !self.failed && self.rounds.last() != Some(&round)
     }
@@ -152,7 +152,7 @@ impl Lane {
         self.by
     }
 
-    /// The runs that its figures use.
+    /// The runs that the lane's figures use.
     pub fn figure_samples(&self) -> &[Sample] {
         &self.runs[usize::from(self.uses_fresh_runs())]
     }
@@ -163,7 +163,7 @@ impl Lane {
         mean_of(self.figure_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
 
-    /// Mean CPU time per byte of all its runs in ns; `None` without a value.
+    /// Mean CPU time per byte of all runs of the lane in ns; `None` without a value.
     pub fn cpu_ns_per_byte(&self) -> Option<f64> {
         mean_of(self.runs.iter().flatten(), |s| s.cpu_ns_per_byte.filter(|c| c.is_finite()))
     }
@@ -176,7 +176,7 @@ impl Lane {
         (self.memory, self.cpu_or_worst())
     }
 
-    /// Whether it has enough fresh runs, or failed.
+    /// Whether the lane has enough fresh runs, or failed.
     fn is_tried(&self) -> bool {
         self.failed || self.fresh.len() >= FRESH
     }
@@ -353,7 +353,7 @@ impl Race {
         (fresh < slowest - CHANGED && shift < -luck).then_some(shift)
     }
 
-    /// The first cheaper lane whose fresh runs are as fast as the winner's; else the winner. `None` without one.
+    /// The first cheaper lane whose fresh runs are as fast as the winner's; else the winner. `None` without a winner.
     pub fn cheapest(&self) -> Option<&Lane> {
         let winner = self.winner()?;
         let cheaper = self.closed.as_ref()?.cheaper.iter().filter_map(|at| self.lanes.get(*at));
@@ -430,7 +430,8 @@ const PASSES: usize = 2;
 /// their noise.
 const MANY: (usize, usize) = (8, 30);
 
-/// Weight of the noise of all cells in the noise of one cell, in runs.
+/// The noise of one cell is a weighted mean of its own noise and that of all cells. The noise of all cells counts like
+/// this number of runs.
 const RUNS_OF_OTHERS: f64 = 2.0;
 
 /// Growth of a variance through trimming, for normal noise.
@@ -454,7 +455,7 @@ struct Level {
 /// The levels of all cells of a race.
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
-    /// `None` for a cell without a run.
+    /// The level of each cell; `None` for a cell without a run.
     cells: Vec<Option<Level>>,
     /// Standard deviation of a run, from the cells with many runs or otherwise from all cells; `None` if no cell was
     /// measured twice.

@@ -40,7 +40,7 @@ fn grid(works: &[&str], search: How) -> Grid {
     }
 }
 
-/// The default budget of a grid whose cells take so long.
+/// The default budget for this number of cells, each of which takes [`PIECE_NS`].
 fn budget(cells: usize) -> How {
     How::Adaptive { budget_ns: (4 * (cells + 20) as u64 * PIECE_NS).min(110_000_000_000) }
 }
@@ -60,7 +60,7 @@ fn plateau(setting: &Setting) -> f64 {
     3e9 * full * flooded * (1.0 - 0.1 / depth)
 }
 
-/// A device that likes one setting, and its neighbours less.
+/// A device that is fastest with one setting, and slower the further a setting is from that one.
 fn peak(setting: &Setting) -> f64 {
     let away = |value: u32, best: f64| (f64::from(value).log2() - best).abs();
     1e9 * (-0.12 * away(setting.block_bytes, 19.0) - 0.09 * away(setting.depth, 3.0)).exp()
@@ -80,13 +80,13 @@ fn level(_: &Setting) -> f64 {
 #[derive(Clone, Copy, Default)]
 struct Noise {
     spread: f64,
-    /// Share of the runs that a stall takes four fifths of.
+    /// Share of the runs in which a stall takes four fifths of the time.
     stalls: f64,
     /// Share of the runs that are a sixth slower.
     slow: f64,
     /// Change over a minute, as a logarithm.
     drift: f64,
-    /// Mean seconds between slow times of three seconds, in which a quarter is lost; 0 for none.
+    /// Mean seconds between slow periods of three seconds, in which a quarter of the rate is lost; 0 for none.
     bursts_s: f64,
     /// Mean seconds that the device remains in each of two states, which differ by a sixth; 0 for one state.
     states_s: f64,
@@ -154,12 +154,12 @@ impl Draws {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Seconds until something happens that happens every `mean` seconds; forever if that is 0.
+    /// Seconds until the next of events that happen every `mean` seconds on average; infinite if `mean` is 0.
     fn wait(&mut self, mean: f64) -> f64 {
         if mean > 0.0 { -mean * (1.0 - self.uniform()).ln() } else { f64::INFINITY }
     }
 
-    /// By Box and Muller.
+    /// Draws a normal value (Box and Muller).
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
@@ -515,7 +515,7 @@ mod in_order {
         Sample { job, bytes_per_s, took_ns: 2, written_bytes: 1_000, ..Sample::default() }
     }
 
-    /// Goes on until it is over; `rate` has the job and the round.
+    /// Runs a sweep to its end; `rate` gets the job and the round.
     fn play(grid: &Grid, until: Until, rate: impl Fn(usize, usize) -> Option<f64>) -> InOrder<'_> {
         let mut done = Vec::new();
         loop {
