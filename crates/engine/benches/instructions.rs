@@ -57,8 +57,8 @@ const CASES: &[Case] = &[
 ];
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).filter(|w| w != "--bench").collect();
-    let outcome = match words.as_slice() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|w| w != "--bench").collect();
+    let outcome = match args.as_slice() {
         [drive, name, count, file] if drive == "drive" => self::drive(name, count, Path::new(file)),
         [] => compare(),
         _ => Err("this benchmark takes no options; set FATHOM_BLESS=1 to accept the new counts".into()),

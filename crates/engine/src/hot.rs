@@ -66,7 +66,8 @@ pub(crate) struct Loop<'a, E, R> {
     totals: Totals,
     /// Failed operations that the worker still tolerates before it gives up.
     failures_left: u64,
-    /// Depth integral: the timestamp up to which it is complete, and its value since the start of the interval, in ticks.
+    /// Depth integral: the timestamp up to which it is complete, and its value in ticks since the start of the
+    /// interval.
     depth_integral: (u64, u64),
     last_completion: u64,
     /// The most recent timestamp.

@@ -198,13 +198,13 @@ impl Block {
 /// Totals of all operations of a worker, including warm-up and drain.
 pub type Totals = [Issued; Kind::ALL.len()];
 
-/// The worker's end, which exchanges full blocks for empty ones without waiting.
+/// The worker's end of the exchange of blocks: swaps full blocks for empty ones without waiting.
 pub struct Port {
     full: Producer<Box<Block>>,
     empty: Consumer<Box<Block>>,
 }
 
-/// The collector's end.
+/// The collector's end of the exchange of blocks.
 pub struct Tap {
     full: Consumer<Box<Block>>,
     empty: Producer<Box<Block>>,

@@ -208,11 +208,11 @@ pub(crate) fn connect(workers: usize) -> (Producer<Operation>, Consumer<Operatio
 pub(crate) struct Priorities {
     shares: Vec<OpPriority>,
     random: Xoshiro256PlusPlus,
-    /// For each slot the number of the operation's share, from 1; 0 for none.
+    /// For each slot, the number (from 1) of the priority share that its operation belongs to; 0 for none.
     share_by_slot: Vec<u8>,
     /// Latencies by share and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
-    /// Priority of operations that belong to no share.
+    /// Priority of operations that belong to no priority share.
     own: Option<IoPriority>,
 }
 
@@ -241,7 +241,7 @@ impl Priorities {
         self.share_by_slot[slot as usize] = self.shares.iter().position(is_hit).map_or(0, |at| at as u8 + 1);
     }
 
-    /// Returns the share of the operation on a slot, from 1; 0 for none.
+    /// Returns the priority share of the operation on a slot, from 1; 0 for none.
     pub(crate) fn share(&self, slot: u32) -> u8 {
         self.share_by_slot[slot as usize]
     }
@@ -312,7 +312,7 @@ impl ByTarget {
         }
     }
 
-    /// Returns the counts as those of worker `worker`, without kinds that have no completions.
+    /// Returns the counts with `worker` as their worker, without kinds that have no completions.
     pub(crate) fn ends(&self, worker: u32) -> Vec<LaneEnd> {
         let end = |(lane, counts): (u32, &[LaneKind; Kind::MOVING.len()])| {
             let kinds = Kind::MOVING.into_iter().zip(counts).filter(|(_, kind)| !kind.latency.is_empty());

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
-/// Block size in bytes from which the loop fills the buffer of the next write while the queue is full. For smaller blocks the extra call
-/// costs more than it saves.
+/// At this block size in bytes or above, the loop fills the buffer of the next write while the queue is full. For
+/// smaller blocks the extra call costs more than it saves.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 /// Time in ns without a completion after which a worker gives up on the target.
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;

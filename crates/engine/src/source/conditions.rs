@@ -160,11 +160,11 @@ pub(super) struct EachPass {
 /// How a source detects the end of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PassEnd {
-    /// The next offset is not above the previous one.
+    /// A pass ends when the next offset is not above the previous one.
     Lower,
-    /// The next offset is not below the previous one.
+    /// A pass ends when the next offset is not below the previous one.
     Higher,
-    /// The bytes of a pass have been moved.
+    /// A pass ends when its bytes have been moved.
     Bytes,
 }
 

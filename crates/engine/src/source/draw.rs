@@ -15,7 +15,7 @@ use std::hint::select_unpredictable;
 
 /// Maximum number of draws to find a size that fits. After that the smallest size is used.
 const MAX_REDRAWS: usize = 100;
-/// A drawn direction is a random number below this.
+/// Directions are drawn as random numbers below this value.
 const DRAWN_FROM: u64 = 1 << 32;
 
 /// One of several by weight.

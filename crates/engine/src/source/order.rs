@@ -24,8 +24,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// Standard deviation in spans from which uniform draws with rejection are used. For smaller deviations, normal draws that are repeated
-/// outside the span are cheaper. For a very wide bell they would never end.
+/// From this standard deviation (in spans) on, uniform draws with rejection replace normal draws. Normal draws are
+/// repeated until they are inside the span: that is cheaper for a narrow bell, but would never end for a very wide one.
 const WIDE_DEVIATION: f64 = 0.4;
 
 /// How an order finds the next place.
@@ -91,8 +91,8 @@ impl NextOffset {
             }
             Order::Once => {
                 return Err(format!(
-                    "each block once leaves nothing for worker {worker}: there are {count} blocks; \
-                     choose fewer workers or a larger span"
+                    "worker {worker} gets no block: each block is visited once, and there are {count}; choose \
+                     fewer workers or a larger span"
                 ));
             }
             Order::Zipf(theta) => Self::Zipf(common.zipf(*theta, count)?, scatter()),

@@ -29,13 +29,13 @@ const MAX_TAKEN: usize = 64;
 const POLL_NS: u64 = 50_000;
 /// Maximum time in ns between two operations of one submitting call. Operations that are further apart were submitted by separate calls.
 const IN_A_CALL_NS: u64 = 3_000;
-/// Maximum excess in ns that later waits make up for.
+/// Maximum time outside the driver, in ns, by which later waits are shortened.
 const MOST_OWED_NS: u64 = 1_000_000;
 /// Bits of [`Op::at_ns`] for an operation's number within its lane. The other bits are the lane.
 const NUMBER_BITS: u32 = 48;
 /// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
-/// The completion of an operation that is still in flight.
+/// Marks the completion of an operation that is still in flight.
 const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, way_ns: 0 };
 /// The completion time of operations that wait for the start.
 const START: Stamp = Stamp { seen_ns: 0, way_ns: 0 };

@@ -199,7 +199,7 @@ pub fn own_blocks(
         return Ok(blocks);
     }
     Err(format!(
-        "{} shared {layout} have no block for each of {} workers, with operations of {}; use a larger --size, or fewer workers",
+        "{} shared {layout} cannot give each of {} workers a block for operations of {}; use a larger --size, or fewer workers",
         show_bytes(span_bytes),
         task.count,
         show_bytes(transfer)

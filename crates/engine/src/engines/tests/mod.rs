@@ -74,8 +74,8 @@ fn open_as(path: &Path, cache: Cache, writable: bool) -> std::io::Result<File> {
 
 /// Opens a second descriptor of a file, to check it without the engine.
 fn witness(file: &OpenFile) -> File {
-    let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
-    File::options().read(true).write(true).open(again).unwrap_or_else(|e| panic!("{e}"))
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
+    File::options().read(true).write(true).open(path).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Calls `test` for every engine that moves bytes, with each of its cache modes, in each directory.
@@ -255,8 +255,8 @@ fn a_failed_operation_returns_its_errno_and_the_next_one_works() {
     everywhere(|entry, place, cache| {
         // Every interface fails in the same way on a write-only descriptor, because such a file cannot even be mapped.
         let Some(file) = scratch(place, cache, true) else { return };
-        let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
-        let only_writes = File::options().write(true).open(again).unwrap_or_else(|e| panic!("{e}"));
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
+        let only_writes = File::options().write(true).open(path).unwrap_or_else(|e| panic!("{e}"));
         let files = vec![OpenFile::new(only_writes, true), file];
         if cache == Cache::Mmap {
             let refusal = open(spec(entry, files, cache)).err().map(|e| e.to_string());
@@ -350,8 +350,8 @@ fn a_write_or_trim_of_a_file_opened_for_reading_is_stopped_before_the_kernel() {
             let Some(mut engine) = opened(spec(entry, vec![file], cache)) else { return };
             let misuse = std::panic::AssertUnwindSafe(|| one_op(&mut *engine, op(*kind, 0, 4096)));
             let panic = std::panic::catch_unwind(misuse).err();
-            let words = panic.and_then(|p| p.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-            assert!(words.is_some_and(|w| w.contains("opened for reading")), "{} {kind:?}", entry.name);
+            let message = panic.and_then(|p| p.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            assert!(message.is_some_and(|m| m.contains("opened for reading")), "{} {kind:?}", entry.name);
         }
     });
 }

@@ -74,9 +74,12 @@ fn conflicting_and_invalid_options_are_refused_with_a_message() {
         ("splice", Cache::Buffered, &[("pipe", Some(u64::MAX))]),
         ("splice", Cache::Buffered, &[("pipe", Some(0))]),
     ] {
-        let words = refusal(engine, cache, options).unwrap_or_else(|| panic!("{engine} takes {options:?}"));
-        println!("{words}");
-        let switched_off = words.contains("io_uring is switched off");
-        assert!(switched_off || options.iter().any(|(name, _)| words.contains(name)), "{engine}: {words}");
+        let message = refusal(engine, cache, options).unwrap_or_else(|| panic!("{engine} takes {options:?}"));
+        println!("{message}");
+        let switched_off = message.contains("io_uring is switched off");
+        assert!(
+            switched_off || options.iter().any(|(name, _)| message.contains(name)),
+            "{engine}: {message}"
+        );
     }
 }

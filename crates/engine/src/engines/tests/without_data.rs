@@ -62,9 +62,9 @@ fn reads_of_fallocate_need_a_writable_file() {
         let Some(file) = scratch("/dev/shm", Cache::Buffered, false) else { return };
         let Some(mut engine) = opened(spec(entry, vec![file], Cache::Buffered)) else { return };
         let misuse = std::panic::AssertUnwindSafe(|| one_op(&mut *engine, op(kind, 0, 4096)));
-        let words = std::panic::catch_unwind(misuse).err();
-        let words = words.and_then(|panic| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-        assert!(words.is_some_and(|w| w.contains("opened for reading")), "{} {kind:?}", entry.name);
+        let panic = std::panic::catch_unwind(misuse).err();
+        let message = panic.and_then(|p| p.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        assert!(message.is_some_and(|m| m.contains("opened for reading")), "{} {kind:?}", entry.name);
     }
 }
 

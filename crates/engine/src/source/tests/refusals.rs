@@ -68,9 +68,9 @@ fn invalid_streams_are_refused_with_a_message() {
             s.pace = Pace::Limited { iops: 1.0, bytes_per_s: 0.0 };
         }),
     ];
-    for (words, change) in cases {
+    for (expected, change) in cases {
         let why = refused(change);
-        assert!(why.contains(words), "{words:?} is not in {why:?}");
+        assert!(why.contains(expected), "{expected:?} is not in {why:?}");
     }
 }
 
