@@ -252,11 +252,11 @@ fn random() -> u32 {
     now.map_or(0, |d| model::payload::split_mix(d.as_nanos() as u64) as u32)
 }
 
-/// Returns whether [`enter`] is expected to succeed, as the version of the hierarchy. Changes nothing.
+/// Returns the version of the hierarchy in which [`enter`] is expected to succeed. Changes nothing.
 ///
 /// # Errors
 ///
-/// Why it would fail.
+/// Why [`enter`] would fail.
 pub fn would_succeed(root: &Root) -> Known<u8> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     let (version, parent) = find(root, &root.read("/proc/self/cgroup")?, &file_systems::read(root)?)?;
@@ -312,8 +312,8 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     }
 }
 
-/// Returns the `cpu.stat` that counts the throttled time of this process. This is the file of the nearest cgroup with a limit, or without
-/// a limit that of the nearest cgroup with such a file.
+/// Returns the `cpu.stat` that counts the throttled time of this process: of the nearest cgroup with a limit, or if
+/// none has a limit, of the nearest cgroup with such a file.
 ///
 /// # Errors
 ///

@@ -94,9 +94,9 @@ fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
 
 fn firmware_hint(root: &Root) -> Option<String> {
     let files = ["sys_vendor", "product_name", "bios_vendor", "board_vendor"];
-    let words: Vec<String> =
+    let names: Vec<String> =
         files.iter().filter_map(|f| root.word(&format!("/sys/class/dmi/id/{f}"))).collect();
-    let all = words.join(" ").to_lowercase();
+    let all = names.join(" ").to_lowercase();
     let (_, name) = HINTS.iter().find(|(hint, _)| all.contains(hint))?;
     Some((*name).to_owned())
 }

@@ -758,7 +758,7 @@ mod tests {
         crate::fixture::link(dir.path(), "mnt:[1]", "proc/self/ns/mnt");
         crate::fixture::link(dir.path(), "mnt:[2]", "proc/7/ns/mnt");
         let root = Root::at(dir.path().to_owned());
-        let by = |words: &str| Ok(Use::By(words.to_owned()));
+        let by = |sentence: &str| Ok(Use::By(sentence.to_owned()));
         let elsewhere = "sda1 is mounted on /in as xfs in the mount namespace of sh (7)";
         assert_eq!(device(&root, "sda"), by(elsewhere));
 

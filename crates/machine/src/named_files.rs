@@ -180,9 +180,9 @@ mod tests {
         let found = find(&Root::real(), &args, &mut places);
         let is_known = |place: &Place| found.iter().any(|named| named.place.as_ref() == Ok(place));
         assert!(places.iter().all(is_known) && places.len() == found.len(), "{places:?}");
-        // The second path is in the same file system, so its layers were not read again; and are the same.
-        let again = resolve::resolve(&Root::real(), dir.path()).map(|place| (place.layers, place.tops));
-        assert_eq!(again.ok(), places.last().map(|place| (place.layers.clone(), place.tops.clone())));
+        // The second path is in the same file system, so its layers were not read again.
+        let resolved = resolve::resolve(&Root::real(), dir.path()).map(|place| (place.layers, place.tops));
+        assert_eq!(resolved.ok(), places.last().map(|place| (place.layers.clone(), place.tops.clone())));
         let paths: Vec<String> = found.iter().map(|named| named.path.display().to_string()).collect();
         // The value of `count=5` may be a file that the command creates, so it is listed too.
         assert!(paths.contains(&there) && paths.contains(&new), "{paths:?}");

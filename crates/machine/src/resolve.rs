@@ -27,8 +27,8 @@ pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     resolve_another(root, path, &[])
 }
 
-/// Resolves a path as [`resolve`] does, but reads no device again that one of the known places is on: that
-/// takes 2 ms for each.
+/// Resolves a path as [`resolve`] does, but does not read the devices of the known places again, which takes 2 ms for
+/// each device.
 ///
 /// # Errors
 ///

@@ -431,8 +431,8 @@ fn interrupt_cpus(root: &Root, dir: &str) -> Option<String> {
         let list = files.iter().find_map(|f| root.word(&format!("/proc/irq/{irq}/{f}")));
         cpus.extend(list.iter().flat_map(|l| parse_cpu_list(l)));
     }
-    let words: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    (!words.is_empty()).then(|| words.join(","))
+    let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    (!cpus.is_empty()).then(|| cpus.join(","))
 }
 
 /// Returns whether an interrupt serves no I/O, such as virtio configuration changes and the NVMe admin queue.

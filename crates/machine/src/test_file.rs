@@ -34,7 +34,7 @@ use sys::arena::Arena;
 
 /// Minimum size of a test file. With a smaller file the run would measure caches.
 pub const LEAST_BYTES: u64 = 16 * MIB;
-/// A test file leaves the size of the file system, divided by this number, free.
+/// Divisor: a test file leaves this part of its file system free.
 const FREE_SHARE: u64 = 20;
 /// Interval in bytes at which filling checks the free space and syncs buffered data.
 const CHECK_EVERY: u64 = 16 * MIB;
@@ -178,8 +178,9 @@ impl TestFile {
         Ok(target)
     }
 
-    /// Reserves the space of the file before the first write, so that it is stored in one piece where the file system has one. If the
-    /// pieces are several, reserves once more. Returns whether the space is reserved: not every file system can.
+    /// Reserves the space of the file before the first write, so that the file is stored in one piece if the file
+    /// system has one. If the space is in several pieces, reserves once more. Returns whether the space is reserved:
+    /// not every file system can.
     fn reserve(&self, bytes: u64) -> bool {
         let reserve = || fallocate(&self.file, FallocateFlags::empty(), 0, bytes).is_ok();
         let is_split = || {
