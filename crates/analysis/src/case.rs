@@ -54,7 +54,7 @@ pub struct Case<'a> {
     /// The complete runs of the case that count.
     pub runs: Vec<CaseRun<'a>>,
     /// Earlier complete runs, before the steady state.
-    pub before_steady: Vec<CaseRun<'a>>,
+    pub earlier: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
     pub replaced: Vec<CaseRun<'a>>,
     /// Rounds after which the rate was still not steady, if steadiness was the goal.
@@ -144,8 +144,7 @@ impl<'a> Case<'a> {
             .complete_runs(at, phase)
             .filter(same_load)
             .filter_map(|r| CaseRun::new(r, index, streams, plan.part));
-        let (runs, before_steady): (Vec<CaseRun>, Vec<CaseRun>) =
-            all.partition(|r| r.run.start.repeat >= first);
+        let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
         let replaced = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
         let replaced =
             replaced.filter(same_load).filter_map(|r| CaseRun::new(r, index, streams, plan.part)).collect();
@@ -166,7 +165,7 @@ impl<'a> Case<'a> {
             name: case_name(record, &job, phase, index, offered),
             job,
             runs,
-            before_steady,
+            earlier,
             replaced,
             unsteady: rounds.and_then(|r| r.unsteady),
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),

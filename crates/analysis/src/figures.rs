@@ -55,7 +55,7 @@ pub(crate) struct Figured {
     pub(crate) with_final_sync: Option<FinalSync>,
     pub(crate) cost: Option<Cost>,
     pub(crate) runs: Vec<RunFigures>,
-    pub(crate) before_steady: Vec<RunFigures>,
+    pub(crate) earlier: Vec<RunFigures>,
     pub(crate) disturbed: Vec<DisturbedRun>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn figures(case: &Case) -> Figured {
         cost: cost(case),
         total: rates(case, &COUNTED),
         runs: case.runs.iter().filter_map(|r| figures_of_run(case, r)).collect(),
-        before_steady: case.before_steady.iter().filter_map(|r| figures_of_run(case, r)).collect(),
+        earlier: case.earlier.iter().filter_map(|r| figures_of_run(case, r)).collect(),
         disturbed: disturbed(case),
     }
 }

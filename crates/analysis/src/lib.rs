@@ -184,7 +184,7 @@ fn measured(answered: &CaseAnswers) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
         runs: figures.runs,
-        way: figures.before_steady,
+        way: figures.earlier,
         disturbed: figures.disturbed,
         ledger: case::ledger::ledger(case),
         series: figures::time_series::per_second(case),

@@ -314,7 +314,7 @@ fn only_the_last_rounds_count() {
     assert!(rounds(&record, 0).is_none(), "another strategy");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
     let case = &crate::case::cases(&record)[0];
-    assert_eq!((case.runs.len(), case.before_steady.len(), case.unsteady), (5, 3, None));
+    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (5, 3, None));
     let report = crate::judge(&record, &crate::Judging::default());
     let numbers = |runs: &[model::report::RunFigures]| runs.iter().map(|r| r.run).collect::<Vec<_>>();
     assert_eq!(numbers(&report.results[0].way), [0, 1, 2]);
@@ -322,7 +322,7 @@ fn only_the_last_rounds_count() {
     assert!(report.notes[0].contains("steady after 8 rounds"), "{:?}", report.notes);
     record.runs.truncate(3);
     let case = &crate::case::cases(&record)[0];
-    assert_eq!((case.runs.len(), case.before_steady.len(), case.unsteady), (3, 0, Some(3)));
+    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (3, 0, Some(3)));
 }
 
 #[test]

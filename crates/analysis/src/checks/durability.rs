@@ -116,9 +116,9 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     formula: formula!(
         "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
          divided by the operations that may be in flight, since one flush can serve all operations that wait \
-         for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also, a cache is only declared \
-         safe if `write through` is reported by a loop device, by a layer above one that reports `write \
-         back`, or by a layer that offers FUA, which only a disk with a volatile cache needs."
+         for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also fires if `write through` \
+         cannot be true: a loop device reports it, a layer above one that reports `write back`, or a layer \
+         that offers FUA, which only a disk with a volatile cache needs."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
               echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\

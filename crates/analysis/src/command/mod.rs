@@ -458,7 +458,7 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
     None
 }
 
-/// Minimum share of the bytes from the page cache at which the time means something else.
+/// At this share of reads served by the page cache or above, a finding reports the share.
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
 /// Bytes below which a direction does not matter.

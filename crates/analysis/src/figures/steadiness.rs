@@ -499,7 +499,7 @@ mod tests {
         assert!(noisy.sentence.contains("neither shown nor ruled out; runs of about"), "{}", noisy.sentence);
         let waves = steadiness_of(1, 120.0, 0.01, |_, t| 1.0 + 0.3 * (t * 12.0).sin());
         assert!(
-            waves.sentence.contains("goes in waves") && waves.sentence.contains("(--time "),
+            waves.sentence.contains("varies in waves") && waves.sentence.contains("(--time "),
             "{}",
             waves.sentence
         );

@@ -999,7 +999,7 @@ mod tests {
             grid.iter().flat_map(|(bs, s, r)| [cell(*bs, "read", *s), cell(*bs, "randread", *r)]).collect();
         let deductions = deduce(&sweep);
         assert!(deductions[0].sentence.contains("as fast as read from 1M on"), "{}", deductions[0].sentence);
-        assert!(deductions[0].sentence.contains("at 4K 20 %"), "{}", deductions[0].sentence);
+        assert!(deductions[0].sentence.contains("at 4K it reaches 20 %"), "{}", deductions[0].sentence);
         sweep.cells.retain(|c| c.setting.rw == "read");
         assert!(deduce(&sweep).is_empty());
     }

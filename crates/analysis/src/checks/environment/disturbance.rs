@@ -424,11 +424,9 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
         );
     }
     if repeated > 0 {
-        let replaced: Vec<&CaseRun> = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).collect();
-        let sentence = format!(
-            "Other load disturbed runs, which were repeated: {}.",
-            describe_disturbed_runs(&replaced)
-        );
+        let runs: Vec<&CaseRun> = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).collect();
+        let sentence =
+            format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&runs));
         let found = Detail::new(Severity::Note, sentence, numbers).with_cure(String::new());
         return Ok(Answer::Finding(found));
     }

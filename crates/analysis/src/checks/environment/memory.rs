@@ -170,8 +170,8 @@ fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
     Ok(all.into_iter().max_by(f64::total_cmp))
 }
 
-/// Values of `page_reporting_order` without page reporting: -1, and the largest orders, the initial value in
-/// older kernels (mm/page_reporting.c).
+/// Values of `page_reporting_order` that mean no page reporting: -1, and the initial values of older kernels, which are
+/// the largest orders (mm/page_reporting.c).
 const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
 /// At this share of the moved bytes or above, getting formerly free memory back from the host affects the number.
 const TAKEN_FROM: Share = Share(0.10);

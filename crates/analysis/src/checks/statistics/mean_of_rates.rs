@@ -11,7 +11,7 @@ pub(super) const MEAN_OF_RATES: Check = Check {
     id: CheckId::E17,
     name: "MEAN_OF_RATES",
     belief: "the rate is operations / time",
-    reads: "The operations that fathom counted in each interval of a run and in the whole run.",
+    reads: "fathom's count of operations in each interval of a run and in the whole run.",
     formula: formula!(
         "The rate of a run is its operations divided by the length of its window, never a mean of the rates \
          of seconds or workers. As a guard, the operations of the intervals are added up and compared with \

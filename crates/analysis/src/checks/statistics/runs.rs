@@ -68,8 +68,7 @@ pub(super) const RUNS_DISAGREE: Check = Check {
     id: CheckId::E06,
     name: "RUNS_DISAGREE",
     belief: "every run gave about this number",
-    reads: "Operations / time of each run, and for the variation within a run the operations in each of its \
-            intervals, which fathom counted.",
+    reads: "Operations / time of each run; for the variation within a run, its rate in each interval.",
     formula: formula!(
         "The standard deviation of the runs' rates divided by their mean, from {FEWEST_RUNS} runs on. Above \
          {SPREAD_NOTED_ABOVE} a note, above {SPREAD_BIASED_ABOVE} biased: the mean of such runs depends on the moment. The \

@@ -22,8 +22,8 @@ pub(super) const NOT_STEADY: Check = Check {
     id: CheckId::E01,
     name: "NOT_STEADY",
     belief: "the rate had settled when it was measured",
-    reads: "The operations that fathom counted in each interval of a run (up to 32 a second), as operations \
-            per second in steps of equal length. No kernel file.",
+    reads: "fathom's count of operations in each interval of a run (up to 32 a second), as operations per \
+            second in steps of equal length. No kernel file.",
     formula: formula!(
         "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
          squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
@@ -125,8 +125,8 @@ pub(super) const CLIFF: Check = Check {
     id: CheckId::E02,
     name: "CLIFF",
     belief: "the rate was one rate",
-    reads: "The operations that fathom counted in each interval of a run (up to 32 a second). For the cause, the \
-            `stat` file of the topmost device, read every half second during the run.",
+    reads: "fathom's count of operations in each interval of a run (up to 32 a second). For the cause, \
+            the `stat` file of the topmost device, read every half second during the run.",
     formula: formula!(
         "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if both \
          means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten seconds on, \
@@ -273,8 +273,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
     id: CheckId::E03,
     name: "WARMUP_IN_MEAN",
     belief: "the beginning of a run was like the rest",
-    reads: "The operations that fathom counted in each interval of a run (up to 32 a second). No kernel \
-            file.",
+    reads: "fathom's count of operations in each interval of a run (up to 32 a second). No kernel file.",
     formula: formula!(
         "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes the \
          mean of the rest most certain. Fires if most runs have such a beginning, and the means with and \
@@ -287,7 +286,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
     ),
     provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
               slightly larger than memory.",
-    fix: "Use a --warmup as long as the beginning.",
+    fix: "Use a --warmup that covers the beginning.",
     accept: "Accept it if you want to measure the beginning, such as an empty cache.",
     ask: Ask::Alone(check_warmup_in_mean),
     #[cfg(test)]
@@ -342,8 +341,7 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
     id: CheckId::E04,
     name: "FEW_INDEPENDENT",
     belief: "a long run contains many independent observations",
-    reads: "The operations that fathom counted in each interval of a run (up to 32 a second). No kernel \
-            file.",
+    reads: "fathom's count of operations in each interval of a run (up to 32 a second). No kernel file.",
     formula: formula!(
         "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the first \
          pair that is not positive (Geyer), after removing steps (E02). The observations are the intervals \

@@ -28,8 +28,8 @@ pub(super) const TOO_SHORT: Check = Check {
          average: with fewer, one operation at the edges of a window changes the rate by more than {wrong}. \
          Also if windows that end by the clock are shorter than {least}: in less time, a delay of a worker \
          by a scheduler tick (up to {tick}) changes the rate by more than {wrong}. Runs that are equally \
-         short agree, so their variation does not show this error. A note if the windows of all runs total less than {SECONDS_FROM} s: \
-         journal commits and writeback happen every five seconds. Writes to a flash drive (driver nvme or \
+         short agree, so their variation does not show this error. A note if the windows of all runs total \
+         less than {SECONDS_FROM} s: journal commits and writeback happen every five seconds. Writes to a flash drive (driver nvme or \
          sd, not rotational, not in a virtual machine) are biased if all runs of the result wrote less than \
          {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast cache (SLC) may have taken all \
          of it. A09 reports writes that memory took.",

@@ -141,8 +141,7 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     let grows = using_streams.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());
     let prepared = case.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
     let mut last = prepared.filter(|_| is_users_file).map(|s| state(s, target)).transpose()?;
-    let mut attempts: Vec<&CaseRun> =
-        case.before_steady.iter().chain(&case.runs).chain(&case.replaced).collect();
+    let mut attempts: Vec<&CaseRun> = case.earlier.iter().chain(&case.runs).chain(&case.replaced).collect();
     attempts.sort_by_key(|ran| ran.run.start.at_ns);
     let mut out = Vec::new();
     for ran in attempts {
