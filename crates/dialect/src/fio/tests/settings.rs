@@ -97,7 +97,9 @@ fn places_and_engines() {
 
 #[test]
 fn files_of_a_range_have_the_sizes_that_fio_draws() {
-    let kib = |stream: &StreamSpec| stream.create_bytes.iter().map(|bytes| bytes >> 10).collect::<Vec<_>>();
+    let kib = |stream: &model::spec::StreamSpec| {
+        stream.create_bytes.iter().map(|bytes| bytes >> 10).collect::<Vec<_>>()
+    };
     let five = stream("nrfiles=5 filesize=4k-64k");
     assert_eq!((kib(&five), five.passes), (vec![12, 20, 20, 56, 48], Some(1)));
     let limited = stream("nrfiles=3 filesize=64k-256k size=200k");
