@@ -673,6 +673,8 @@ pub(crate) struct Draft {
     pub(crate) passes: Option<u32>,
     /// Whether to create missing files.
     pub(crate) create: Option<Create>,
+    /// Bytes of each file to create, if they differ.
+    pub(crate) create_bytes: Vec<u64>,
     /// Whether each worker has its own test file.
     pub(crate) own: bool,
     /// Paths as typed.

@@ -74,6 +74,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         size: size(spec),
         passes: spec.passes,
         create: spec.create,
+        create_bytes: spec.create_bytes.clone(),
         own: spec.own,
         paths: spec.target.clone(),
     })

@@ -82,13 +82,17 @@ impl<'a> Targets<'a> {
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
-        for (typed_path, file) in
-            paths.iter().flat_map(|typed_path| made_for(draft).into_iter().map(move |f| (typed_path, f)))
-        {
-            let target = self.find(typed_path, file, draft, from, origins)?;
-            // A duplicate would double the operations in flight and the bytes.
-            if !stream.targets.contains(&target) {
-                stream.targets.push(target);
+        let mut sized = draft.clone();
+        for (at, typed_path) in paths.iter().enumerate() {
+            if let (Some(create), Some(bytes)) = (&mut sized.create, draft.create_bytes.get(at)) {
+                create.bytes = *bytes;
+            }
+            for file in made_for(draft) {
+                let target = self.find(typed_path, file, &sized, from, origins)?;
+                // A duplicate would double the operations in flight and the bytes.
+                if !stream.targets.contains(&target) {
+                    stream.targets.push(target);
+                }
             }
         }
         divide(&mut stream, draft, &mut self.found)?;

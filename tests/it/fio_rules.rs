@@ -475,6 +475,14 @@ fn accepted_fio_options_move_the_same_bytes() {
         "--rw=write --size=1m --buffer_compress_percentage=50 --buffer_compress_chunk=8k",
         "--rw=write --size=1m --eta=soon --write_hint=short",
         "--rw=read --size=1m --eta=0",
+        "--rw=write --size=64k --fill_device=1",
+        "--rw=write --nrfiles=5 --filesize=4k-64k",
+        "--rw=randread --nrfiles=3 --filesize=64k-256k --size=200k",
+        "--rw=write --nrfiles=3 --filesize=64k-128k --offset=16k --loops=2",
+        "--rw=read --nrfiles=2 --filesize=64k-128k --bs=8k --randseed=5",
+        "--rw=write --nrfiles=3 --filesize=64k-128k --numjobs=2 --group_reporting",
+        "--rw=write --size=96k --fsync=2 --fdatasync=4",
+        "--rw=read --size=64k --cpus_allowed=0,4000",
     ] {
         assert_eq!(results(&stage, "fathom", words), results(&stage, "fio", words), "{words}");
     }
@@ -520,8 +528,8 @@ fn file_service_order_matches_fio() {
             let text = std::fs::read_to_string(folder.join("log")).unwrap();
             std::fs::remove_dir_all(&folder).unwrap();
             let reads = text.lines().filter(|line| line.contains(" read "));
-            // Compare without the time and the file name, which fathom prints with the folder.
-            let read = |line: &str| line.split_once("x.0.").unwrap().1.to_owned();
+            // Compare the file name as typed and the rest, without the time.
+            let read = |line: &str| line.split_once(' ').unwrap().1.to_owned();
             reads.map(read).collect::<Vec<_>>()
         };
         let (here, there) = (log("fathom"), log("fio"));

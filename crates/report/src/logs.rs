@@ -131,15 +131,13 @@ const BUCKETS: usize = 29 << BUCKET_BITS;
 struct FioLog {
     logs: Logs,
     kind: LogKind,
-    /// Numbers of the workers in the file.
-    workers: Vec<u32>,
+    /// Numbers of the workers in the file, with the paths of their targets.
+    workers: Vec<(u32, Vec<String>)>,
     /// Start of the measurement, in ns since the start of the phase: after delay and ramp, as in fio.
     from_ns: u64,
     io_priority: Option<IoPriority>,
     /// Priorities of single operations, by share.
     op_priorities: Vec<IoPriority>,
-    /// Paths of the targets.
-    targets: Vec<String>,
 }
 
 /// Returns the requested files with their names.
@@ -157,7 +155,9 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
             last += stream.workers;
             let Some(logs) = &text.logs else { continue };
             let path = |at: &usize| plan.targets.get(*at).map(|t| t.path.clone());
-            let targets: Vec<String> = stream.targets.iter().filter_map(path).collect();
+            let is_typed = logs.paths.len() == stream.targets.len();
+            let targets: Vec<String> =
+                if is_typed { logs.paths.clone() } else { stream.targets.iter().filter_map(path).collect() };
             for ((kind, prefix), worker) in
                 logs.files.iter().flat_map(|file| (first..=last).map(move |worker| (file, worker)))
             {
@@ -167,17 +167,16 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
                     _ => format!("{prefix}_{}{worker_suffix}.log", kind.word()),
                 };
                 if let Some((_, file)) = all.iter_mut().find(|(other, _)| *other == path) {
-                    file.workers.push(worker);
+                    file.workers.push((worker, targets.clone()));
                     continue;
                 }
                 let file = FioLog {
                     logs: logs.clone(),
                     kind: *kind,
-                    workers: vec![worker],
+                    workers: vec![(worker, targets.clone())],
                     from_ns: stream.delay_ns.max(phase.warmup_ns),
                     io_priority: stream.place.io_priority,
                     op_priorities: stream.op_priorities.iter().map(|one| one.priority).collect(),
-                    targets: targets.clone(),
                 };
                 all.push((path, file));
             }
@@ -203,12 +202,13 @@ impl FioLog {
     /// Returns the content.
     fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         let mut out = Vec::new();
-        for log in logs.iter().filter(|log| self.workers.contains(&log.number)) {
+        let of_worker = |log: &WorkerLog| self.workers.iter().find(|(number, _)| *number == log.number);
+        for (log, (_, targets)) in logs.iter().filter_map(|log| Some((log, of_worker(log)?))) {
             let began_ms = if self.logs.unix_epoch { log.began_unix_ms } else { 0 };
             match self.kind {
                 // The log has no lines, because the completion latency includes the submission.
                 LogKind::Slat => {}
-                LogKind::Iolog => self.iolog(&log.rows, &mut out),
+                LogKind::Iolog => self.iolog(&log.rows, targets, &mut out),
                 LogKind::ClatHist => self.histograms(&log.rows, began_ms, &mut out),
                 kind => {
                     let lines = match (&log.rows, self.interval_ms()) {
@@ -313,7 +313,7 @@ impl FioLog {
     }
 
     /// Writes the operations in the order of submission, in microseconds since the job began. Like fio, it leaves out syncs.
-    fn iolog(&self, rows: &Rows, out: &mut Vec<u8>) {
+    fn iolog(&self, rows: &Rows, targets: &[String], out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
         let issued = |one: &Operation| self.since(one.end_ns).saturating_sub(one.service_ns) / 1000;
         let mut all: Vec<&Operation> = all.iter().filter(|o| is_logged(o.kind)).collect();
@@ -321,17 +321,17 @@ impl FioLog {
         let (first, last) = (all.first().map_or(0, |o| issued(o)), all.last().map_or(0, |o| issued(o)));
         let _ = writeln!(out, "fio version 3 iolog");
         for (action, us) in [("add", 0), ("open", first)] {
-            for path in &self.targets {
+            for path in targets {
                 let _ = writeln!(out, "{us} {path} {action}");
             }
         }
         for one in all {
-            if let Some(path) = self.targets.get(usize::from(one.file)) {
+            if let Some(path) = targets.get(usize::from(one.file)) {
                 let (us, action) = (issued(one), one.kind.word());
                 let _ = writeln!(out, "{us} {path} {action} {} {}", one.offset, one.length);
             }
         }
-        for path in &self.targets {
+        for path in targets {
             let _ = writeln!(out, "{last} {path} close");
         }
     }
@@ -567,9 +567,9 @@ mod tests {
     }
 
     fn content(kind: LogKind, logs: Logs, log: &WorkerLog) -> String {
-        let (workers, targets) = (vec![1], vec!["/f".into()]);
+        let workers = vec![(1, vec!["/f".into()])];
         let op_priorities = vec![IoPriority::Realtime(3)];
-        let file = FioLog { logs, kind, workers, from_ns: 0, io_priority: None, op_priorities, targets };
+        let file = FioLog { logs, kind, workers, from_ns: 0, io_priority: None, op_priorities };
         String::from_utf8(file.content(std::slice::from_ref(log))).unwrap_or_default()
     }
 

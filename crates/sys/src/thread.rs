@@ -163,15 +163,33 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
     if wanted.is_empty() {
         return Ok(());
     }
+    let present = fs::read_to_string(PRESENT_CPUS).unwrap_or_default();
     let mut set = rustix::thread::CpuSet::new();
     for &cpu in wanted {
-        if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
-            return Err(refused(&format!("there is no CPU {cpu}"), None));
+        // The kernel ignores a missing CPU if others exist.
+        if cpu as usize >= rustix::thread::CpuSet::MAX_CPU || is_beyond(cpu, &present) {
+            let why = format!("there is no CPU {cpu}; type some of {}", present.trim());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         set.set(cpu as usize);
     }
-    rustix::thread::sched_setaffinity(None, &set)
-        .map_err(|e| refused(&format!("CPUs {wanted:?} cannot be used"), Some(e.into())))
+    rustix::thread::sched_setaffinity(None, &set).map_err(|e| {
+        let allowed = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let allowed = allowed.map_or_else(String::new, |list| format!(", which has CPUs {}", list.trim()));
+        let list = wanted.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let why = format!("CPUs {list} cannot be used by this process{allowed} ({e}); type other CPUs");
+        io::Error::new(io::Error::from(e).kind(), why)
+    })
+}
+
+/// File that lists the CPUs of the machine, such as `0-7`.
+pub const PRESENT_CPUS: &str = "/sys/devices/system/cpu/present";
+
+/// Whether a CPU has a higher number than all CPUs in a list of the kernel. An empty list has no end.
+pub fn is_beyond(cpu: u32, present: &str) -> bool {
+    let last = present.trim().rsplit([',', '-']).next();
+    last.and_then(|last| last.parse::<u32>().ok()).is_some_and(|last| cpu > last)
 }
 
 /// Value of `which` in `ioprio_set(2)`: the id is that of a process or thread. The id 0 means the caller.

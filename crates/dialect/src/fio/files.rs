@@ -19,14 +19,15 @@ pub(super) fn region(
     stream: &mut StreamSpec,
 ) -> Result<Increment, Fault> {
     let is_null = stream.engine.as_ref().is_some_and(|e| e.name == "null");
-    let is_range = job.text("filesize").is_some_and(|text| text.contains('-'));
-    job.refuse_if(is_range, "filesize", "fathom gives all files of a job the same size; type one size")?;
-    let fills_files = job.on("fill_device", false)? && !on_devices(job, files, environment);
+    let range = filesize_range(job)?;
+    // With a size, fio ends there.
+    let has_size = ["size", "filesize"].iter().any(|option| job.text(option).is_some());
+    let fills_files = job.on("fill_device", false)? && !has_size && !on_devices(job, files, environment);
     let why =
         "fathom never fills a file system, and keeps 5 % free; type a size, or a block device as filename";
     job.refuse_if(fills_files, "fill_device", why)?;
     let shares = Shares { job, environment, files, least: smallest_block(stream) };
-    let each = job.bytes("filesize")?.filter(|s| *s > 0);
+    let each = file_size(job)?;
     let offset = match job.size("offset")? {
         Some(Size::Percent(percent)) => shares.offset(percent)?,
         Some(Size::Bytes(bytes)) => bytes,
@@ -39,6 +40,8 @@ pub(super) fn region(
             Some((_, last)) => Some(job.units("size").size(last).map_err(|why| job.fault("size", why))?),
             None => job.size("size")?,
         };
+    let is_share = range.is_some() && matches!(typed_size, Some(Size::Percent(p)) if p > 0.0 && p < 100.0);
+    job.refuse_if(is_share, "size", "the files have different sizes; type a size instead of a percentage")?;
     let (size, part) = match (typed_size, each) {
         // Use the whole file, as without `size`.
         (None | Some(Size::Percent(0.0 | 100.0)), _) => (None, None),
@@ -56,6 +59,7 @@ pub(super) fn region(
     let rest = each.map(|each| each.saturating_sub(offset));
     job.refuse_if(rest == Some(0), "offset", "the offset is not below filesize; type a smaller offset")?;
     let file = part.or(rest).or(size.map(|size| size / u64::from(files)));
+    let file = file.filter(|_| range.is_none());
     job.refuse_if(file == Some(0), "size", "each file would have 0 bytes; type a larger size")?;
     let why = "ioengine=null has no file, so a size is needed; type size=1g";
     job.refuse_if(is_null && file.is_none(), "size", why)?;
@@ -64,16 +68,121 @@ pub(super) fn region(
     let checks = stream.resolved.verify.as_ref().is_some_and(|verify| verify.checks);
     let makes = job.on("allow_file_create", true)? && !checks;
     // Percentages refer to existing files.
-    if let (false, Some(file), true) = (is_null, file, makes && (part.is_none() || shares.are_missing())) {
+    let made = file.or(range.map(|(_, most)| most));
+    if let (false, Some(file), true) = (is_null, made, makes && (part.is_none() || shares.are_missing())) {
         let is_empty = job.on("create_on_open", false)? && !rw.writes() && shares.are_missing();
         let why = "fio makes an empty file, so nothing can be read; leave create_on_open out";
         job.refuse_if(is_empty, "create_on_open", why)?;
         let bytes = file.saturating_add(offset);
         stream.create = Some(Create { bytes, filling: filling(job, rw)?, unlink: job.on("unlink", false)? });
     }
-    set_end(&shares, rw, size, each, times, stream)?;
+    set_end(&shares, rw, size.filter(|_| range.is_none()), each, times, stream)?;
     repeat_first_block(&shares, rw, stream)?;
     shares.increment(stream)
+}
+
+/// The size of every file; `None` for the default and for a range of sizes.
+pub(super) fn file_size(job: &Job) -> Result<Option<u64>, Fault> {
+    if filesize_range(job)?.is_some() {
+        return Ok(None);
+    }
+    // Both ends of a range may be the same size.
+    let first = |text: &str| text.split_once('-').map_or(text, |(first, _)| first).to_owned();
+    match job.parse("filesize", |text| job.units("filesize").size(&first(text)))? {
+        Some(Size::Percent(_)) => Err(job.fault("filesize", "fathom takes no percentage here; type a size")),
+        Some(Size::Bytes(bytes)) => Ok(Some(bytes).filter(|bytes| *bytes > 0)),
+        None => Ok(None),
+    }
+}
+
+/// The range of `filesize=4k-64k`, if its ends differ.
+fn filesize_range(job: &Job) -> Result<Option<(u64, u64)>, Fault> {
+    let text = job.text("filesize").filter(|text| !text.starts_with('('));
+    let Some((least, most)) = text.and_then(|text| text.split_once('-')) else { return Ok(None) };
+    let bytes = |text: &str| job.units("filesize").whole(text).map_err(|why| job.fault("filesize", why));
+    let (least, most) = (bytes(least)?, bytes(most)?);
+    let why = "the range is empty; type the smaller size first, such as 4k-64k";
+    job.refuse_if(least == 0 || least > most, "filesize", why)?;
+    Ok(Some((least, most)).filter(|_| least < most))
+}
+
+/// Gives each file of clones its own size if `filesize` is a range, and limits each clone to `size`. The sizes are those of fio.
+pub(super) fn draw_sizes(
+    job: &Job,
+    clones: std::ops::Range<u32>,
+    files: u32,
+    environment: &dyn Environment,
+    stream: &mut StreamSpec,
+) -> Result<(), Fault> {
+    let (Some((least, most)), Some(_)) = (filesize_range(job)?, stream.create) else { return Ok(()) };
+    let block = u64::from(smallest_block(stream));
+    let loops = u64::from(job.count("loops", 1)?.unwrap_or(1));
+    let size = job.size("size")?;
+    let mut limit = 0_u64;
+    let mut is_limited = false;
+    for clone in clones {
+        let mut random = Taus88::of_file_sizes(job, clone)?;
+        let first = stream.create_bytes.len();
+        for path in paths(job, clone, files) {
+            let length = environment.length(&path);
+            let why = format!("{path} has another size; remove the file, or type its size");
+            let is_other = length.as_ref().is_ok_and(|length| !(least..=most).contains(length));
+            job.refuse_if(is_other, "filesize", why)?;
+            let drawn = length.unwrap_or_else(|_| {
+                let bytes = least + ((most - least) as f64 * random.share()) as u64;
+                bytes - bytes % block
+            });
+            job.refuse_if(drawn == 0, "filesize", "a file would have 0 bytes; type a larger size")?;
+            stream.create_bytes.push(drawn);
+        }
+        let offset = stream.offset.unwrap_or(0);
+        let region: u64 = stream.create_bytes.iter().skip(first).map(|all| all.saturating_sub(offset)).sum();
+        match size {
+            Some(Size::Bytes(bytes)) if bytes > 0 && bytes < region => {
+                is_limited = true;
+                limit = limit.saturating_add(bytes.div_ceil(block) * block * loops);
+            }
+            _ => limit = limit.saturating_add(region * loops),
+        }
+    }
+    if is_limited && stream.passes.take().is_some() {
+        stream.resolved.limit.bytes = Some(limit);
+    }
+    Ok(())
+}
+
+/// The random numbers of fio's file sizes: L'Ecuyer's generator taus88 (1996).
+struct Taus88([u32; 3]);
+
+impl Taus88 {
+    /// The generator of a clone, with the seed that fio gives it.
+    fn of_file_sizes(job: &Job, clone: u32) -> Result<Self, Fault> {
+        // fio's default of `randseed`, the factor between the seeds of its generators, and the number of the generator of file sizes.
+        const RANDSEED: u64 = 0x89;
+        const FACTOR: u64 = 0x9e37_0001;
+        const NUMBER: u32 = 7;
+        let seed = job.number("randseed")?.unwrap_or(RANDSEED).wrapping_mul(FACTOR.wrapping_pow(4 + NUMBER));
+        let thread = u64::from(job.threads_before) + u64::from(clone) + 1;
+        let seed = seed.wrapping_mul(thread).wrapping_add(u64::from(NUMBER)) as u32;
+        let next = |before: u32, least: u32| {
+            let state = before.wrapping_mul(69069) ^ seed;
+            if state < least { state + least } else { state }
+        };
+        let first = next(53, 1);
+        let second = next(first, 7);
+        let mut random = Self([first, second, next(second, 15)]);
+        (0..6).for_each(|_| _ = random.share());
+        Ok(random)
+    }
+
+    /// A random number from 0 to below 1.
+    fn share(&mut self) -> f64 {
+        let [a, b, c] = &mut self.0;
+        *a = ((*a & !1) << 12) ^ (((*a << 13) ^ *a) >> 19);
+        *b = ((*b & !7) << 4) ^ (((*b << 2) ^ *b) >> 25);
+        *c = ((*c & !15) << 17) ^ (((*c << 3) ^ *c) >> 11);
+        f64::from(*a ^ *b ^ *c) / (f64::from(u32::MAX) + 1.0)
+    }
 }
 
 /// Reduces the region to the first block if a step back is as large as a block, because fio then repeats this block.

@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use sys::open_file;
+use sys::thread::PRESENT_CPUS;
 
 /// Maximum number of included files, which also ends circular includes.
 const MAX_INCLUDED_FILES: usize = 256;
@@ -331,6 +332,8 @@ pub(super) struct Job {
     options: BTreeMap<&'static str, JobOption>,
     /// Options in the job's own section, without those of `[global]`.
     pub(super) own: Vec<Assignment>,
+    /// Number of clones of all earlier jobs.
+    pub(super) threads_before: u32,
 }
 
 /// An option that holds for a job.
@@ -378,7 +381,8 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Vec<Job> {
             (defaults, default_units) = (options, units);
         } else if named.is_empty() || named.contains(&section.name) {
             let Section { name: section, location, assignments: own, walled, .. } = section.clone();
-            jobs.push(Job { section, location, walled, options, own });
+            let threads_before = jobs.last().map_or(0, Job::threads);
+            jobs.push(Job { section, location, walled, options, own, threads_before });
         }
     }
     jobs
@@ -435,6 +439,12 @@ impl Job {
     /// The value of an option of the table; empty if it was typed without one.
     pub(super) fn text(&self, option: &str) -> Option<&str> {
         self.options.get(option).map(|typed| typed.assignment.value.trim())
+    }
+
+    /// Number of clones of this and all earlier jobs.
+    fn threads(&self) -> u32 {
+        let own = self.count("numjobs", 1).ok().flatten().unwrap_or(1);
+        self.threads_before.saturating_add(own)
     }
 
     /// Whether the job replays a log.
@@ -581,6 +591,8 @@ pub(super) trait Environment {
     fn is_directory(&self, name: &str) -> bool;
     /// The text of a file that the file `by` includes.
     fn include(&self, by: &str, name: &str) -> Result<String, String>;
+    /// The CPUs of the machine, such as `0-7`; empty if unknown.
+    fn present_cpus(&self) -> String;
     /// The NUMA nodes that have memory, such as `0-1`.
     fn nodes(&self) -> Result<String, String>;
     /// The CPUs of a NUMA node, such as `0-3,8`; empty if the node has none.
@@ -639,6 +651,10 @@ impl Environment for Machine {
             return Err(format!("the file has more than {MAX_INCLUDED_BYTES} bytes"));
         }
         Ok(text)
+    }
+
+    fn present_cpus(&self) -> String {
+        std::fs::read_to_string(PRESENT_CPUS).unwrap_or_default()
     }
 
     fn nodes(&self) -> Result<String, String> {

@@ -22,7 +22,7 @@ use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
 use job_file::{Environment, Location, Machine, Reader, Text};
 use model::name;
-use model::spec::{JobSpec, Typed};
+use model::spec::{JobSpec, LogKind, Logs, Typed};
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
 /// Name of the command line in messages.
@@ -103,7 +103,15 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     let faults = |all: Vec<job_file::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
     let (mut spec, from) = phases::specification(&jobs, environment).map_err(faults)?;
     let typed = phases::typed(&reader.sections, &jobs, &from);
-    let typed = typed.map_err(|fault| faults(vec![fault]))?;
+    let mut typed = typed.map_err(|fault| faults(vec![fault]))?;
+    for (text, stream) in
+        typed.phases.iter_mut().zip(&spec.phases).flat_map(|(t, p)| t.iter_mut().zip(&p.streams))
+    {
+        let has_iolog = |logs: &&mut Logs| logs.files.iter().any(|(kind, _)| *kind == LogKind::Iolog);
+        if let Some(logs) = text.logs.as_mut().filter(has_iolog) {
+            logs.paths.clone_from(&stream.target);
+        }
+    }
     if line.readonly {
         // Create no file, like fio in this case.
         spec.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.create = None);

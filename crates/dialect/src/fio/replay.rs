@@ -47,14 +47,14 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     job.refuse_if(redirect.is_none() && job.text("directory").is_some(), "directory", why)?;
     let files = files::split(job.text("read_iolog").unwrap_or_default());
     let mut stream = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
-    let deep = streams::engine(job, &READS, &mut stream)?;
+    let deep = streams::engine(job, &READS, environment, &mut stream)?;
     streams::depth(job, deep, &mut stream)?;
     stream.reset(&["serialize-overlap"]);
     stream.resolved.advice = streams::advice(job, &READS, &stream);
     streams::advise_mapping(&READS, &mut stream);
     streams::durability_and_data(job, &BOTH, &mut stream)?;
     (stream.fsync, stream.fdatasync) = (None, None);
-    streams::place(job, &mut stream)?;
+    streams::place(job, environment, &mut stream)?;
     streams::nodes(job, environment, &mut stream)?;
     priorities(job, &BOTH, &mut stream)?;
     errors(job, &BOTH, false, &mut stream)?;

@@ -19,6 +19,7 @@ use model::job::{
 };
 use model::spec::number::{MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
 use model::spec::{EngineSpec, LogKind, LogValue, Logs, StreamSpec, values};
+use sys::thread::is_beyond;
 
 /// The default engine.
 const ENGINE: &str = "psync";
@@ -57,7 +58,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let rw = access::parse_rw(job)?;
     let mut stream = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
     access::set_blocks(job, &rw, &mut stream)?;
-    let deep = engine(job, &rw, &mut stream)?;
+    let deep = engine(job, &rw, environment, &mut stream)?;
     depth(job, deep, &mut stream)?;
     rates::pace(job, &rw, &mut stream)?;
     stream.resolved.advice = advice(job, &rw, &stream);
@@ -65,7 +66,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let (verify, back) = verification(job, &rw, environment)?;
     stream.resolved.verify = verify;
     durability_and_data(job, &rw, &mut stream)?;
-    place(job, &mut stream)?;
+    place(job, environment, &mut stream)?;
     nodes(job, environment, &mut stream)?;
     priorities(job, &rw, &mut stream)?;
     let times = times(job)?;
@@ -79,7 +80,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let increment = files::region(job, &rw, files, environment, times, &mut stream)?;
     stream.resolved.evicts_each_pass = evicts_each_pass(job, &rw, files, &stream)?;
     sharing(job, files, &mut stream)?;
-    Ok(Streams { all: clones(job, &stream, files, increment)?, times, reads_back: back })
+    Ok(Streams { all: clones(job, &stream, files, increment, environment)?, times, reads_back: back })
 }
 
 /// Sets the start of the job, its log, and whether its end ends other jobs.
@@ -95,7 +96,12 @@ pub(super) fn name(job: &Job) -> Result<String, Fault> {
 }
 
 /// Sets the engine, its options and the open mode. Returns whether the engine takes several operations at a time.
-pub(super) fn engine(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<bool, Fault> {
+pub(super) fn engine(
+    job: &Job,
+    rw: &ParsedRw,
+    environment: &dyn Environment,
+    stream: &mut StreamSpec,
+) -> Result<bool, Fault> {
     let engine = job.text("ioengine").unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(fio_name, _)| *fio_name == engine) else {
         let other = OTHER_ENGINES.iter().find(|(fio_name, ..)| *fio_name == engine);
@@ -115,7 +121,7 @@ pub(super) fn engine(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Resul
         );
         return Err(job.fault("ioengine", why));
     }
-    let options = engine_options(job, engine)?;
+    let options = engine_options(job, engine, environment)?;
     let name = if trims_in_call { &"sync" } else { name };
     stream.engine = Some(EngineSpec { name: (*name).into(), options });
     stream.cache = match *name {
@@ -127,7 +133,7 @@ pub(super) fn engine(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Resul
     Ok(DEEP.contains(&engine) && !trims_in_call)
 }
 
-fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
+fn engine_options(job: &Job, engine: &str, environment: &dyn Environment) -> Result<Options, Fault> {
     let mut options = Options::new();
     let mut put = |name: &str, number: Option<u64>| options.insert(name.into(), number);
     let uring = engine == "io_uring";
@@ -140,6 +146,8 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
         }
         let cpu = job.number("sqthread_poll_cpu")?;
         if job.on("sqthread_poll", false)? {
+            let cpus: Vec<u32> = cpu.into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
+            refuse_missing_cpus(job, "sqthread_poll_cpu", &cpus, environment)?;
             put("sqpoll", cpu);
         }
     }
@@ -248,7 +256,9 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
 pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
-    let why = "fathom uses one kind of sync in a job; type fsync or fdatasync";
+    // If both are due, fio only runs fsync.
+    let fdatasync = fdatasync.filter(|data| fsync.is_none_or(|all| data % all > 0));
+    let why = "fathom uses one kind of sync in a job; type fsync or fdatasync, or a multiple of fsync";
     job.refuse_if(fsync.is_some() && fdatasync.is_some(), "fdatasync", why)?;
     let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
     let dedup = job.percent("dedupe_percentage")?.filter(|percent| *percent > 0);
@@ -297,7 +307,21 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     Ok(Some(bytes))
 }
 
-pub(super) fn place(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
+/// Refuses CPUs that the machine does not have, like fio. The kernel would ignore them if others exist.
+fn refuse_missing_cpus(
+    job: &Job,
+    option: &str,
+    cpus: &[u32],
+    environment: &dyn Environment,
+) -> Result<(), Fault> {
+    let present = environment.present_cpus();
+    let missing = cpus.iter().find(|cpu| is_beyond(**cpu, &present));
+    missing.map_or(Ok(()), |cpu| {
+        Err(job.fault(option, format!("there is no CPU {cpu}; type some of {}", present.trim())))
+    })
+}
+
+pub(super) fn place(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> Result<(), Fault> {
     let cpus = match job.last("cpus_allowed", "cpumask") {
         Some("cpumask") => Some(("cpumask", mask(job.text("cpumask").unwrap_or_default()))),
         Some(option) => Some((option, Ok(list(job.text(option).unwrap_or_default())))),
@@ -306,6 +330,7 @@ pub(super) fn place(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
     if let Some((option, text)) = cpus {
         let read = text.and_then(|text| values::cpus(&mut stream.resolved.place.cpus, &text));
         read.map_err(|why| job.fault(option, why))?;
+        refuse_missing_cpus(job, option, &stream.resolved.place.cpus, environment)?;
     }
     stream.resolved.place.split = job.text("cpus_allowed_policy") == Some("split");
     let why = "split needs a list of CPUs; type cpus_allowed too";
@@ -420,6 +445,7 @@ fn clones(
     template: &StreamSpec,
     files: u32,
     increment: Increment,
+    environment: &dyn Environment,
 ) -> Result<Vec<StreamSpec>, Fault> {
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_WORKERS} clones; type a smaller number");
@@ -427,11 +453,12 @@ fn clones(
     let grouped = job.on("group_reporting", false)?;
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
+    let own = !is_null && files::own_files(job);
     // Clones with different offsets have different blocks. fio's formats combine a group into one result anyway.
     if count == 1 || !grouped || increment.bytes > 0 {
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
-        let has_length = job.bytes("filesize")?.is_some_and(|bytes| bytes > 0);
+        let has_length = files::file_size(job)?.is_some();
         let clone = |clone: u32| {
             let first = template.resolved.access.offset_bytes;
             let offset = increment.offset(first, clone);
@@ -454,11 +481,12 @@ fn clones(
                 stream.create =
                     template.create.map(|c| Create { bytes: c.bytes.saturating_add(offset - first), ..c });
             }
+            let of_files = if own { clone } else { 0 };
+            files::draw_sizes(job, of_files..of_files + 1, files, environment, &mut stream)?;
             Ok(stream)
         };
         return in_order(count).map(clone).collect();
     }
-    let own = !is_null && files::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
     let why = format!("the clones have at most {MAX_TARGETS} files; type a filename, or fewer clones");
     job.refuse_if(target.len() > MAX_TARGETS, "numjobs", why)?;
@@ -474,6 +502,7 @@ fn clones(
     stream.resolved.clones = Some(if own { Clones::Own } else { Clones::Same });
     stream.resolved.limit.bytes = stream.resolved.limit.bytes.map(all);
     stream.resolved.limit.operations = stream.resolved.limit.operations.map(all);
+    files::draw_sizes(job, 0..if own { count } else { 1 }, files, environment, &mut stream)?;
     Ok(vec![stream])
 }
 

@@ -116,6 +116,8 @@ pub struct StreamSpec {
     pub engine: Option<EngineSpec>,
     /// How missing targets are created as files.
     pub create: Option<Create>,
+    /// Bytes of each created target, if they differ.
+    pub create_bytes: Vec<u64>,
     /// Cache mode.
     pub cache: Option<Cache>,
     /// Operations submitted per call, and completions waited for.
@@ -407,6 +409,8 @@ pub struct Logs {
     pub unix_epoch: bool,
     /// Whether all workers write to one file.
     pub together: bool,
+    /// Paths in an iolog: the targets as typed.
+    pub paths: Vec<String>,
 }
 
 /// Content of a log of fio's.

@@ -88,6 +88,36 @@ fn cpus_and_engines_become_settings() {
     assert!(["plain-buffers", "plain-files", "dontcache"].iter().all(|name| plain.contains_key(*name)));
     assert!(options("ioengine=pvsync2 nowait=1").contains_key("nowait"));
     refused("ioengine=libaio nowait=1", &["pvsync2"]);
+    for options in
+        ["cpus_allowed=0,16", "cpumask=0x10001", "ioengine=io_uring sqthread_poll=1 sqthread_poll_cpu=16"]
+    {
+        refused(options, &["there is no CPU 16", "type some of 0-15"]);
+    }
+}
+
+#[test]
+fn files_of_a_range_have_the_sizes_that_fio_draws() {
+    let kib = |stream: &model::spec::StreamSpec| {
+        stream.create_bytes.iter().map(|bytes| bytes >> 10).collect::<Vec<_>>()
+    };
+    let five = stream("nrfiles=5 filesize=4k-64k");
+    assert_eq!((kib(&five), five.passes), (vec![12, 20, 20, 56, 48], Some(1)));
+    let limited = stream("nrfiles=3 filesize=64k-256k size=200k");
+    assert_eq!((kib(&limited), limited.resolved.limit.bytes), (vec![88, 120, 120], Some(200 << 10)));
+    let two = job("[j]\nnrfiles=3\nfilesize=64k-128k\nnumjobs=2\n");
+    let two: Vec<_> = two.phases[0].streams.iter().map(kib).collect();
+    assert_eq!(two, [[72, 80, 80], [80, 116, 72]]);
+    refused("filename=f filesize=4k-64k", &["f has another size"]);
+    refused("filesize=4k-64k size=50%", &["instead of a percentage"]);
+}
+
+#[test]
+fn a_sync_that_is_always_due_with_an_fsync_is_left_out() {
+    let syncs = |options: &str| {
+        let stream = stream(&format!("rw=write {options}"));
+        (stream.fsync.map(|every| every.writes), stream.fdatasync.map(|every| every.writes))
+    };
+    assert_eq!((syncs("fsync=2 fdatasync=4"), syncs("fdatasync=4")), ((Some(2), None), (None, Some(4))));
 }
 
 #[test]
