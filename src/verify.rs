@@ -182,19 +182,21 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
     };
     match host_task {
         HostTask::Write(_) => {
-            let stream = StreamSpec {
+            let mut stream = StreamSpec {
                 bs: Some(PerKind::all(Sizes::Fixed(options.bs))),
-                offset: options.offset,
                 size: options.size,
                 shared: options.shared,
                 ..stream
             };
+            if let Some(offset) = options.offset {
+                stream.give("offset").access.offset_bytes = offset;
+            }
             let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
             // The data of another host are a separate target.
             let read = options.shift_hosts.map(|_| StreamSpec {
                 rw: Some(Rw::Randread),
-                resolved: shifted(options.shift_hosts),
-                ..stream
+                resolved: Stream { access: stream.resolved.access.clone(), ..shifted(options.shift_hosts) },
+                ..stream.clone()
             });
             let request = workload(options, std::iter::once(write).chain(read).collect());
             Request {
@@ -206,14 +208,14 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
         }
         HostTask::Check(state) => {
             let v = &state.verification;
-            let read = StreamSpec {
+            let mut read = StreamSpec {
                 rw: Some(Rw::Randread),
                 bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
-                offset: Some(v.offset_bytes),
                 // Blocks missing at the end of a truncated target are reported as lost, not refused.
                 size: Some(v.span_bytes().min(whole_blocks_of(&check_target(options, state), v))),
                 ..stream
             };
+            read.give("offset").access.offset_bytes = v.offset_bytes;
             let request = workload(options, vec![read]);
             Request { targets: vec![check_target(options, state)], ..request }
         }

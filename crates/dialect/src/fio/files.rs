@@ -121,7 +121,7 @@ pub(super) fn draw_sizes(
     let mut limit = 0_u64;
     let mut is_limited = false;
     for clone in clones {
-        let mut random = Taus88::of_file_sizes(job, clone)?;
+        let mut random = Taus88::for_file_sizes(job, clone)?;
         let first = stream.create_bytes.len();
         for path in paths(job, clone, files) {
             let length = environment.length(&path);
@@ -135,7 +135,7 @@ pub(super) fn draw_sizes(
             job.refuse_if(drawn == 0, "filesize", "a file would have 0 bytes; type a larger size")?;
             stream.create_bytes.push(drawn);
         }
-        let offset = stream.offset.unwrap_or(0);
+        let offset = stream.resolved.access.offset_bytes;
         let region: u64 = stream.create_bytes.iter().skip(first).map(|all| all.saturating_sub(offset)).sum();
         match size {
             Some(Size::Bytes(bytes)) if bytes > 0 && bytes < region => {
@@ -156,7 +156,7 @@ struct Taus88([u32; 3]);
 
 impl Taus88 {
     /// The generator of a clone, with the seed that fio gives it.
-    fn of_file_sizes(job: &Job, clone: u32) -> Result<Self, Fault> {
+    fn for_file_sizes(job: &Job, clone: u32) -> Result<Self, Fault> {
         // fio's default of `randseed`, the factor between the seeds of its generators, and the number of the generator of file sizes.
         const RANDSEED: u64 = 0x89;
         const FACTOR: u64 = 0x9e37_0001;
