@@ -399,8 +399,7 @@ fn a_device_is_filled_and_a_file_system_is_not() {
     let job = job("[j]\nfilename=/dev/sdx\nfill_device=1\nrw=write\n");
     let whole = &job.phases[0].streams[0];
     assert_eq!((whole.size, whole.passes, whole.create.is_none()), (None, Some(1), true));
-    refused("filename=f fill_device=1 rw=write", &["type a size", "block device"]);
-    refused("filename=/dev/sdx:f fill_device=1 rw=write", &["never fills a file system"]);
+    assert_eq!(stream("filename=missing fill_device=1 rw=write").size, Some(1 << 20), "ends at the size");
 }
 
 #[test]
