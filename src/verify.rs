@@ -193,10 +193,10 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
             }
             let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
             // The data of another host are a separate target.
-            let read = options.shift_hosts.map(|_| StreamSpec {
-                rw: Some(Rw::Randread),
-                resolved: Stream { access: stream.resolved.access.clone(), ..shifted(options.shift_hosts) },
-                ..stream.clone()
+            let read = options.shift_hosts.map(|hosts| {
+                let mut read = StreamSpec { rw: Some(Rw::Randread), ..stream };
+                read.resolved.shift_hosts = hosts;
+                read
             });
             let request = workload(options, std::iter::once(write).chain(read).collect());
             Request {

@@ -606,6 +606,6 @@ mod tests {
     fn a_shared_file_without_a_block_per_worker_is_refused() {
         let shared = Stream { shared: Some(Shared { layout: Layout::Segmented, passes: None }), ..stream(1) };
         let refused = assigned(33, &[shared]).err().unwrap_or_default();
-        assert!(refused.contains("no block for each of 66 workers"), "{refused}");
+        assert!(refused.contains("cannot give each of 66 workers a block"), "{refused}");
     }
 }

@@ -371,12 +371,16 @@ fn a_thread_stays_on_its_cpu_and_a_missing_cpu_is_named() {
         place(&[0], Some(0)).unwrap_or_else(|e| panic!("{e}"));
         let set = rustix::thread::sched_getaffinity(None).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((set.count(), set.is_set(0)), (1, true));
-        for (cpus, node) in [(&[1000_u32][..], None), (&[4_000_000_000][..], None), (&[][..], Some(999))] {
+        for (cpus, node, named) in [
+            (&[1000_u32][..], None, "there is no CPU 1000; type some of 0"),
+            (&[4_000_000_000][..], None, "there is no CPU 4000000000"),
+            (&[][..], Some(999), "type other values"),
+        ] {
             let why = place(cpus, node)
                 .err()
                 .unwrap_or_else(|| panic!("{cpus:?} {node:?} was accepted"))
                 .to_string();
-            assert!(why.contains("type other values"), "{why}");
+            assert!(why.contains(named), "{why}");
         }
         place(&[], None).unwrap_or_else(|e| panic!("{e}"));
         precise_timers().unwrap_or_else(|e| panic!("{e}"));

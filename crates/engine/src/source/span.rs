@@ -374,7 +374,7 @@ mod tests {
                 .unwrap_or_default()
         };
         assert!(ask(&stream, Layout::Blocks(6_000)).contains("a whole number of operations"));
-        assert!(ask(&stream, Layout::Blocks(1 << 20)).contains("no block for each of 2 workers"));
+        assert!(ask(&stream, Layout::Blocks(1 << 20)).contains("cannot give each of 2 workers a block"));
         stream.access.lines[0].sizes = PerKind::all(Sizes::Range(4096, 8192));
         assert!(ask(&stream, Layout::Strided).contains("one --bs"));
         assert_eq!(ask(&stream, Layout::Segmented), "");
