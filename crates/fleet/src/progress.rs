@@ -213,7 +213,7 @@ fn rows_begin_with_hosts_that_need_attention_and_unknown_is_not_zero() {
         // One host completes nothing after the fortieth heartbeat.
         let it = |rank: u64| if rank == 7 { at.min(40) } else { at };
         (0..300).for_each(|rank| {
-            progress.record_heartbeat(rank as usize, load(rank, it(rank)), at * 250_000_000)
+            progress.record_heartbeat(rank as usize, load(rank, it(rank)), at * 250_000_000);
         });
         progress.notice(|rank| format!("h{rank}"), at * 250_000_000);
     }

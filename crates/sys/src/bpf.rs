@@ -205,16 +205,13 @@ fn create_map(kind: u64, key_bytes: u64, value_bytes: u64, entries: u64) -> Resu
 }
 
 /// Reads or writes the value of the array, depending on the command.
-fn access_state(
-    command: libc::c_long,
-    array: &File,
-    value: &mut [u8; STATE_BYTES as usize],
-) -> io::Result<i32> {
+fn access_state(command: libc::c_long, array: &File, value: &mut [u8]) -> io::Result<i32> {
+    assert_eq!(value.len(), STATE_BYTES as usize);
     let key = 0_u32;
     let value_at = value.as_mut_ptr().expose_provenance() as u64;
     let attributes = [number(array), (&raw const key).expose_provenance() as u64, value_at, 0];
-    // SAFETY: the kernel reads the 4 bytes of the key, and reads or fills the `STATE_BYTES` bytes of the value. The array was created with
-    // these sizes.
+    // SAFETY: the kernel reads the 4 bytes of the key, and reads or fills the `STATE_BYTES` bytes of the value, whose length was compared
+    // above. The array was created with these sizes.
     unsafe { bpf(command, &attributes) }
 }
 
@@ -236,7 +233,7 @@ impl Counting {
         let state = create_map(ARRAY_MAP, 4, STATE_BYTES as u64, 1)?;
         let threads = create_map(HASH_MAP, 8, THREAD_BYTES as u64, MAX_THREADS)?;
         let maps = Maps { state: state.as_raw_fd(), threads: threads.as_raw_fd() };
-        let mut initial = [0_u8; STATE_BYTES as usize];
+        let mut initial = vec![0_u8; STATE_BYTES as usize];
         // No request begins at this sector.
         initial[ENDS as usize..TOTAL_NS as usize].fill(0xff);
         for (at, (number, _)) in SYNCS.iter().enumerate() {
@@ -276,7 +273,7 @@ impl Counting {
     /// A message if the count is incomplete.
     pub fn end(self) -> Result<Counts, String> {
         drop(self.attached);
-        let mut state = [0_u8; STATE_BYTES as usize];
+        let mut state = vec![0_u8; STATE_BYTES as usize];
         access_state(MAP_LOOKUP, &self.state, &mut state)
             .map_err(|e| format!("the BPF map cannot be read: {e}"))?;
         counts(state.as_chunks::<8>().0)
@@ -951,7 +948,7 @@ mod tests {
         let header =
             |types: usize, names: usize| [0x0001_eb9f, 24, 0, types as u32, types as u32, names as u32];
         let words = FIELDS.iter().flat_map(|(structure, field)| [*structure, *field]);
-        let names: String = words.map(|word| format!("\0{word}\0")).collect();
+        let names = words.map(|word| format!("\0{word}\0")).collect::<Vec<_>>().concat();
         let name = |wanted: &str| names.find(&format!("\0{wanted}\0")).map_or(0, |at| at as u32 + 1);
         let mut types: Vec<u32> = vec![name("q"), INTEGER << 24, 4, 32];
         let mut add = |struct_name: &str, members: &[(&str, u32)]| {

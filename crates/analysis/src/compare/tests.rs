@@ -98,7 +98,7 @@ fn different_work_is_refused_and_the_difference_named() {
         ("first byte", |r| stream(r).access.offset_bytes = 4096),
         ("order random -> zipf 1.1", |r| stream(r).access.lines[0].order = model::job::Order::Zipf(1.1)),
         ("direction read -> 70/30", |r| {
-            stream(r).access.lines[0].mix = model::job::Mix::from_percents(70, 0)
+            stream(r).access.lines[0].mix = model::job::Mix::from_percents(70, 0);
         }),
         ("pace closed loop -> open loop at 100", |r| {
             stream(r).pace = model::job::Pace::default().offering(100.0);

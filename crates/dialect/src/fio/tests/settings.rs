@@ -401,7 +401,10 @@ fn a_device_is_filled_and_a_file_system_is_not() {
     assert_eq!((whole.size, whole.passes, whole.create.is_none()), (None, Some(1), true));
     assert_eq!(stream("filename=missing fill_device=1 rw=write").size, Some(1 << 20), "ends at the size");
     super::refused_file("[j]\nfilename=f\nfill_device=1\nrw=write\n", &["type a size", "block device"]);
-    super::refused_file("[j]\nfilename=/dev/sdx:f\nfill_device=1\nrw=write\n", &["never fills a file system"]);
+    super::refused_file(
+        "[j]\nfilename=/dev/sdx:f\nfill_device=1\nrw=write\n",
+        &["never fills a file system"],
+    );
 }
 
 #[test]
