@@ -276,6 +276,7 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
 fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> String {
     let Counterpart { tool, name, key, values } = equivalent;
     let theirs = match tool {
+        Tool::Other if key.name == TARGET => "here it is TARGET, without a flag".into(),
         Tool::Other => format!("here it is {}", spelling(key)),
         tool => format!("{}'s {name} is {}", tool.word(), spelling(key)),
     };
@@ -300,6 +301,9 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> Strin
 fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> String {
     let words = typed(key, &[value.to_owned()]);
     match command {
+        _ if key.name == TARGET => {
+            format!("a target has no flag; type fathom {} {}", command.unwrap_or("run"), name::line(&words))
+        }
         Some(command) if accepts(command, &words) => {
             format!("the flag is {}; type {}", spelling(key), name::line(&words))
         }
@@ -444,7 +448,7 @@ fn tips_name_flag_value_and_command() {
         ("--numjobs=4", "fio's --numjobs is --workers; type fathom run --workers 4"),
         ("run -bs=8k", "the flag is --bs; type --bs 8k"),
         ("run --limit_iops=8k", "the flag is --limit-iops; type --limit-iops 8k"),
-        ("run --target x", "the flag is TARGET; type x"),
+        ("run --target x", "a target has no flag; type fathom run x"),
         (
             "limit --precision 5%",
             "fathom limit does not take --precision; it is a flag of fathom bench, fathom run",

@@ -257,6 +257,12 @@ impl<'a> Targets<'a> {
             return Ok(NOTHING);
         }
         let path = &name::path(&was.path);
+        if let Ok(false) = path.try_exists() {
+            return Err(Failure::Usage(format!(
+                "its target {} no longer exists; restore it, or name a session whose target exists (`fathom list`)",
+                was.path
+            )));
+        }
         let (now, place) = inspect_target(self.root, path, path)?;
         if now.role != was.role {
             return Err(Failure::Usage(format!(

@@ -173,8 +173,8 @@ fn single_match(word: &str, what: &str, mut ids: Vec<String>) -> Result<String, 
 fn session_count_text(sessions: usize) -> String {
     match sessions {
         0 => "there are no sessions yet; `fathom bench` makes one".into(),
-        1 => "there is one session".into(),
-        n => format!("there are {n} sessions"),
+        1 => "there is one session; type last".into(),
+        n => format!("there are {n} sessions; type last~{} for the oldest", n - 1),
     }
 }
 

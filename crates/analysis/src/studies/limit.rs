@@ -305,15 +305,16 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     };
     let [met, missed] = [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| at(curve, iops)));
     let between = unsettled(curve, found);
-    let misses_from_schedule = |p: &LoadPoint| {
-        let latency_ns = p.percentiles_ns.get(&found.percentile).copied().flatten();
-        latency_ns.is_some_and(|ns| ns > found.latency_ns)
+    // Without its own lateness fathom would have met the target.
+    let misses_by_lateness = |p: &LoadPoint| {
+        let known = |all: &BTreeMap<String, Option<u64>>| all.get(&found.percentile).copied().flatten();
+        known(&p.percentiles_ns).is_some_and(|ns| ns > found.latency_ns)
+            && known(&p.service_percentiles_ns).is_none_or(|ns| ns <= found.latency_ns)
     };
     let open = |p: &LoadPoint| {
         let why = match p.state {
-            // Lateness decides nothing if the latency that includes it is within the target.
-            LoadState::Late if is_bounded_by_lateness(p, &found.percentile) && misses_from_schedule(p) => {
-                "fathom's own lateness separates the bounds; use more --depth or --workers"
+            LoadState::Late if is_bounded_by_lateness(p, &found.percentile) && misses_by_lateness(p) => {
+                "only fathom's own lateness exceeds the target; stop other programs, or use more --depth or --workers"
             }
             LoadState::Overload if p.runs > 1 => {
                 "fathom submitted too late to offer it; use more --depth or --workers"

@@ -218,7 +218,7 @@ fn describe_pair(pair: &Pair) -> String {
 
 /// Names the faster of the two targets.
 fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
-    match pair.metrics.first().map_or(Answer::Incomparable, |m| m.answer) {
+    match pair.metrics.first().map_or_else(|| pair.refusal(), |m| m.answer) {
         Answer::Faster => target_name(targets, own).into(),
         Answer::Slower => target_name(targets, 0).into(),
         Answer::Same => "neither".into(),

@@ -249,13 +249,10 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
         n => format!(" {n} things could not be checked and do not count as passed."),
     };
     let worst = diagnosis.worst_first();
-    let acting: Vec<&&Look> = worst.iter().filter(|l| l.severity != Some(Severity::Note)).collect();
-    let notes = worst.len() - acting.len();
-    let notes = match notes {
-        0 => String::new(),
-        1 => " 1 note is worth knowing.".into(),
-        n => format!(" {n} notes are worth knowing."),
-    };
+    let (notes, acting): (Vec<&Look>, Vec<&Look>) =
+        worst.into_iter().partition(|l| l.severity == Some(Severity::Note));
+    let named: Vec<&str> = notes.iter().map(|l| l.about.as_str()).collect();
+    let notes = if named.is_empty() { String::new() } else { format!(" Notes above: {}.", named.join(", ")) };
     if acting.is_empty() {
         let text = format!(
             "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"

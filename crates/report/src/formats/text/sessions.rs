@@ -109,7 +109,10 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
         out.table(rows);
         return out.write(to);
     }
-    compared.others.iter().for_each(|(_, comparison)| show_answer(&mut out, comparison));
+    let answers = || compared.others.iter().map(|(_, comparison)| comparison);
+    // The sentence of the gate may contain the answer.
+    let is_said = |answer: &&Comparison| compared.gate.is_some_and(|g| g.sentence.contains(&answer.sentence));
+    answers().filter(|answer| !is_said(answer)).for_each(|answer| show_answer(&mut out, answer));
     out.line("");
     if !rows.is_empty() {
         out.table(rows);
