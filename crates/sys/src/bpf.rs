@@ -800,7 +800,7 @@ impl Maps {
     }
 }
 
-/// Offsets in bytes of [`FIELDS`] in this machine's kernel.
+/// Offsets in bytes, in this kernel, of the fields that the programs read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelLayout([i32; FIELDS.len()]);
 
