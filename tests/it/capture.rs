@@ -349,7 +349,7 @@ fn files_are_captured_by_extents_and_other_requests_are_counted() {
         let of = &capture["ending"]["of_files"];
         assert_eq!((&of["files"], &of["partly"], &of["moved"]), (&1.into(), &0.into(), &0.into()), "{of}");
         assert!(of["elsewhere"].as_u64().unwrap() >= other_reads + other_writes, "{of}");
-        assert!(out.stdout.contains("Of 1 file alone (8 MiB in "), "{out:?}");
+        assert!(out.stdout.contains("Only requests to 1 file (8 MiB in "), "{out:?}");
         assert_eq!(capture["ending"]["rows"].as_u64().unwrap(), reads + writes);
     }
     let refused = disk.fathom(&stage, &words, &disk.device);

@@ -79,7 +79,7 @@ fn damage_is_error_84_with_its_offset_as_in_fio() {
     damage(&file, 5 * BLOCK + 77);
     let out = fio(&stage, &format!("{words} --verify_only=1 --output-format=json"));
     assert_eq!(out.code, Some(1), "{out:?}");
-    let place = format!("verify failed: {}, offset {}, length 4096: byte 77", file.display(), 5 * BLOCK);
+    let place = format!("verify failed: {}, offset {}, length 4096: data byte 77", file.display(), 5 * BLOCK);
     assert!(out.stderr.contains(&place), "{out:?}");
     assert_eq!(job(&out, 0)["error"], 84);
     // All other blocks are correct.

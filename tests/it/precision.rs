@@ -207,7 +207,7 @@ fn alternating_comparison_uses_the_same_file() {
     std::fs::remove_dir(&dir).unwrap();
     let elsewhere = stage.folder("elsewhere");
     let out = stage.fathom(&format!("{words} --against last"), &elsewhere);
-    assert!(out.code == Some(2) && out.stderr.contains("does not exist"), "{out:?}");
+    assert!(out.code == Some(2) && out.stderr.contains("no longer exists"), "{out:?}");
     std::fs::write(&dir, "a file where the directory was").unwrap();
     let out = stage.fathom(&format!("{words} --against last"), &elsewhere);
     assert!(out.code == Some(2) && out.stderr.contains("of another kind"), "{out:?}");

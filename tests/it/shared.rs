@@ -74,7 +74,7 @@ fn sharing_that_needs_several_hosts_is_refused() {
     refused(
         "run --rw read --shared segmented --workers 32 --size 16m",
         &target,
-        "no block for each of 32 workers",
+        "cannot give each of 32 workers a block",
     );
     refused("run --rw read --own", &file, "name a directory");
     refused("run --rw read --own --shared strided --workers 2", &target, "type one of them");

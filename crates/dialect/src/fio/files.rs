@@ -96,7 +96,7 @@ pub(super) fn file_size(job: &Job) -> Result<Option<u64>, Fault> {
 }
 
 /// The range of `filesize=4k-64k`, if its ends differ.
-fn filesize_range(job: &Job) -> Result<Option<(u64, u64)>, Fault> {
+pub(super) fn filesize_range(job: &Job) -> Result<Option<(u64, u64)>, Fault> {
     let text = job.text("filesize").filter(|text| !text.starts_with('('));
     let Some((least, most)) = text.and_then(|text| text.split_once('-')) else { return Ok(None) };
     let bytes = |text: &str| job.units("filesize").whole(text).map_err(|why| job.fault("filesize", why));
@@ -106,47 +106,38 @@ fn filesize_range(job: &Job) -> Result<Option<(u64, u64)>, Fault> {
     Ok(Some((least, most)).filter(|_| least < most))
 }
 
-/// Gives each file of clones its own size if `filesize` is a range, and limits each clone to `size`. The sizes are those of fio.
+/// Gives each file of a clone its own size if `filesize` is a range, and limits the clone to `size`. The sizes are those of fio.
 pub(super) fn draw_sizes(
     job: &Job,
-    clones: std::ops::Range<u32>,
+    clone: u32,
     files: u32,
     environment: &dyn Environment,
     stream: &mut StreamSpec,
 ) -> Result<(), Fault> {
     let (Some((least, most)), Some(_)) = (filesize_range(job)?, stream.create) else { return Ok(()) };
     let block = u64::from(smallest_block(stream));
-    let loops = u64::from(job.count("loops", 1)?.unwrap_or(1));
-    let size = job.size("size")?;
-    let mut limit = 0_u64;
-    let mut is_limited = false;
-    for clone in clones {
-        let mut random = Taus88::for_file_sizes(job, clone)?;
-        let first = stream.create_bytes.len();
-        for path in paths(job, clone, files) {
-            let length = environment.length(&path);
-            let why = format!("{path} has another size; remove the file, or type its size");
-            let is_other = length.as_ref().is_ok_and(|length| !(least..=most).contains(length));
-            job.refuse_if(is_other, "filesize", why)?;
-            let drawn = length.unwrap_or_else(|_| {
-                let bytes = least + ((most - least) as f64 * random.share()) as u64;
-                bytes - bytes % block
-            });
-            job.refuse_if(drawn == 0, "filesize", "a file would have 0 bytes; type a larger size")?;
-            stream.create_bytes.push(drawn);
-        }
-        let offset = stream.resolved.access.offset_bytes;
-        let region: u64 = stream.create_bytes.iter().skip(first).map(|all| all.saturating_sub(offset)).sum();
-        match size {
-            Some(Size::Bytes(bytes)) if bytes > 0 && bytes < region => {
-                is_limited = true;
-                limit = limit.saturating_add(bytes.div_ceil(block) * block * loops);
-            }
-            _ => limit = limit.saturating_add(region * loops),
-        }
+    let mut random = Taus88::for_file_sizes(job, clone)?;
+    for path in paths(job, clone, files) {
+        let length = environment.length(&path);
+        let why = format!("{path} has another size; remove the file, or type its size");
+        let is_other = length.as_ref().is_ok_and(|length| !(least..=most).contains(length));
+        job.refuse_if(is_other, "filesize", why)?;
+        let drawn = length.unwrap_or_else(|_| {
+            let bytes = least + ((most - least) as f64 * random.share()) as u64;
+            bytes - bytes % block
+        });
+        job.refuse_if(drawn == 0, "filesize", "a file would have 0 bytes; type a larger size")?;
+        stream.create_bytes.push(drawn);
     }
-    if is_limited && stream.passes.take().is_some() {
-        stream.resolved.limit.bytes = Some(limit);
+    let offset = stream.resolved.access.offset_bytes;
+    let region: u64 = stream.create_bytes.iter().map(|all| all.saturating_sub(offset)).sum();
+    if let Some(Size::Bytes(bytes)) = job.size("size")?
+        && bytes > 0
+        && bytes < region
+        && stream.passes.take().is_some()
+    {
+        let loops = u64::from(job.count("loops", 1)?.unwrap_or(1));
+        stream.resolved.limit.bytes = Some(bytes.div_ceil(block) * block * loops);
     }
     Ok(())
 }

@@ -454,8 +454,9 @@ fn clones(
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
     let own = !is_null && files::own_files(job);
-    // Clones with different offsets have different blocks. fio's formats combine a group into one result anyway.
-    if count == 1 || !grouped || increment.bytes > 0 {
+    // Clones with different offsets or sizes have different blocks. fio's formats combine a group into one result anyway.
+    let differ = increment.bytes > 0 || files::filesize_range(job)?.is_some();
+    if count == 1 || !grouped || differ {
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
         let has_length = files::file_size(job)?.is_some();
@@ -481,8 +482,7 @@ fn clones(
                 stream.create =
                     template.create.map(|c| Create { bytes: c.bytes.saturating_add(offset - first), ..c });
             }
-            let of_files = if own { clone } else { 0 };
-            files::draw_sizes(job, of_files..of_files + 1, files, environment, &mut stream)?;
+            files::draw_sizes(job, if own { clone } else { 0 }, files, environment, &mut stream)?;
             Ok(stream)
         };
         return in_order(count).map(clone).collect();
@@ -502,7 +502,6 @@ fn clones(
     stream.resolved.clones = Some(if own { Clones::Own } else { Clones::Same });
     stream.resolved.limit.bytes = stream.resolved.limit.bytes.map(all);
     stream.resolved.limit.operations = stream.resolved.limit.operations.map(all);
-    files::draw_sizes(job, 0..if own { count } else { 1 }, files, environment, &mut stream)?;
     Ok(vec![stream])
 }
 

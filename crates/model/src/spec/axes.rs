@@ -111,7 +111,7 @@ pub const AXES: &[Axis] = &[
         name: "bs",
         value: "SIZES",
         about: "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), one with a step (4k..16k+4k, 4k..64k*4), or all of them [default: 4k..4m]",
-        set: |a, t, _| numbers(&mut a.bs, t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32)),
+        set: |a, t, _| set_numbers(&mut a.bs, t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32)),
         format: |a| format_list(&a.bs, |v| (SIZES.show)(*v)),
         scale: Some(SIZES),
     },
@@ -119,7 +119,7 @@ pub const AXES: &[Axis] = &[
         name: "depth",
         value: "COUNTS",
         about: "Operations in flight per worker, as a list or range [default: 1..16]",
-        set: |a, t, _| numbers(&mut a.depth, t, |t| count(t, 1, MAX_DEPTH)),
+        set: |a, t, _| set_numbers(&mut a.depth, t, |t| count(t, 1, MAX_DEPTH)),
         format: |a| format_list(&a.depth, u32::to_string),
         scale: Some(DEPTHS),
     },
@@ -127,7 +127,7 @@ pub const AXES: &[Axis] = &[
         name: "workers",
         value: "COUNTS",
         about: "Threads, likewise [default: 1]",
-        set: |a, t, _| numbers(&mut a.workers, t, |t| count(t, 1, MAX_WORKERS)),
+        set: |a, t, _| set_numbers(&mut a.workers, t, |t| count(t, 1, MAX_WORKERS)),
         format: |a| format_list(&a.workers, u32::to_string),
         scale: Some(WORKERS),
     },
@@ -135,7 +135,7 @@ pub const AXES: &[Axis] = &[
         name: "engine",
         value: "NAMES",
         about: "Interfaces, such as io_uring,libaio or io_uring:sqpoll=1 [default: io_uring]",
-        set: |a, t, is_engine| words(&mut a.engine, split_engines(t, is_engine).iter(), values::engine),
+        set: |a, t, is_engine| set_words(&mut a.engine, split_engines(t, is_engine).iter(), values::engine),
         format: |a| format_list(&a.engine, EngineSpec::to_flag),
         scale: None,
     },
@@ -143,7 +143,7 @@ pub const AXES: &[Axis] = &[
         name: "cache",
         value: "WORDS",
         about: "How the target is opened, such as direct,buffered [default: direct]",
-        set: |a, t, _| words(&mut a.cache, t.split(','), values::cache),
+        set: |a, t, _| set_words(&mut a.cache, t.split(','), values::cache),
         format: |a| format_list(&a.cache, |c| c.word().into()),
         scale: None,
     },
@@ -151,7 +151,7 @@ pub const AXES: &[Axis] = &[
         name: "rw",
         value: "WORDS",
         about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is an existing file or a device]",
-        set: |a, t, _| words(&mut a.rw, t.split(','), values::rw),
+        set: |a, t, _| set_words(&mut a.rw, t.split(','), values::rw),
         format: |a| format_list(&a.rw, |rw| rw.word().into()),
         scale: None,
     },
@@ -159,7 +159,7 @@ pub const AXES: &[Axis] = &[
         name: "mix",
         value: "READ%S",
         about: "Shares of reads for rw and randrw, such as 100,70,0 [default: 50]",
-        set: |a, t, _| words(&mut a.mix, t.split(','), operations::mix),
+        set: |a, t, _| set_words(&mut a.mix, t.split(','), operations::mix),
         format: |a| format_list(&a.mix, |mix| mix.describe()),
         scale: None,
     },
@@ -167,7 +167,7 @@ pub const AXES: &[Axis] = &[
         name: "batch",
         value: "COUNTS",
         about: "Operations submitted per call, as a list or range [default: that of the engine]",
-        set: |a, t, _| numbers(&mut a.batch, t, |t| count(t, 1, MAX_DEPTH)),
+        set: |a, t, _| set_numbers(&mut a.batch, t, |t| count(t, 1, MAX_DEPTH)),
         format: |a| format_list(&a.batch, u32::to_string),
         scale: Some(BATCHES),
     },
@@ -175,7 +175,7 @@ pub const AXES: &[Axis] = &[
         name: "spec",
         value: "NAMES",
         about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or classics, iometer, all",
-        set: |a, t, _| replace(&mut a.spec, t.split(','), iometer::named),
+        set: |a, t, _| set_values(&mut a.spec, t.split(','), iometer::named),
         format: |a| format_list(&a.spec, |spec| spec.name.clone()),
         scale: None,
     },
@@ -183,7 +183,7 @@ pub const AXES: &[Axis] = &[
         name: "targets",
         value: "COUNTS",
         about: "How many of the TARGETs are used, as a list or range [default: all at once]",
-        set: |a, t, _| numbers(&mut a.targets, t, |t| count(t, 1, MAX_TARGETS as u32)),
+        set: |a, t, _| set_numbers(&mut a.targets, t, |t| count(t, 1, MAX_TARGETS as u32)),
         format: |a| format_list(&a.targets, u32::to_string),
         scale: Some(TARGETS),
     },
@@ -191,7 +191,7 @@ pub const AXES: &[Axis] = &[
         name: "target",
         value: "PATHS",
         about: "Directories, files or block devices, each measured alone, such as /mnt/a,/mnt/b, instead of TARGETs used at once",
-        set: |a, t, _| words(&mut a.target, t.split(','), values::path),
+        set: |a, t, _| set_words(&mut a.target, t.split(','), values::path),
         format: |a| a.target.join(","),
         scale: None,
     },
@@ -199,7 +199,7 @@ pub const AXES: &[Axis] = &[
         name: "offset",
         value: "POSITIONS",
         about: "First byte of the region, in percent of the target or in bytes, such as 0%,50%,99%, 0%..90%+10%, 0%..99%/12 or 4g [default: 0]",
-        set: |a, t, _| replace(&mut a.offset, t.split(','), positions),
+        set: |a, t, _| set_values(&mut a.offset, t.split(','), positions),
         format: |a| format_list(&a.offset, |at| at.to_flag()),
         scale: None,
     },
@@ -234,7 +234,7 @@ fn format_list<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
 }
 
 /// Replaces the values of an axis by those of the pieces. A piece may stand for several values; no value may be repeated.
-fn replace<T: PartialEq>(
+fn set_values<T: PartialEq>(
     axis: &mut Vec<T>,
     pieces: impl Iterator<Item: AsRef<str>>,
     parse: impl Fn(&str) -> Result<Vec<T>, String>,
@@ -256,25 +256,25 @@ fn replace<T: PartialEq>(
 }
 
 /// Replaces the values of an axis by those of the pieces, each of which stands for one value.
-fn words<T: PartialEq>(
+fn set_words<T: PartialEq>(
     axis: &mut Vec<T>,
     pieces: impl Iterator<Item: AsRef<str>>,
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<(), String> {
-    replace(axis, pieces, |piece| Ok(vec![parse(piece)?]))
+    set_values(axis, pieces, |piece| Ok(vec![parse(piece)?]))
 }
 
 /// Parses numbers and ranges separated by commas.
-fn numbers(
+fn set_numbers(
     axis: &mut Vec<u32>,
     text: &str,
     parse: impl Fn(&str) -> Result<u32, String>,
 ) -> Result<(), String> {
-    replace(axis, text.split(','), |piece| range(piece, &parse))
+    set_values(axis, text.split(','), |piece| parse_range(piece, &parse))
 }
 
 /// Parses a number or a range. A range doubles, or rises by `+STEP` or `*FACTOR`, and always includes its last number.
-fn range(piece: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
+fn parse_range(piece: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
     let Some((first, rest)) = piece.split_once("..") else { return Ok(vec![parse(piece)?]) };
     let (last, law, by) = if let Some((last, by)) = rest.split_once('+') {
         (last, Step::Linear, parse(by)?)
