@@ -72,7 +72,7 @@ pub(super) fn replace_denied(
     let mut is_replaced = false;
     for draft in drafts.filter(|draft| draft.engine.name == WANTED) {
         let why = unable(&draft.stream);
-        if draft.engine_said {
+        if draft.engine_typed {
             return Err(refuse_named(request, draft, in_flight(&draft.stream), cause, why));
         }
         if let Some(why) = why {

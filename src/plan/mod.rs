@@ -664,9 +664,9 @@ pub(crate) struct Draft {
     pub(crate) stream: Stream,
     pub(crate) engine: &'static Entry,
     /// Whether the user named the engine.
-    pub(crate) engine_said: bool,
+    pub(crate) engine_typed: bool,
     /// Whether the user gave a cache mode.
-    pub(crate) cache_said: bool,
+    pub(crate) cache_typed: bool,
     /// The span that the user gave.
     pub(crate) size: Option<u64>,
     /// Passes over the span after which the stream ends.

@@ -153,7 +153,7 @@ impl Tests<'_> {
         self.profile.tests.iter().any(|t| t.rewrites.is_some())
     }
 
-    fn said_size(&self) -> Option<u64> {
+    fn typed_size(&self) -> Option<u64> {
         stream(&self.request.job).size
     }
 
@@ -165,7 +165,7 @@ impl Tests<'_> {
             origins.fixed("ends", "when all data are written, and when all data are read", &from);
         }
         let sized = tests.iter().filter_map(|t| t.span_bytes).max();
-        if let (Some(_), Some(given)) = (sized, self.said_size()) {
+        if let (Some(_), Some(given)) = (sized, self.typed_size()) {
             origins.fixed("--size", &show_bytes(given), "command line");
         } else if let Some(span) = sized {
             let whole = tests.iter().find(|t| t.span_bytes.is_none());
@@ -230,12 +230,12 @@ impl Tests<'_> {
     /// Bytes that a test touches, if known.
     fn span(&self, test: &Test) -> Option<u64> {
         let there = self.target.as_ref().and_then(|g| g.bytes);
-        self.said_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
+        self.typed_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
     }
 
     /// Whether the target is less than a whole device.
     fn is_a_part(&self) -> bool {
-        self.target.as_ref().is_some_and(|g| g.role != Role::Device || self.said_size().is_some())
+        self.target.as_ref().is_some_and(|g| g.role != Role::Device || self.typed_size().is_some())
     }
 
     /// Leaves out a test. Both directions have the same reason.
@@ -356,8 +356,8 @@ pub(super) fn compared_targets_jobs(
     let paths = paths(request)?;
     let mut all = Jobs::default();
     let mut sides = Vec::new();
-    for (said_path, called) in request.targets.iter().zip(names(&paths)) {
-        let one = Request { targets: vec![said_path.clone()], ..request.clone() };
+    for (typed_path, called) in request.targets.iter().zip(names(&paths)) {
+        let one = Request { targets: vec![typed_path.clone()], ..request.clone() };
         let asked = profile_jobs(&one, given, root, origins)?;
         if sides.is_empty() {
             all.headline = asked.headline;
@@ -367,7 +367,7 @@ pub(super) fn compared_targets_jobs(
             let test = spec.name.take().unwrap_or_default();
             spec.name = Some(format!("{test} on {called}"));
             for stream in spec.phases.iter_mut().flat_map(|p| &mut p.streams) {
-                stream.target = vec![name::text(said_path)];
+                stream.target = vec![name::text(typed_path)];
             }
             tests.push((test, all.specs.len()));
             all.specs.push(spec);

@@ -69,8 +69,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     Ok(Draft {
         stream,
         engine,
-        engine_said: spec.engine.is_some(),
-        cache_said: spec.cache.is_some(),
+        engine_typed: spec.engine.is_some(),
+        cache_typed: spec.cache.is_some(),
         size: size(spec),
         passes: spec.passes,
         create: spec.create,

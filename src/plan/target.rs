@@ -176,7 +176,7 @@ impl<'a> Targets<'a> {
             make_again(target, create);
             check_size(typed_path, target, draft.size, offset)?;
             fits_beside(&path, target.bytes)?;
-            origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "said");
+            origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "typed");
             if writes {
                 let unseen = is_named(&self.request.unseen_users, &path);
                 machine::safety::may_write_file(
@@ -191,7 +191,7 @@ impl<'a> Targets<'a> {
         } else {
             check_size(typed_path, target, draft.size, offset)?;
             let (bytes, from) = match draft.size {
-                Some(size) => (size, "said"),
+                Some(size) => (size, "typed"),
                 None => (target.bytes, "all of the target"),
             };
             origins.fixed("--size", &show_bytes(bytes), from);
@@ -974,7 +974,7 @@ impl Targets<'_> {
         if !paths.is_empty() {
             return idle("TARGET");
         }
-        if draft.cache_said {
+        if draft.cache_typed {
             return idle("--cache");
         }
         if draft.create.is_some() {

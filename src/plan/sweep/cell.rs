@@ -53,7 +53,7 @@ pub(super) struct Growing<'a> {
     pub(super) loads: Loads,
     /// What denies io_uring, if its replacement is used.
     pub(super) denial: Option<String>,
-    pub(super) cache_said: bool,
+    pub(super) cache_typed: bool,
     pub(super) specs: Vec<JobSpec>,
     pub(super) cells: Vec<Cell>,
     pub(super) skipped: Vec<Skipped>,
@@ -254,7 +254,7 @@ impl Growing<'_> {
 
     /// The job of a cell.
     fn spec(&self, point: &Point) -> JobSpec {
-        let mut job = point.spec(&self.base, point.entry.moves_bytes || self.cache_said);
+        let mut job = point.spec(&self.base, point.entry.moves_bytes || self.cache_typed);
         let first = |count: u32| -> Vec<String> {
             let used = self.targets.iter().take(count as usize);
             used.map(|t| name::text(&t.path)).collect()

@@ -86,7 +86,7 @@ pub(in crate::plan) fn grid(
         targets,
         loads,
         denial: denial.filter(|_| axes.engine.is_empty()).map(str::to_owned),
-        cache_said: sweep_spec.flags.contains(&"cache"),
+        cache_typed: sweep_spec.flags.contains(&"cache"),
         specs: Vec::new(),
         cells: Vec::new(),
         skipped: Vec::new(),
