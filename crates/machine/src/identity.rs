@@ -28,7 +28,7 @@ pub fn from_path(path: &Path) -> io::Result<Identity> {
 
 /// Returns the identity of the file or device at a path from the kernel's cache, for files that other
 /// processes have open. Without the cache, an unreachable file server would block the call. A device has no
-/// marks.
+/// `marks`: [`crate::stack::marked`] adds them.
 ///
 /// # Errors
 ///

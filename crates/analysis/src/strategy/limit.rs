@@ -331,8 +331,8 @@ impl Search<'_> {
         nearest.or_else(|| self.fresh(middle))
     }
 
-    /// A load beyond the outermost one, if no load shows the wanted answer yet: far below a load that clearly misses the target, or below
-    /// undecided loads, further each time.
+    /// Returns a load below the measured ones if a load that meets the target is `wanted`, otherwise one above them. Below undecided loads the
+    /// distance grows from try to try.
     fn outward(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
         let outermost = inward.first()?.offered;
         if !wanted {

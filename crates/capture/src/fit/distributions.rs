@@ -223,7 +223,7 @@ fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
     Arrivals::OnOff { on_ns: ns(1.0 / (changes * (1.0 - on))), off_ns: ns(1.0 / (changes * on)) }
 }
 
-/// The function g of the file header.
+/// The growth of a count's variance with its interval: g(x) = 1 - (1 - exp(-x)) / x.
 fn growth_factor(x: f64) -> f64 {
     1.0 - (1.0 - (-x).exp()) / x
 }

@@ -457,8 +457,8 @@ fn cpu(case: &Case) -> Known<(f64, f64)> {
 
 /// Default read-ahead in KiB (VM_READAHEAD_PAGES).
 const READ_AHEAD_KB: u64 = 128;
-/// Smallest default of the largest request in KiB, if the hardware allows it (BLK_DEF_MAX_SECTORS_CAP, larger
-/// since Linux 6.16).
+/// Default of max_sectors_kb before Linux 6.16, if the hardware allows requests of this size (BLK_DEF_MAX_SECTORS_CAP).
+/// Newer kernels have a larger default.
 const MAX_SECTORS_KB: u64 = 1280;
 /// Target latency of writeback throttling in us, for spinning disks and for others (block/blk-wbt.c).
 const THROTTLE_US: [u64; 2] = [75_000, 2_000];
