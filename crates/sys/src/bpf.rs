@@ -285,12 +285,12 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
     let word = |offset: i32| state.get(offset as usize / 8).map_or(0, |bytes| u64::from_ne_bytes(*bytes));
     let counter = |which: u8| word(COUNTERS + 8 * i32::from(which));
     let gaps = [
-        (UNFOLLOWED, "the command had more than 16,384 threads at once"),
-        (CALLS_32, "the command ran a 32-bit program, whose system calls are not counted"),
-        (UNREAD_OPENS, "the flags of a call of openat2 could not be read"),
+        (UNFOLLOWED, format!("the command had more than {MAX_THREADS} threads at once")),
+        (CALLS_32, "the command ran a 32-bit program, whose system calls are not counted".to_owned()),
+        (UNREAD_OPENS, "the flags of a call of openat2 could not be read".to_owned()),
     ];
-    if let Some((_, why)) = gaps.iter().find(|(gap, _)| counter(*gap) > 0) {
-        return Err((*why).to_owned());
+    if let Some((_, why)) = gaps.into_iter().find(|(gap, _)| counter(*gap) > 0) {
+        return Err(why);
     }
     let syncs = SYNCS.iter().enumerate().map(|(at, (_, name))| (*name, counter(FIRST_SYNC + at as u8)));
     let latencies = (0..MAX_BUCKETS).map(|bucket| {

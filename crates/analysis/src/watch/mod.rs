@@ -19,9 +19,9 @@
 //!
 //! | rule | condition |
 //! |---|---|
-//! | `at_limit` | the lower bound of the load is 90 to 105 % of what was measured |
+//! | `at_limit` | the lower bound of the load is 90 to 105 % of the measured capacity |
 //! | `iops_not_throughput` | `at_limit` by a result with requests below 128 KiB, and less than half of the highest measured throughput in that direction, which has requests 8 times as large |
-//! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of what was measured |
+//! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of the measured capacity |
 //! | `at_request_size_limit` | the mean request is at least 95 % of `max_sectors_kb`, and the hardware takes larger ones |
 //!
 //! The first three need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue
@@ -310,7 +310,7 @@ fn load_conclusions(device: &str, figures: &DeviceInterval, limits: &Limits) -> 
             "{device} is at {share} of the {what} measured on it ({result}): a faster CPU will not help"
         );
         let condition =
-            format!("the load is {AT_LIMIT_PERCENT} to {BEYOND_LIMIT_PERCENT} % of what was measured");
+            format!("the load is {AT_LIMIT_PERCENT} to {BEYOND_LIMIT_PERCENT} % of the measured capacity");
         let at_limit = conclusion(Rule::AtLimit, text, &condition);
         return std::iter::once(at_limit).chain(throughput_room(device, &nearest, &now)).collect();
     }
@@ -321,7 +321,7 @@ fn load_conclusions(device: &str, figures: &DeviceInterval, limits: &Limits) -> 
              {twice} and not fit"
         );
         let condition = format!(
-            "the load is {MORE_THAN_HALF_PERCENT} to {AT_LIMIT_PERCENT} % of what was measured, so twice the load exceeds it"
+            "the load is {MORE_THAN_HALF_PERCENT} to {AT_LIMIT_PERCENT} % of the measured capacity, so twice the load exceeds it"
         );
         return vec![conclusion(Rule::TwiceDoesNotFit, text, &condition)];
     }

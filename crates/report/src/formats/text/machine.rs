@@ -152,8 +152,8 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     for (label, names) in
         [("on", &device.below), ("partitions", &device.partitions), ("holders", &device.holders)]
     {
-        let is_said = label == "on" && device.disk.is_some();
-        if !is_said && !names.is_empty() {
+        let is_named = label == "on" && device.disk.is_some();
+        if !is_named && !names.is_empty() {
             line(label, names.join(", "));
         }
     }

@@ -109,10 +109,12 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
         out.table(rows);
         return out.write(to);
     }
-    let answers = || compared.others.iter().map(|(_, comparison)| comparison);
     // The sentence of the gate may contain the answer.
-    let is_said = |answer: &&Comparison| compared.gate.is_some_and(|g| g.sentence.contains(&answer.sentence));
-    answers().filter(|answer| !is_said(answer)).for_each(|answer| show_answer(&mut out, answer));
+    let is_in_gate =
+        |answer: &Comparison| compared.gate.is_some_and(|gate| gate.sentence.contains(&answer.sentence));
+    for (_, answer) in compared.others.iter().filter(|(_, answer)| !is_in_gate(answer)) {
+        show_answer(&mut out, answer);
+    }
     out.line("");
     if !rows.is_empty() {
         out.table(rows);
