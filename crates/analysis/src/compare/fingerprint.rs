@@ -2,7 +2,9 @@
 //!
 //! 1. [`fingerprint`] lists the circumstances as named values: the work, the engine, the targets, the machine.
 //! 2. [`differences`] compares two lists. Some differences make the results different work, others are only shown.
-//! 3. [`result_differences`] compares the findings that invalidate or relabel the results.
+//! 3. [`settings`] lists every field of the job's streams, so that a setting that no circumstance of step 1 states, or whose
+//!    words leave out a detail, still makes the results different work.
+//! 4. [`result_differences`] compares the findings that invalidate or relabel the results.
 
 use crate::compare::SideResult;
 use model::comparison::Difference;
@@ -13,6 +15,7 @@ use model::report::{Measured, Report};
 use model::spec::{StreamSpec, values};
 use model::units::{show_bytes, show_ns};
 use model::{Known, evidence};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Queue settings that change how a device handles requests.
@@ -58,6 +61,83 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     }
     all.extend(machine_aspects(report));
     all
+}
+
+/// Fields of a stream that are not compared as settings, because they decide only what is recorded, or where. The span and
+/// the first byte are aspects of [`fingerprint`], and follow the sizes of the targets.
+const NOT_COMPARED: [&str; 9] = [
+    "access.offset_bytes",
+    "access.span_bytes",
+    "each_worker_ns",
+    "engine_fallback",
+    "log_interval_ns",
+    "name",
+    "replay.file",
+    "targets",
+    "verify.content.stamps.seed",
+];
+
+/// Fields that aspects of [`fingerprint`] state for the result's own stream.
+const STATED: [&str; 7] = ["batch", "delay_ns", "ends_others", "engine", "limit", "options", "place"];
+
+/// Fields with which the work remains the same, so that they may be the subject of the comparison. So may those in [`STATED`].
+const SAME_WORK_SETTINGS: [&str; 8] = [
+    "advice",
+    "ignored_errors",
+    "max_errors",
+    "max_latency_ns",
+    "min_rate",
+    "op_priorities",
+    "steady",
+    "think_spin_ns",
+];
+
+/// The settings of a result's stream, each named by its path in a JSON report (`access.lines[0].times`), and those of the
+/// other streams of the job (`phases[0].streams[1].depth`). Streams of other phases did not run at the same time, so
+/// their settings do not make the result different work.
+pub(super) fn settings(result: &Measured) -> Vec<Aspect> {
+    let mut all = Vec::new();
+    for (at, phase) in result.job.phases.iter().enumerate() {
+        let is_own_phase = at == result.phase as usize;
+        for (number, stream) in phase.streams.iter().enumerate() {
+            let is_own = is_own_phase && number == result.stream as usize;
+            let prefix = if is_own { String::new() } else { format!("phases[{at}].streams[{number}].") };
+            let value = match serde_json::to_value(stream) {
+                Ok(value) => value,
+                Err(error) => {
+                    let settings = aspect(&format!("{prefix}settings"), String::new(), is_own_phase);
+                    all.push(Aspect { value: Err(error.to_string()), ..settings });
+                    continue;
+                }
+            };
+            let mut leaves = Vec::new();
+            add_leaves(String::new(), &value, &mut leaves);
+            all.extend(leaves.into_iter().filter_map(|(path, value)| {
+                let field = path.split(['.', '[']).next().unwrap_or_default();
+                let is_stated = STATED.contains(&field);
+                let refuses = is_own_phase && !is_stated && !SAME_WORK_SETTINGS.contains(&field);
+                (!is_own || !is_stated).then(|| aspect(&format!("{prefix}{path}"), value, refuses))
+            }));
+        }
+    }
+    all
+}
+
+/// Adds the path and text of each value in a JSON value that is compared.
+fn add_leaves(path: String, value: &Value, leaves: &mut Vec<(String, String)>) {
+    match value {
+        _ if NOT_COMPARED.contains(&path.as_str()) => {}
+        Value::Object(fields) => {
+            let dot = if path.is_empty() { "" } else { "." };
+            fields.iter().for_each(|(name, field)| add_leaves(format!("{path}{dot}{name}"), field, leaves));
+        }
+        Value::Array(entries) => {
+            let entries = entries.iter().enumerate();
+            entries.for_each(|(i, entry)| add_leaves(format!("{path}[{i}]"), entry, leaves));
+        }
+        Value::String(text) => leaves.push((path, text.clone())),
+        _ => leaves.push((path, value.to_string())),
+    }
 }
 
 /// The differences between two fingerprints, and the circumstances that are unknown on one side.

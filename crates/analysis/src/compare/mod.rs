@@ -282,7 +282,17 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
 /// The differences between two results, in the request and in the findings, and the circumstances that are unknown on one side.
 fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
-    let (mut different, unknown) = differences(&prints[0], &prints[1]);
+    let (mut different, mut unknown) = differences(&prints[0], &prints[1]);
+    // Where the fingerprints already refuse, the fields of the stream would only repeat them.
+    if !different.iter().any(|d| d.refuses) {
+        let settings = [a, b].map(|one| fingerprint::settings(one.result));
+        let (mut other_settings, unreadable) = differences(&settings[0], &settings[1]);
+        // The first different entry of a list speaks for the list.
+        let list = |d: &Difference| d.aspect.rsplit_once('[').map(|(list, _)| list.to_owned());
+        other_settings.dedup_by(|next, first| list(next).is_some() && list(next) == list(first));
+        different.extend(other_settings);
+        unknown.extend(unreadable);
+    }
     different.extend(fingerprint::result_differences(a, b));
     different.extend(fingerprint::acceptance_difference(a, b));
     (different, unknown)

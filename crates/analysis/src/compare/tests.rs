@@ -88,7 +88,7 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
 #[test]
 fn different_work_is_refused_and_the_difference_named() {
     type Change = fn(&mut Report);
-    let table: [(&str, Change); 14] = [
+    let table: [(&str, Change); 18] = [
         ("block size 4K -> 8K", |r| sizes(r, 8192)),
         ("depth 32 -> 1", |r| stream(r).depth = 1),
         ("workers 1 -> 4", |r| stream(r).workers = 4),
@@ -118,18 +118,72 @@ fn different_work_is_refused_and_the_difference_named() {
             let call = model::job::SyncCall::Fsync;
             stream(r).flush = Some(model::job::Flush { call, every: 8, calls: 1, drain: false });
         }),
+        ("access.lines[0].times - -> 3", |r| stream(r).access.lines[0].times = 3),
+        ("clones - -> own", |r| stream(r).clones = Some(model::job::Clones::Own)),
+        ("verify.checks - -> true", |r| {
+            let content = model::payload::Content::Stamps { seed: 1 };
+            stream(r).verify =
+                Some(model::payload::Verify { content, checks: true, back: None, fatal: false });
+        }),
+        ("access.lines[0].delay_law.quantiles[0].percent - -> 50.0", |r| {
+            let quantiles = [50.0, 100.0].map(|percent| model::job::Quantile { percent, ns: 1000 });
+            stream(r).access.lines[0].delay_law = model::job::ThinkLaw::Quantiles(quantiles.into());
+        }),
     ];
     for (part, change) in table {
         let why = refused(change).unwrap_or_else(|| panic!("{part} is compared"));
         assert!(why.contains(part), "{part}: {why}");
     }
     assert_eq!(refused(|_| {}), None);
+    let seed = |r: &mut Report| {
+        let content = model::payload::Content::Stamps { seed: r.started.len() as u64 };
+        stream(r).verify = Some(model::payload::Verify { content, checks: true, back: None, fatal: false });
+    };
+    let (mut a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
+    b.started.push('9');
+    seed(&mut a);
+    seed(&mut b);
+    assert_ne!(compare(&a, &b, &options()).answer, Answer::Incomparable, "another seed is the same work");
+}
+
+#[test]
+fn settings_of_other_streams_are_compared() {
+    let with_others = |change: fn(&mut Report)| {
+        let mut report = rated(&Fixture::honest(), 1.0);
+        let job = &mut report.results[0].job;
+        let concurrent = job.phases[0].streams[0].clone();
+        job.phases.push(job.phases[0].clone());
+        job.phases[0].streams.push(concurrent);
+        change(&mut report);
+        report
+    };
+    let plain = with_others(|_| {});
+    let paced = with_others(|r| {
+        r.results[0].job.phases[0].streams[1].pace = model::job::Pace::default().offering(100.0);
+    });
+    let comparison = compare(&plain, &paced, &options());
+    assert_eq!(comparison.answer, Answer::Incomparable);
+    assert!(comparison.sentence.contains("phases[0].streams[1].pace"), "{}", comparison.sentence);
+    for (part, change) in [
+        (
+            "phases[0].streams[1].engine io_uring -> libaio",
+            (|r: &mut Report| {
+                r.results[0].job.phases[0].streams[1].engine = "libaio".into();
+            }) as fn(&mut Report),
+        ),
+        ("phases[1].streams[0].depth 32 -> 1", |r| r.results[0].job.phases[1].streams[0].depth = 1),
+    ] {
+        let comparison = compare(&plain, &with_others(change), &options());
+        assert_ne!(comparison.answer, Answer::Incomparable, "{part}: {}", comparison.sentence);
+        assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
+    }
 }
 
 #[test]
 fn differences_that_may_be_the_subject_are_named_and_not_refused() {
     type Change = fn(&mut Report);
-    let table: [(&str, Change); 9] = [
+    let table: [(&str, Change); 10] = [
+        ("advice - -> random", |r| stream(r).advice = Some(model::job::Advice::Random)),
         ("kernel", |r| r.machine.kernel = "Linux 6.18.5".into()),
         ("CPU", |r| r.machine.cpu = Ok("another".into())),
         ("file system ext4 -> xfs", |r| fs(r).kind = "xfs".into()),
