@@ -116,8 +116,8 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     formula: formula!(
         "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
          divided by the operations that may be in flight, since one flush can serve all operations that wait \
-         for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also fires if `write through` \
-         cannot be true: a loop device reports it, a layer above one that reports `write back`, or a layer \
+         for it. (One operation at a time: 100 syncs cause 100 flushes.) Also fires if `write through` \
+         cannot be true: on a loop device, on a layer above one that reports `write back`, and on a layer \
          that offers FUA, which only a disk with a volatile cache needs."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
@@ -303,8 +303,8 @@ const FLUSH_TOO_CHEAP: Check = Check {
               caches writes",
     fix: "Find out whether the drive or the array protects its cache against power loss, or whether the host \
           honours flushes (cache=none or writethrough rather than cache=unsafe).",
-    accept: "Accept it if you know that it does: drives with power-loss protection answer flushes \
-             immediately.",
+    accept: "Accept it if you know that the cache is protected: drives with power-loss protection answer \
+             flushes immediately.",
     ask: Ask::After(&[CheckId::C01, CheckId::C02], check_flush_too_cheap),
     #[cfg(test)]
     fires: Some(|| with_flushes(&stable_writes(), "write back", 11_000, 200)),
@@ -556,7 +556,7 @@ const SYNC_HIDES_TAIL: Check = Check {
     reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
     formula: formula!(
         "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off by as \
-         much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 finds the \
+         much. Syncs below {floor} on average are ignored: a commit and a flush take as long. If A09 finds the \
          writes in memory, it reports the rate that includes the sync, and this check is silent.",
         floor = Ns(SYNC_FLOOR_NS)
     ),

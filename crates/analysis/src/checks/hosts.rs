@@ -381,8 +381,7 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Ans
     }
     let [line] = case.stream.access.lines.as_slice() else {
         return not_checked(
-            "fathom does not compute how often several hosts read one block for a workload with several \
-             lines",
+            "fathom does not compute how often hosts read the same blocks in a workload with several lines",
         );
     };
     // In a shared file, each host has its own blocks.
@@ -478,7 +477,7 @@ const HOSTS_DIFFER: Check = Check {
     id: CheckId::F05,
     name: "HOSTS_DIFFER",
     belief: "all hosts are alike, so one represents the others",
-    reads: "The findings of each host when it planned: kernel, CPUs, memory; file system, mount options, \
+    reads: "What each host found when it planned: kernel, CPUs, memory; file system, mount options, \
             device model and size of the targets; the engine and span that it would have chosen.",
     formula: formula!(
         "A note that lists each property that differs between hosts, with the value of each host. The number \

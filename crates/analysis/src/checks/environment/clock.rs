@@ -1,8 +1,8 @@
 //! The clocks that time operations (D09, D13).
 //!
-//! D09 counts latencies near one, two or three ticks of the kernel's scheduler, for every tick rate that
-//! kernels use, and compares them with neighbouring bands: they cluster there although the device was much
-//! faster. D13 checks whether the machine slept during a run, whether the counter drifted from the kernel's
+//! D09 fires if latencies cluster at one, two or three ticks of the kernel's scheduler although the device was much
+//! faster. It counts the latencies near these ticks, for every tick rate that kernels use, and compares their number with
+//! neighbouring bands. D13 checks whether the machine slept during a run, whether the counter drifted from the kernel's
 //! clock, and whether the clock is coarse or expensive to read.
 
 use super::cpu::waited_for_cpu;

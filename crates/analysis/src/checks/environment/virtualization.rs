@@ -255,9 +255,9 @@ pub(super) const CONTAINER_VIEW: Check = Check {
     id: CheckId::D25,
     name: "CONTAINER_VIEW",
     belief: "fathom sees the whole machine",
-    reads: "The file systems of the targets (containers use an overlay), the point where their chains could \
-            not be followed, and the reasons for facts that could not be read: limits, governors, firmware \
-            names, fathom's own cgroup.",
+    reads: "The file systems of the targets (containers use an overlay), the layer below which fathom could \
+            not follow their devices, and the reasons for facts that could not be read: limits, governors, \
+            firmware names, fathom's own cgroup.",
     formula: formula!(
         "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
          permitted). A file that does not exist is no sign of a container: many machines lack it. The \

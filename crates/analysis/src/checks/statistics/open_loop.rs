@@ -80,8 +80,8 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Biased,
         numbers,
-        "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. Results withhold \
-         such percentiles; a load curve shows the lateness in them.",
+        "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. fathom withholds \
+         such percentiles; a load curve shows them without and with the lateness.",
         show_ns(worst.unwrap_or(0) as f64),
         late.join(", p")
     )

@@ -219,7 +219,7 @@ fn shared(case: &Case) -> Known<Answer> {
 struct Ledger {
     /// Counts of the devices that the file systems use.
     device: model::evidence::BlockStat,
-    /// Counts of the whole disks, which the kernel charges to cgroups.
+    /// Counts of the whole disks: the kernel charges cgroups for the disk, not for the partition.
     shared: model::evidence::BlockStat,
     /// Bytes charged to fathom's cgroup, if counted.
     own: Option<CgroupIo>,
@@ -403,7 +403,7 @@ fn counted_from(case: &Case) -> Option<Share> {
     (case.span_bytes() > MANY_BUFFERS.saturating_mul(bytes)).then_some(BUFFERED_FROM)
 }
 
-/// Decides by the kernel's count of bytes that system calls moved. fathom's own files only add to it.
+/// Decides by the kernel's count of bytes that system calls moved. I/O on fathom's own files only increases the count.
 fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
     let streams = phase_streams(case).len();
     for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {

@@ -149,7 +149,7 @@ fn chain<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
     case.places().flat_map(|p| &p.layers).collect()
 }
 
-/// Returns each layer that has layers below it, together with these.
+/// Returns each layer that has layers below it, with the layers directly below it.
 fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
     let steps_in_place = |place: &'a model::machine::Place| {
         let layers = place.layers.iter().filter(|l| !l.below.is_empty() && l.kind != LayerKind::Partition);
@@ -189,8 +189,8 @@ fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
 /// fathom, because other processes may use both.
 ///
 /// # Errors
-/// Fails if such a disk was charged less than all: other processes may have read it while the page cache served
-/// fathom.
+/// Fails if the kernel charged fathom for only a part of such a disk's bytes: other processes may have read the disk while
+/// the page cache served fathom.
 fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows> {
     let above_bytes = flows.above.bytes;
     if (flows.below.bytes as f64 - above_bytes as f64).abs() <= SAME_BYTES * above_bytes as f64 {

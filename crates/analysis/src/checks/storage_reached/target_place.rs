@@ -151,7 +151,7 @@ fn divide_share<'a>(case: &Case<'a>, layers: &[&'a Layer], part: f64) -> Known<V
     Ok(counted.into_iter().map(|(layer, requests)| (layer, part * share(requests, all))).collect())
 }
 
-/// Adds a share to that of a layer. Several layers may have the same one below them.
+/// Adds a share to the share of a layer. Several layers may have the same layer below them.
 fn add_share<'a>(to: &mut Vec<(&'a Layer, f64)>, layer: &'a Layer, part: f64) {
     match to.iter_mut().find(|(l, _)| l.stat_file == layer.stat_file) {
         Some((_, has)) => *has += part,
