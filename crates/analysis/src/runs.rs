@@ -88,7 +88,7 @@ fn timed_kinds<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> impl Iterator<It
     streams.flat_map(|s| s.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync).map(|(_, end)| end))
 }
 
-/// Operations per second of a run: those of all streams by the windows of the phases.
+/// Operations per second of a run: the operations of all streams, divided by the windows of the phases.
 pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     let (mut ops, mut seconds) = (0.0, 0.0);
     for phase in phases {
@@ -252,7 +252,7 @@ pub fn samples(record: &Record) -> Vec<Sample> {
 /// One measurement of a cell, which other processes may have disturbed.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepRun {
-    /// Which attempt at which run it is.
+    /// The run and the number of the attempt.
     pub attempt: Attempt,
     /// Sample of the attempt.
     sample: Sample,

@@ -523,7 +523,7 @@ impl<'g> InOrder<'g> {
         tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect()
     }
 
-    /// The rule applied to the tracked values; `None` if one is missing in the window.
+    /// Applies the SNIA's rule to the tracked values; `None` if a value of the window is missing.
     pub(crate) fn rule(&self) -> Option<Snia> {
         let rule = steady_state::rule(&self.tracked_in_window()?)?;
         Some(Snia { rounds: self.rounds() as u32, ..rule })
