@@ -220,7 +220,7 @@ fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     Ok(bytes.map(|b| b / issued))
 }
 
-/// Share of the span that a run touched: no block is touched twice.
+/// Share of the span that a run touched, if it touched no block twice.
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.stream.access.span_bytes as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
@@ -245,7 +245,7 @@ fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     state.extents.clone().unwrap_or_else(|| Err("the extents of the file were not read".into()))
 }
 
-/// Ratio of two figures below which the figures explain a difference in speed.
+/// If the ratio of two figures is below this, the figures explain a difference in speed.
 const CLEARLY_LESS: f64 = 0.8;
 
 /// A row that is slower than the fastest by at most this share is in the fastest group, even if the difference is
@@ -742,7 +742,7 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
 #[test]
 fn rows_that_may_be_much_slower_are_not_in_the_group() {
     let gap = |at_most, is_sure| Gap { at_most, is_sure };
-    // The plainest may be a third slower, the second is surely slower, but hardly; the third is the fastest.
+    // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
     // If no bound is good, rows that cannot be distinguished form one group.

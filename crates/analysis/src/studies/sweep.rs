@@ -28,7 +28,7 @@ use stats::{intervals, sample};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Standard deviation between runs, as a share, above which single runs are too noisy to show the effect of an axis.
+/// Above this standard deviation between runs, as a share, single runs are too noisy to show the effect of an axis.
 const MOST_SPREAD: f64 = 0.1;
 
 /// Minimum number of runs of the reference for a line through them.
@@ -297,7 +297,8 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: value.exp(), interval: interval.map(f64::exp) })
 }
 
-/// The knees of the axes with a scale: from which value on the rate stops growing. Latency grows along most axes and has no knee.
+/// The knees of the axes with a scale: for each axis, the value at which the rate stops growing. Latency grows along most axes and has no
+/// knee.
 fn knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
@@ -521,7 +522,7 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
         return (
             Chosen::CannotTell,
             format!(
-                "{change} afterwards than while it was chosen, so the target changes; sweep again when it is quiet"
+                "{change} afterwards than while it was chosen, so the target changes; sweep again when the target is quiet"
             ),
         );
     }
