@@ -450,8 +450,8 @@ mod tests {
     use crate::figures::steadiness::*;
     use stats::series::flat;
 
-    /// The steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time. A value a second, or at least
-    /// a hundred in all.
+    /// The steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time that has passed. The series have
+    /// one value per second, and at least a hundred values.
     fn steadiness_of(
         runs: usize,
         seconds: f64,

@@ -24,7 +24,7 @@ pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 /// Requests per run that never count as traffic of others.
 pub(crate) const FLOOR_IOS: u64 = 48;
 
-/// Largest operation that is one request of the device. The device's limits split larger ones.
+/// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
 
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows.

@@ -121,7 +121,7 @@ impl Limits {
         }
     }
 
-    /// Removes sessions without a highest rate.
+    /// Removes sessions that have the highest rate of no class.
     fn forget_unused(&mut self) {
         let used = |at: usize| self.classes.iter().any(|c| c.session == at);
         let kept: Vec<usize> = (0..self.sessions.len()).filter(|at| used(*at)).collect();
