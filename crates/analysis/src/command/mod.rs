@@ -356,7 +356,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let other_end = other_end(record, run, seen);
     match other_end {
         Some((name, other_end)) if busy < IDLE => {
-            limiter(name, format!("it waited for {other_end}; CPU {}", show_share(cpu)))
+            limiter(name, format!("it waited for {other_end}; a CPU was busy {}", show_share(cpu)))
         }
         _ if cpu >= IDLE || busy >= IDLE => limiter("several", shares),
         _ => limiter("none of these", format!("{shares}: it slept or waited for something else")),
@@ -616,7 +616,7 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
             ));
         }
     }
-    if files == 0 { Err("its command line names no existing file".into()) } else { Ok(CheckReply::Holds) }
+    if files == 0 { Err("the command line names no existing file".into()) } else { Ok(CheckReply::Holds) }
 }
 
 /// Checks for output that is easier to store than real data: holes in a file that the command made, or zeros, according

@@ -417,7 +417,7 @@ fn a_number_that_some_runs_lack_is_left_out_with_a_note() {
     let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     b.results[0].runs[2].percentiles_ns.get_mut("read").unwrap().insert("99.9".into(), None);
     let comparison = compare(&a, &b, &options());
-    assert_eq!(comparison.pairs[0].left_out, ["read p99.9: 1 of 10 runs do not have it"]);
+    assert_eq!(comparison.pairs[0].left_out, ["read p99.9: 1 of 10 runs lack this value"]);
     b.results[0].runs[2].iops = 0.0;
     let comparison = compare(&a, &b, &options());
     assert!(comparison.pairs[0].metrics.iter().all(|m| m.name != "IOPS"), "zero has no logarithm");

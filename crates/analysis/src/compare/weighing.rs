@@ -283,7 +283,7 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
             all.push(Measure { name, unit, more_is_better, percentile, tail, a: values(a), b: values(b) });
         } else if missing < runs().count() {
             // Runs with too few operations lack the percentile. Comparing only the other runs would be misleading.
-            left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));
+            left_out.push(format!("{}: {missing} of {} runs lack this value", reading.name, runs().count()));
         }
     }
     (all, left_out)

@@ -159,7 +159,7 @@ fn differs(
     out.push(match driver {
         Ok(_) => "Latencies and depth of both are from issue to completion at the driver.".into(),
         Err(why) => format!(
-            "The replay's latencies and depth are those that a program sees, with system calls and wake-ups, and the capture's are the driver's: {why}."
+            "The replay's latencies and depth are those that a program sees, with system calls and wake-ups. Those of the capture are the driver's: {why}."
         ),
     });
     out.extend(counted.into_iter().flat_map(|counted| run_differences(case, replay, counted)));

@@ -343,12 +343,12 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
         let pick = scored.get(*group.members.first()?)?;
         Some((group, pick))
     }) else {
-        return Err(format!("too few rounds have both {} and the others", fastest.row.interface));
+        return Err(format!("too few rounds measured both {} and the others", fastest.row.interface));
     };
     if group.first_at_most > TOO_WIDE {
         let (name, rate) = (&fastest.row.interface, show_rate(fastest.rate));
         return Err(format!(
-            "{name} was the fastest on the mean ({rate} MB/s), but the runs differ so much that another may be {} faster; \
+            "{name} had the highest mean rate ({rate} MB/s), but the runs differ so much that another may be {} faster; \
              a longer --budget narrows this range",
             percent_above(group.first_at_most)
         ));
@@ -727,7 +727,7 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
     let answer = |record: &Record| table(record).answer().unwrap();
     let shown = answer(&shaky);
     assert_eq!(shown.word, AnswerWord::CannotTell);
-    let because = "No recommendation, because ring was the fastest on the mean (";
+    let because = "No recommendation, because ring had the highest mean rate (";
     assert!(shown.sentence.starts_with(because) && shown.sentence.contains("--budget"), "{}", shown.sentence);
     shaky.runs.retain(|run| run.start.repeat == 0);
     let one_run = answer(&shaky).sentence;

@@ -125,8 +125,8 @@ pub(super) const TOOL_OVERHEAD: Check = Check {
          only if it is longer than the device's."
     ),
     provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per operation",
-    fix: "Compare such numbers only with others from fathom, or use a larger --bs.",
-    accept: "Accept it if only the difference between two such numbers matters.",
+    fix: "Compare this number only with other numbers from fathom, or use a larger --bs.",
+    accept: "Accept it if only the difference from another number of fathom matters.",
     ask: Ask::Alone(check_tool_overhead),
     #[cfg(test)]
     fires: Some(|| {

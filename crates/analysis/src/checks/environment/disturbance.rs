@@ -315,8 +315,8 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
         };
         let sentence = format!(
             "fathom itself stood still for {}{repetitions}, {} of the runs' time: a signal, a freezer or a \
-             debugger stopped it, or the whole machine stopped. Stalls and gaps over time come from that, \
-             not from the storage.",
+             debugger stopped it, or the whole machine stopped. Stalls and gaps in the time series come from \
+             this stop, not from the storage.",
             show_ns(total),
             show_share(part)
         );

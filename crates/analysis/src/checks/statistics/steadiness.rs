@@ -345,8 +345,8 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
     formula: formula!(
         "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the first \
          pair that is not positive (Geyer), after removing steps (E02). The observations are the intervals \
-         of all runs divided by that time. Fires below {FEWEST} in {LONG_S} seconds of measuring or more. \
-         With less time it is not checked."
+         of all runs divided by that time. Fires if {LONG_S} seconds of measuring or more contain fewer than \
+         {FEWEST}. With less time it is not checked."
     ),
     provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes in \
               waves of many seconds.",

@@ -21,14 +21,14 @@ use stats::comparison::{Compared, FEWEST, compare};
 pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let stream = &case.stream;
     let [line] = stream.access.lines.as_slice() else {
-        return Err("fathom does not compute how many blocks a workload with several lines repeats".into());
+        return Err("fathom does not compute how many blocks repeat in a workload with several lines".into());
     };
     if stream.replay.is_some() {
-        return Err("fathom does not compute how many blocks a replay repeats".into());
+        return Err("fathom does not compute how many blocks repeat in a replay".into());
     }
     if stream.access.strided.is_some() {
         return not_checked(
-            "fathom does not compute how many blocks a workload repeats that visits one zone at a time",
+            "fathom does not compute how many blocks repeat in a workload that visits one zone at a time",
         );
     }
     let span = case.span_bytes() as f64;
@@ -38,7 +38,7 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let passes = bytes / span;
     match &line.order {
         Order::Sequential(steps) if steps.stride_bytes > 0 || steps.hole_bytes > 0 => {
-            Err("fathom does not compute how many blocks a sequential order with gaps repeats".into())
+            Err("fathom does not compute how many blocks repeat in a sequential order with gaps".into())
         }
         // Every worker reads the same blocks.
         Order::Sequential(steps) if steps.start == Start::Same => {
@@ -47,7 +47,7 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
         }
         // Workers with other starts may overlap, so repeats may begin before the first pass ends.
         Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
-            Err("fathom does not compute how many blocks are shared by workers at fixed start distances".into())
+            Err("fathom does not compute how many blocks several workers with fixed starts touch twice".into())
         }
         // Rows overlap as random offsets do.
         Order::Once if line.is_in_rows() => Ok(repeated_at_random(passes)),
