@@ -416,7 +416,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Returns all operations of a kind in the complete runs that moved all their bytes, including warm-up and drain.
+    /// Returns all operations of a kind that moved all their bytes, over the complete runs, including warm-up and drain.
     pub fn issued(&self, kind: Kind) -> Amount {
         self.members.iter().map(|m| self.issued_by(*m, kind)).fold(Amount::default(), Amount::plus)
     }

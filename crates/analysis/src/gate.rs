@@ -36,7 +36,7 @@ const BEYOND: f64 = 10.0;
 /// Maximum number of runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
 
-/// If several conditions have outcomes, the first one in this order decides.
+/// Of the outcomes of several conditions, the first in this order decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
@@ -388,7 +388,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
     }
 }
 
-/// The first finding about a result of one of these severities that the user did not accept.
+/// The first finding about a result that has one of these severities and that the user did not accept.
 fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
     acting.iter().find(|f| {
         let acts = f.outcome == Outcome::Finding && f.severity.is_some_and(|s| severities.contains(&s));

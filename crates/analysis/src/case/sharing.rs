@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 const METADATA_WRITE_BYTES: u64 = 1 << 20;
 /// Bytes per run that file systems read for their own metadata.
 const METADATA_READ_BYTES: u64 = 128 << 10;
-/// Device writes per byte written that ext4 and xfs may need for inodes and journal.
+/// Bytes that ext4 and xfs may write to the device for each written byte, because of inodes and journal.
 pub(crate) const AMPLIFICATION: f64 = 1.5;
 
 /// A count of bytes that is known within bounds.

@@ -276,11 +276,11 @@ fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
     OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
 }
 
-/// A flash drive programs a page in some hundred us. A faster answer came from memory.
+/// Minimum mean time of a flush on flash, which programs a page in some hundred us. A faster answer came from memory.
 const FLASH_NS: f64 = 60e3;
-/// A spinning disk waits for the platter: half a turn at 15,000 rpm is 2 ms.
+/// Minimum mean time of a flush on a spinning disk: half a turn at 15,000 rpm.
 const SPINNING_NS: f64 = 2e6;
-/// In a virtual machine, a flush also takes a round trip to the host.
+/// Minimum mean time of a flush in a virtual machine, which includes a round trip to the host.
 const VIRTUAL_NS: f64 = 100e3;
 
 const FLUSH_TOO_CHEAP: Check = Check {

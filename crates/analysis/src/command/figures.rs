@@ -423,10 +423,10 @@ fn whole_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     })
 }
 
-/// Minimum bytes of a direction for a sentence about it. Fewer bytes may be the program's libraries.
+/// The report describes a direction if it moved at least this many bytes. Fewer may be the program's libraries.
 const WORTH_BYTES: u64 = 1 << 20;
 
-/// Minimum bytes of a direction for a sentence about it if both directions move less than [`WORTH_BYTES`].
+/// If both directions moved less than [`WORTH_BYTES`], the report describes a direction with at least this many bytes.
 const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 
 /// Minimum share of the reads from one source at which the report says that all of them came from it.

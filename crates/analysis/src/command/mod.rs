@@ -269,7 +269,7 @@ const SYNC_BOUND: f64 = 0.5;
 /// If the CPU and the device were each busy for less than this share of the time, neither is the limiter.
 const IDLE: f64 = 0.5;
 
-/// Minimum share of the time, and of the bytes, for a device to take turns with a CPU.
+/// A device can take turns with a CPU if it was busy for at least this share of the time and moved at least this share of the bytes.
 const TAKES_TURNS: f64 = 0.2;
 
 /// Minimum bytes through a standard stream for its other end to be the limiter.
@@ -467,7 +467,7 @@ const LEAST_BYTES: u64 = 1 << 20;
 /// Minimum share of the reads by other processes that disturbs the run.
 const FOREIGN_SHARE: f64 = FOREIGN_ABOVE.0;
 
-/// Minimum share of the time without a CPU, or without memory, that makes the run noticeably longer.
+/// If tasks waited for a CPU, or for memory, for at least this share of the time, the run was noticeably longer.
 const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 
 /// Share of the topmost device's bytes that the lowest devices must deliver.

@@ -327,7 +327,7 @@ pub(super) fn contradicts(one: SideResult, name: &str) -> bool {
     percentiles_outside(one.result).iter().any(|o| o.name == name)
 }
 
-/// A percentile outside those of the runs.
+/// A percentile that is outside the range of the same percentile of the runs.
 struct Outside {
     name: String,
     all_runs_ns: u64,

@@ -212,7 +212,7 @@ impl Weighed {
         })
     }
 
-    /// Whether all runs of one side lie beyond all of the other.
+    /// Whether all runs of one side lie beyond all runs of the other side.
     fn is_separated(&self) -> bool {
         let ends = |side: &[f64]| {
             side.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
@@ -262,7 +262,7 @@ struct Reading<'r> {
     read: Box<ReadRun<'r>>,
 }
 
-/// The measures of a pair, with the one that answers first, and a note on each measure that only some runs have.
+/// The measures of a pair, and a note on each measure that only some runs have. The measure that answers comes first.
 pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for reading in readings(a, b) {

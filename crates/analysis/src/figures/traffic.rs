@@ -190,7 +190,7 @@ fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
     out
 }
 
-/// Returns the layer above the one at this index that reads or writes for itself.
+/// Returns a layer that reads or writes for itself, above the layer with the index `at`; `None` if there is none.
 fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     let mut over = BTreeSet::from([at]);
     // Layers come before the layers below them.

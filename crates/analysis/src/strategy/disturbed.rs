@@ -159,7 +159,7 @@ fn ticks(case: &Case) -> Known<[u64; 2]> {
     Ok(sum)
 }
 
-/// The limits before the first run, or at the start of this one, and those that changed during the run.
+/// Returns the limits before the first run, and the first different limits that were read in this run. Both are equal if no limit changed.
 fn limits(case: &Case) -> Known<[String; 2]> {
     let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| lines_of_own_devices(case, text));
     let prepared = case.record.evidence.iter().rev().find(|s| s.moment == Moment::AfterPrepare);

@@ -37,7 +37,7 @@ const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
 /// The lowest and the highest load tried for a latency target, as shares of the capacity.
 const SEARCHED: [f64; 2] = [0.01, 10.0];
 
-/// While one end of the bracket is missing, the factor from the outermost load to the next one, if the answer at the outermost is clear.
+/// Factor from the outermost load to the next one, while one end of the bracket is missing and the outermost load is clear.
 const OUTWARDS: f64 = 1.5;
 
 /// Factor from the outermost load to the next one if only the outermost is undecided. Each further undecided

@@ -204,7 +204,7 @@ fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
     (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }
 
-/// Bytes that the topmost devices read and wrote per byte, up to the last sync if anything was written.
+/// Bytes that the topmost devices read and wrote per issued byte, up to the last sync if anything was written.
 fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     if case.runs.is_empty() || issued <= 0.0 {
         return Err("nothing was moved".into());

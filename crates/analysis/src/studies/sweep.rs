@@ -51,8 +51,8 @@ impl Conclusion for Sweep {
         results.iter().filter(|r| self.is_in_order() || first(r)).collect()
     }
 
-    /// Returns the head of the report, about the best cell. Findings about other cells only explain why these are not
-    /// quoted.
+    /// Returns the head of the report, about the best cell. Findings about other cells only explain why those cells are
+    /// not quoted.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
         let first = quoted_result(self, judged.results);
         let mut head = judged.head_about(headline(self, judged.results), first, quoted);
@@ -307,7 +307,7 @@ fn knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) 
     scales.filter_map(|(name, scale)| knee(name, scale, by, tolerance, winner, cells)).collect()
 }
 
-/// The value from which an axis stops gaining, with all other settings as the winner has them.
+/// The knee of one axis: larger values gain nothing, with all other settings as the winner has them.
 fn knee(
     axis: &str,
     scale: Scale,

@@ -192,7 +192,7 @@ fn point(device: &WatchedDevice, span_s: [f64; 2]) -> LoadPoint {
     }
 }
 
-/// The mean of each two neighbours, by their lengths.
+/// Halves the number of points: each is the mean of two neighbours, weighted by their lengths.
 fn halved(points: &[LoadPoint]) -> Vec<LoadPoint> {
     let mean = |pair: &[LoadPoint]| {
         let [a, b] = pair else { return pair.first().copied() };

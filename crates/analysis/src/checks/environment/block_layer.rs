@@ -227,15 +227,15 @@ fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
 const TIME_BIASED_ABOVE: f64 = 0.3;
 /// If more than this share of the latency was spent above the device, the result is relabelled.
 const TIME_RELABELLED_ABOVE: f64 = 0.7;
-/// Time per operation that never counts: entering the kernel, an interrupt, waking a thread. On drives that
-/// answer in some us it is a large share.
+/// Time above the device that never counts, per operation: entering the kernel, an interrupt, waking a thread. On drives
+/// that answer in some us it is a large share.
 const TIME_FLOOR_NS: f64 = 20e3;
 /// Up to this number of requests per operation, operations count as unsplit.
 pub(crate) const ONE_TO_ONE: f64 = 1.1;
 /// If the kernel counted at least this share of the time above the device as I/O wait, the finding calls that time I/O
 /// wait.
 const COUNTED_FROM: f64 = 0.5;
-/// The reason if other processes used the device too.
+/// The reason that D05 gives if it has no answer because other processes used the device too.
 const NOT_ALONE: &str = "the device's time includes requests of other processes (D01)";
 
 pub(super) const TIME_ABOVE_DEVICE: Check = Check {
@@ -377,7 +377,7 @@ fn arrived(case: &Case, is_shared: bool) -> Known<bool> {
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
 }
 
-/// Returns the requests and bytes of the device for fathom: all of them, unless other processes used the device (D01).
+/// Returns the requests and bytes that the device moved for fathom: all of them, unless other processes used it (D01).
 fn own(case: &Case, is_shared: bool) -> Known<Amount> {
     let total = case.device()?.total();
     let others = match traffic::of_others(case).into_iter().next() {

@@ -16,7 +16,7 @@ const RATES_HZ: [u32; 4] = [100, 250, 300, 1000];
 const TICKS: [u32; 3] = [1, 2, 3];
 /// Largest distance of a latency from a tick: wide enough for the wake-up, narrow enough to be rare by chance.
 const WITHIN: Share = Share(0.03);
-/// Share of the operations at ticks above which the result is biased.
+/// If more than this share of the latencies is at ticks, the result is biased.
 const AT_TICKS_ABOVE: Share = Share(0.2);
 /// Minimum factor between the latencies at ticks and in neighbouring bands of the same width. A broad distribution
 /// fills all bands alike.

@@ -113,12 +113,12 @@ struct ForeignIo {
     ios_share: Option<f64>,
     bytes_share: f64,
     unattributed_share: f64,
-    /// The larger of the two shares, without shares of traffic that is too small to count.
+    /// The larger of `ios_share` and `bytes_share`. A share of traffic that is too small to count is left out.
     deciding_share: f64,
     limited: Option<Limited>,
 }
 
-/// fathom's rate is the limit of a cgroup.
+/// Marks that fathom's rate is the limit of a cgroup.
 #[derive(Clone, Copy)]
 struct Limited {
     /// Whether the disk certainly had headroom.

@@ -263,7 +263,7 @@ fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Returns the growth of the page cache during a run. These pages were free.
+/// Returns the growth of the page cache during a run. These pages were free before.
 fn taken_bytes(run: &CaseRun) -> Known<u64> {
     let pages = |moment| keyed(run.at(moment)?.text(VMSTAT)?, "nr_file_pages");
     Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(VMSTAT_PAGE_BYTES))

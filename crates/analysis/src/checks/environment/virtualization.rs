@@ -96,7 +96,7 @@ const CREDIT_NS: f64 = 3600e9;
 /// not cause a fall of a fifth.
 const FALLS_TO: Share = Share(0.8);
 /// Variability (standard deviation divided by mean) of a rate that a limiter holds. Before the fall, the workload may
-/// limit the rate, so more is allowed.
+/// limit the rate, so [`FLAT_BEFORE`] is larger.
 const FLAT_AFTER: Share = Share(0.03);
 const FLAT_BEFORE: Share = Share(0.1);
 /// Minimum number of intervals of a plateau.

@@ -444,8 +444,8 @@ fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
     }))
 }
 
-/// Returns the odds that another operation in flight is next to an operation. The page cache and the scheduler
-/// see no more operations than those in flight.
+/// Returns the odds that an operation has a neighbour among the other operations in flight. The page cache and the
+/// scheduler see no more operations than those in flight.
 fn merged_by_chance(case: &Case) -> f64 {
     let targets = &case.record.header.plan.targets;
     let bytes =

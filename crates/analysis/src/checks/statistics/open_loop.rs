@@ -127,8 +127,8 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
     if has_latencies { Ok(late) } else { Err("no operation completed within a measured window".into()) }
 }
 
-/// Minimum factor by which the median latency grows from one quarter of a run to the next. A backlog that grows
-/// steadily from zero triples, then grows by two thirds and two fifths.
+/// Minimum factor by which the median latency grows from one quarter of a run to the next. If a backlog grows steadily
+/// from zero, the median triples, then grows by two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;
 /// Above this growth of the latency, as a share of the window, the load exceeds the capacity by the same share. Less is
 /// noise.

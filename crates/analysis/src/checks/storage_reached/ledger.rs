@@ -323,8 +323,8 @@ const IO_FILE: &str = "/proc/self/io";
 const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
 /// Engines that make the same calls but may answer from a buffer in the process.
 const BUFFERED: &[&str] = &["std", "stdio", "fstream"];
-/// Share of the bytes that must be in the kernel's count of an engine without a buffer. The kernel counts all of them,
-/// and fathom's own reads.
+/// Share of the bytes that must be in the kernel's count of an engine without a buffer. The kernel counts all bytes of
+/// the engine, and also fathom's own reads.
 const COUNTED_FROM: Share = Share(0.99);
 /// Share of the bytes that must be in the kernel's count if a buffer in the process may answer. The buffer cannot
 /// answer all reads of a much larger region.

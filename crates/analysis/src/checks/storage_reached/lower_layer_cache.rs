@@ -177,8 +177,8 @@ fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Det
     Ok(None)
 }
 
-/// Whether the page cache of a loop device's image may answer for one of these disks. C01 and C03 check writes
-/// that are made stable.
+/// Whether the page cache of a loop device's image may answer for one of these disks. False for writes that are made
+/// stable, which C01 and C03 check.
 fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
     let may_stay = kind == Kind::Read || !case.syncs_itself();
     may_stay && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))

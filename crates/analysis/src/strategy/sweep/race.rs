@@ -22,7 +22,7 @@ const FEWEST_ROUNDS: usize = 2;
 /// The number of cells with the highest levels that may win.
 const CANDIDATES: usize = 20;
 
-/// Below this share of the winner's CPU time, a cell with as much memory is cheaper.
+/// A cell with as much memory as the winner is cheaper if it uses less than this share of the winner's CPU time.
 const LESS_CPU: f64 = 0.9;
 
 /// The target has changed if the winner's fresh runs are slower than its slowest run in the race by more than this, as a logarithm.
@@ -596,7 +596,7 @@ fn trimmed(scores: &[f64]) -> (Vec<f64>, usize) {
     (sorted, out)
 }
 
-/// The standard deviation that explains the differences of pairs; `None` without one.
+/// The standard deviation that explains the differences of pairs; `None` without a pair.
 fn deviation(pairs: &mut [f64]) -> Option<f64> {
     pairs.sort_by(f64::total_cmp);
     let (share, quantile) = SHARE_OF_PAIRS;
