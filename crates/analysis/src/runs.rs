@@ -330,7 +330,7 @@ fn random_arrivals_may_fall_short_by_chance_but_overload_is_detected() {
     let random = |ops, offered| falls_short(ops, offered, 1.0, Arrivals::Poisson);
     assert!(!random(380.0, 400.0), "one deviation");
     assert!(falls_short(380.0, 400.0, 1.0, Arrivals::Constant));
-    // Nine at once: the deviation is four times as large.
+    // In batches of 8.5 on average, arrivals deviate four times as much.
     assert!(!falls_short(300.0, 400.0, 1.0, Arrivals::Batch { mean: 8.5 }));
     assert!(!falls_short(300.0, 400.0, 1.0, Arrivals::OnOff { on_ns: 5_000_000, off_ns: 95_000_000 }));
     assert!(random(300.0, 400.0) && random(98_000.0, 100_000.0));

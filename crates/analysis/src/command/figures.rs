@@ -471,7 +471,7 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
 /// Describes what the command read: `512 MiB in 840 ms; none of it came from vda: the page cache had all of it`.
 fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
-    // Read-ahead that it did not use is no part of what it read.
+    // Read-ahead that the command did not use is no part of its reads.
     let fetched_use = if run.unused_read_ahead_bytes.is_ok() { 0 } else { moved.fetched_bytes };
     let bytes = moved.read_call_bytes.max(fetched_use);
     let is_made = seen.is_some_and(|seen| !seen.end.byte_sources.is_empty()) && moved.fetched_bytes < worth;

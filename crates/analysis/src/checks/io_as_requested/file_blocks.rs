@@ -120,7 +120,7 @@ fn sizes(line: &Line) -> Vec<u64> {
     for sizes_of_kind in line.drawn_sizes() {
         match sizes_of_kind {
             Sizes::Fixed(size) => out.push(u64::from(*size)),
-            // The sizes are multiples of the alignment, or of the smallest size without one.
+            // The sizes are multiples of the alignment, or of the smallest size if there is no alignment.
             Sizes::Range(..) if line.align_bytes > 0 => out.push(line.align_bytes),
             Sizes::Range(least, _) => out.push(u64::from(*least)),
             Sizes::Split(split) => out.extend(split.iter().filter(|s| s.1 > 0).map(|s| u64::from(s.0))),

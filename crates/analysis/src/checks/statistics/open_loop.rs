@@ -218,7 +218,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
     let slowest = |cells: &std::collections::BTreeMap<Kind, model::record::Cell>| {
         cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
     };
-    // Merged intervals are longer than others, so quarters are divided by time.
+    // Merged intervals are longer than others, so the quarters have equal times, not equal numbers of intervals.
     let (begin, end) =
         rows.last().zip(rows.first()).map_or((0, 0), |(last, first)| (first.start_ns, last.end_ns));
     let span = end.saturating_sub(begin);

@@ -398,7 +398,7 @@ fn regions_below_one_gibibyte_are_a_note() {
 #[test]
 fn buffered_io_biases_only_if_the_page_cache_was_not_counted() {
     let buffered = || Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
-    // 1 GiB of 8: the device delivered all of it.
+    // The span of 1 GiB fits into the memory of 8 GiB, but the device delivered all reads.
     assert!(matches!(SPAN_FITS_CACHE.answer(&buffered().record()), Ok(Answer::Holds(..))));
     let uncounted = Fixture { stat_unreadable: true, ..buffered() };
     assert_eq!(SPAN_FITS_CACHE.severity(&uncounted.record()), Some(Severity::Biased));
@@ -464,7 +464,7 @@ fn a_burst_by_another_process_is_not_checked() {
         let mut record = with_second_reads(&Fixture::honest(), 20_000);
         let mut idle = record.evidence[0].clone();
         idle.moment = Moment::IdleStart;
-        // The disk did no reads before these.
+        // By this moment, the disk did 128 sample reads and those of other processes.
         let text = idle.files["/sys/block/vda/stat"].clone().unwrap();
         let written: Vec<&str> = text.split_ascii_whitespace().skip(4).collect();
         let (requests, sectors) = (128 + ios, (128 + ios) * 8);

@@ -440,7 +440,7 @@ fn reads_by_other_processes_below_do_not_hide_a_cache() {
         matches!(LOWER_LAYER_CACHE.answer(&volume), Ok(Answer::Holds(..))),
         "requests are passed on as they are"
     );
-    // Reads by other processes of the device itself do not count either, above or below.
+    // Reads that other processes make from the loop device itself do not count either, above or below.
     let mut above = with_other_reads(&Fixture::honest_loop());
     for snapshot in above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let more = snapshot.files["/sys/block/vda/stat"].clone();
