@@ -556,8 +556,8 @@ const SYNC_HIDES_TAIL: Check = Check {
     reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
     formula: formula!(
         "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off by as \
-         much. Syncs below {floor} on average are ignored: a commit and a flush take as long. If A09 finds the \
-         writes in memory, it reports the rate that includes the sync, and this check is silent.",
+         much. Syncs below {floor} on average are ignored: a commit and a flush take as long. If A09 finds \
+         the writes in memory, it reports the rate that includes the sync, and this check is silent.",
         floor = Ns(SYNC_FLOOR_NS)
     ),
     provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop \

@@ -269,8 +269,8 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biased,
             numbers,
-            "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran together for \
-             {} of the time. The rate covers that time, the percentiles cover all operations.",
+            "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran together \
+             for {} of the time. The rate covers that time, the percentiles cover all operations.",
             runs.len(),
             show_share(least_together)
         );

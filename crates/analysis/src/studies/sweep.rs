@@ -264,7 +264,8 @@ fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
         return work;
     };
     let ids: Vec<String> = voided_by(answers).map(|id| id.to_string()).collect();
-    let sentence = format!("{}, which looked best, has no number ({})", answers.case.job.name, ids.join(", "));
+    let sentence =
+        format!("{}, which looked best, has no number ({})", answers.case.job.name, ids.join(", "));
     Work {
         decided: false,
         chosen: Chosen::CannotTell,

@@ -24,8 +24,8 @@ pub(super) const SUBMIT_BLOCKS: Check = Check {
             stamp before it and one after it, and the latencies. Engines io_uring and libaio from depth 2.",
     formula: formula!(
         "Mean time of such a call / mean latency: biased above {limit}. If only the cost of submission \
-         limits a queue of depth d, the ratio is 1/d, so {FREE_UP_TO} is allowed for depth 2, and SUBMIT/DEPTH \
-         with --batch. {SLACK} is added for the clocks and the means. The time alone proves nothing: \
+         limits a queue of depth d, the ratio is 1/d, so {FREE_UP_TO} is allowed for depth 2, and \
+         SUBMIT/DEPTH with --batch. {SLACK} is added for the clocks and the means. The time alone proves nothing: \
          notifying a virtual disk takes 20 us.",
         limit = FREE_UP_TO + SLACK
     ),

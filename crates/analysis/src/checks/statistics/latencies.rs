@@ -158,8 +158,8 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
         "Each latency is weighted with itself: the 99th percentile of the result is that of a request that \
          arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
          {OMITTED_FROM} times the 99th percentile of operations, at least {long} of all waiting ({short} in \
-         less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, and the stalled operations fill \
-         the queue at least {STALLS_FROM} times. E02 reports runs with a step instead. Fewer than {fewest} \
+         less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, and the stalled operations \
+         fill the queue at least {STALLS_FROM} times. E02 reports runs with a step instead. Fewer than {fewest} \
          operations are not checked.",
         long = Share(STALLED_FROM[0]),
         short = Share(STALLED_FROM[1]),

@@ -47,7 +47,7 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
         }
         // Workers with other starts may overlap, so repeats may begin before the first pass ends.
         Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
-            Err("fathom does not compute how many blocks several workers with fixed starts touch twice".into())
+            Err("fathom does not compute how many blocks workers with fixed starts have in common".into())
         }
         // Rows overlap as random offsets do.
         Order::Once if line.is_in_rows() => Ok(repeated_at_random(passes)),
