@@ -459,9 +459,7 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
                 amount_of(moved.write_call_bytes)
             )),
             Ok(_) => out.push(format!("{program} took {took} and moved next to no data{ended}.")),
-            Err(why) => {
-                out.push(format!("{program} took {took}{ended}. How much it moved is unknown: {why}."))
-            }
+            Err(why) => out.push(format!("{program} took {took}{ended}. Its I/O is unknown: {why}.")),
         },
     }
     if !ended.is_empty() && out.len() + usize::from(read.is_some()) > 1 {
