@@ -383,10 +383,10 @@ mod tests {
             ("a", capacity(Direction::Read, false, 64, 2_500.0)),
         ]);
         // A request of 16 KiB takes at least as long as one of 4 KiB (1/10000 s) or a quarter of one of 64 KiB (1/10000 s), and at most as long
-    // as four of 4 KiB or one of 64 KiB (1/2500 s).
+        // as four of 4 KiB or one of 64 KiB (1/2500 s).
         assert_eq!(load(&limits, requests(1000.0, 16.0), requests(NONE, 0.0)), (10.0, Some(40.0)));
         // Below all measured sizes, a request takes at most as long as one of 4 KiB, and at least its share of the bytes. Above them, the rules
-    // are reversed.
+        // are reversed.
         assert_eq!(load(&limits, requests(5000.0, 1.0), requests(NONE, 0.0)), (13.0, Some(50.0)));
         assert_eq!(load(&limits, requests(500.0, 256.0), requests(NONE, 0.0)), (20.0, Some(80.0)));
     }
