@@ -333,8 +333,8 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
 /// instead of `INCOMPARABLE`.
 const CONDITIONS: &[&str] = &[fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
 
-/// Whether all refusing differences are in [`CONDITIONS`]. If the accepted findings differ, the results may also be
-/// relabelled.
+/// Whether all differences that refuse the comparison are in [`CONDITIONS`]. If the accepted findings differ, the results may also
+/// be relabelled.
 fn is_undecidable(differences: &[Difference]) -> bool {
     let mut refusing = differences.iter().filter(|d| d.refuses).map(|d| d.aspect.as_str()).peekable();
     let has_condition = differences.iter().any(|d| CONDITIONS.contains(&d.aspect.as_str()));
