@@ -135,7 +135,7 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
         let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
             "the rounds of the sweep are the rest"
         } else {
-            "nothing here writes, so no rounds"
+            "no job writes, so no rounds follow"
         };
         return format!("{fill}; {why}");
     }

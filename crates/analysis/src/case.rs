@@ -23,11 +23,11 @@ pub(crate) use sharing::{AMPLIFICATION, grown};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Difference up to which the bytes of the device and the issued bytes count as the same.
+/// The device's bytes and the issued bytes count as the same if they differ by at most this share.
 pub(crate) const SAME_BYTES: f64 = 0.01;
 
-/// If the cgroup was charged less than this share of the device's work for fathom, the cgroup does not count at all:
-/// with cgroup v1, recent kernels count only after a limit was once set on the disk.
+/// If the kernel charged fathom's cgroup less than this share of the bytes that the device moved for fathom, the cgroup
+/// does not count I/O: with cgroup v1, recent kernels count only after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
 /// One stream of one job with its complete runs, at one load if the strategy chooses it.
@@ -57,7 +57,7 @@ pub struct Case<'a> {
     pub earlier: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
     pub replaced: Vec<CaseRun<'a>>,
-    /// Rounds after which the rate was still not steady, if steadiness was the goal.
+    /// Number of rounds, if the rate was to become steady and never did; otherwise `None`.
     pub unsteady: Option<usize>,
     /// Ends of all runs of the case, including failed ones.
     pub ends: Vec<&'a RunEnd>,
@@ -211,7 +211,7 @@ impl<'a> Case<'a> {
         self.has_storage() && self.ram().is_none()
     }
 
-    /// Why a target is memory.
+    /// Returns the reason why a target is memory; `None` if no target is known to be memory.
     pub fn ram(&self) -> Option<&'a str> {
         self.places().find_map(|p| p.ram.as_deref())
     }
@@ -335,7 +335,7 @@ impl<'a> Case<'a> {
     /// Returns the requests that the topmost layers completed in all runs, each run from start to stop.
     ///
     /// # Errors
-    /// Why it was not counted.
+    /// Why a layer was not counted.
     pub fn device(&self) -> Known<BlockStat> {
         self.counted(&self.tops()?)
     }
@@ -343,7 +343,7 @@ impl<'a> Case<'a> {
     /// Returns the I/O that these layers completed in all runs.
     ///
     /// # Errors
-    /// Why a layer was not counted, or that another stream uses one at the same time.
+    /// Why a layer was not counted, or that another stream uses a layer at the same time.
     pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
         self.alone_on(layers)?;
         self.counted_together(layers)
@@ -416,7 +416,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Returns all operations of a kind in the complete runs that moved all their bytes, including warm-up and drain.
+    /// Returns all operations of a kind that moved all their bytes, over the complete runs, including warm-up and drain.
     pub fn issued(&self, kind: Kind) -> Amount {
         self.members.iter().map(|m| self.issued_by(*m, kind)).fold(Amount::default(), Amount::plus)
     }
@@ -742,7 +742,7 @@ impl<'a> Case<'a> {
     pub fn foreign_amount_during_probes(&self) -> Option<Amount> {
         let evidence = &self.record.evidence;
         let at = |moment| evidence.iter().find(|s| s.moment == moment);
-        // The probes read between these two snapshots.
+        // fathom read the probes between these two snapshots.
         let (before, after) = (at(Moment::AfterPrepare)?, at(Moment::IdleStart)?);
         let traffic_of =
             |layer: &Layer| BlockStat::between(before, after, &layer.stat_file).map(|s| s.total());
@@ -871,7 +871,7 @@ impl<'a> Case<'a> {
         by_driver || self.machine.is_some_and(|m| matches!(m.virtual_by, Ok(Some(_))))
     }
 
-    /// Returns the bytes of all targets that the stream may touch. Of a file that hosts share, this host's part counts.
+    /// Returns the bytes of all targets that the stream may touch. If hosts share a file, only this host's part counts.
     pub fn span_bytes(&self) -> u64 {
         let access = &self.stream.access;
         let targets = &self.record.header.plan.targets;

@@ -377,7 +377,7 @@ fn drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
         }
         None => "the bytes written to the device before are unknown".to_owned(),
     };
-    (format!("{heat}; {wear}; the kernel does not report its wear (smartctl -a does)."), numbers)
+    (format!("{heat}; {wear}; the kernel does not report the drive's wear (smartctl -a does)."), numbers)
 }
 
 /// Returns the temperatures of the drive that was hottest at the end of a run: at the run's start and stop.

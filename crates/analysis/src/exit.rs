@@ -176,7 +176,7 @@ fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let answer = printed_answer(&report).unwrap();
     assert_eq!(answer.word, AnswerWord::Invalid);
     assert!(answer.sentence.contains("A01") && answer.sentence.ends_with("As measured: MET, up to 9,000/s."));
-    // Without a number, the study and the verdict give the same reason, once.
+    // Without a number, the study and the verdict give the same reason, which appears once.
     let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
     let answer = printed_answer(&Report { answer: Some(same), ..report }).unwrap();
     assert_eq!(answer.sentence, judged(&cached, &[]).verdict_reason);

@@ -208,7 +208,7 @@ impl Merged {
     }
 }
 
-/// `RND4K Q1T1 read`, or one name and the number of others.
+/// Names results: `RND4K Q1T1 read`, or the first name and the number of other results.
 pub(crate) fn about(names: &[String]) -> String {
     match names {
         [] => "the result".into(),

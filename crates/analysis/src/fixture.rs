@@ -359,7 +359,7 @@ impl Fixture {
         Snapshot { moment, at_ns, files, targets: vec![self.state(moment)] }
     }
 
-    /// Ten rows of the same rate.
+    /// Ten intervals of the same rate.
     fn intervals(&self) -> Vec<Interval> {
         let part = |i: u64, all: u64| all * (i + 1) / 10 - all * i / 10;
         let latency = self.latency();
@@ -738,7 +738,7 @@ fn add(snapshot: &mut Snapshot, other: &Snapshot) {
     }
 }
 
-/// Two lines with the numbers of both added.
+/// Adds the numbers of two lines, word by word. Other words are those of `ours`.
 fn add_words(ours: &str, theirs: &str) -> String {
     let pairs = ours.split_ascii_whitespace().zip(theirs.split_ascii_whitespace());
     let sum = |(a, b): (&str, &str)| match (a.parse::<u64>(), b.parse::<u64>()) {
@@ -748,7 +748,7 @@ fn add_words(ours: &str, theirs: &str) -> String {
     pairs.map(sum).collect::<Vec<_>>().join(" ") + "\n"
 }
 
-/// Charges of both, each disk and direction once: `254:0 Read 4096`.
+/// Adds the charges of two cgroup files for each disk and direction: `254:0 Read 4096`.
 fn add_charges(ours: &str, theirs: &str) -> String {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for line in ours.lines().chain(theirs.lines()) {

@@ -116,10 +116,10 @@ pub(crate) fn add_host_figures(record: &Record, mut report: Report) -> Report {
         report.verdict = Verdict::Invalid;
         report.verdict_by = None;
         report.verdict_reason = format!(
-            "{} {} {:.1} s after the start; the results until then are not those of {} hosts.",
+            "{} was lost {:.1} s after the start: it {}. The results until then are not those of {} hosts.",
             lost.host,
-            lost.why,
             lost.at_s,
+            lost.why,
             fleet.hosts.len()
         );
         (report.headline.value, report.headline.interval) = (None, None);
@@ -226,7 +226,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
             n => format!("; in {n} of {} runs the last host began later than clock errors explain", s.runs),
         };
         format!(
-            "the first operations of all hosts were within {} (median of {} runs, at most {}); their clocks are known to {}{late}",
+            "the first operations of all hosts were within {} (median of {} runs, at most {}); their clocks are accurate to {}{late}",
             show_ns(s.spread_ns as f64),
             s.runs,
             show_ns(s.spread_most_ns as f64),
@@ -341,7 +341,7 @@ fn a_lost_host_invalidates_the_number() {
     let report = judge(&record, &Judging::default());
     assert_eq!((report.verdict, report.headline.value), (Verdict::Invalid, None));
     assert!(
-        report.verdict_reason.starts_with("b has been silent for 3.0 s 7.2 s after"),
+        report.verdict_reason.starts_with("b was lost 7.2 s after the start: it has been silent for 3.0 s."),
         "{}",
         report.verdict_reason
     );

@@ -36,7 +36,7 @@ const BEYOND: f64 = 10.0;
 /// Maximum number of runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
 
-/// If several conditions have outcomes, the first one in this order decides.
+/// Of the outcomes of several conditions, the first in this order decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
@@ -113,7 +113,7 @@ pub(crate) fn gate_without_number(condition: &Condition, limit: &Limit) -> Gate 
         runs: 0,
         runs_needed: None,
         word: AnswerWord::Inconclusive,
-        sentence: format!("{}: there is no result that has this number.", condition.to_flag()),
+        sentence: format!("{}: no result has this number.", condition.to_flag()),
     }
 }
 
@@ -261,7 +261,7 @@ impl Gated<'_> {
         (runs.map(percentile_of).collect(), all_runs.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
     }
 
-    /// Explains why runs have no such percentile.
+    /// Explains why the runs do not have the percentile of the limit.
     fn too_few_operations(&self) -> String {
         let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit else {
             return "because a run has no rate".into();
@@ -388,7 +388,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
     }
 }
 
-/// The first finding about a result of one of these severities that the user did not accept.
+/// The first finding about a result that has one of these severities and that the user did not accept.
 fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
     acting.iter().find(|f| {
         let acts = f.outcome == Outcome::Finding && f.severity.is_some_and(|s| severities.contains(&s));
@@ -687,7 +687,7 @@ mod tests {
         const LIMIT: f64 = 10e6;
         const DEVIATION: f64 = 0.05;
 
-        /// The word about a latency.
+        /// The outcome of a condition on a latency, from its estimate.
         fn word(seen: &Estimate) -> AnswerWord {
             let [low, high] = seen.bounds;
             match (high <= LIMIT, low > LIMIT) {

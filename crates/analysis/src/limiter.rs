@@ -41,7 +41,7 @@ const MOST_OF_TIME: f64 = 0.5;
 /// Minimum share of a requested rate for that rate to be the limiter.
 const RATE_REACHED_FROM: f64 = 0.9;
 
-/// Minimum share of the time with tasks waiting for memory for memory to be the limiter.
+/// If tasks waited for memory during at least this share of the time, memory is the limiter.
 const PRESSED_FROM: f64 = 0.1;
 
 /// The limiter of a result.
@@ -92,7 +92,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
             return None;
         }
         Pace::Limited { .. } | Pace::Each { .. } => {
-            format!("It is {}.", case.stream.conditions().join(" and "))
+            format!("The job is {}.", case.stream.conditions().join(" and "))
         }
         Pace::Closed if case.stream.flow.is_some() => {
             "The stream waits for other streams whenever it is ahead of its share of the operations.".to_owned()
@@ -266,7 +266,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;
     let issued = case.issued_total().ops as f64;
     if total.ios == 0 || issued <= 0.0 {
-        return Err("the device completed nothing while operations were waited for".into());
+        return Err("the device completed nothing while operations were in flight".into());
     }
     // Counters include the warm-up, but latencies are from the window only, so both are divided by their operations.
     // Merged operations share the time of their request. The parts of a split operation wait in parallel, so their sum

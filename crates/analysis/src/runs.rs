@@ -88,7 +88,7 @@ fn timed_kinds<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> impl Iterator<It
     streams.flat_map(|s| s.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync).map(|(_, end)| end))
 }
 
-/// Operations per second of a run: those of all streams by the windows of the phases.
+/// Operations per second of a run: the operations of all streams, divided by the windows of the phases.
 pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     let (mut ops, mut seconds) = (0.0, 0.0);
     for phase in phases {
@@ -252,7 +252,7 @@ pub fn samples(record: &Record) -> Vec<Sample> {
 /// One measurement of a cell, which other processes may have disturbed.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepRun {
-    /// Which attempt at which run it is.
+    /// The run and the number of the attempt.
     pub attempt: Attempt,
     /// Sample of the attempt.
     sample: Sample,
@@ -330,7 +330,7 @@ fn random_arrivals_may_fall_short_by_chance_but_overload_is_detected() {
     let random = |ops, offered| falls_short(ops, offered, 1.0, Arrivals::Poisson);
     assert!(!random(380.0, 400.0), "one deviation");
     assert!(falls_short(380.0, 400.0, 1.0, Arrivals::Constant));
-    // Nine at once: the deviation is four times as large.
+    // In batches of 8.5 on average, arrivals deviate four times as much.
     assert!(!falls_short(300.0, 400.0, 1.0, Arrivals::Batch { mean: 8.5 }));
     assert!(!falls_short(300.0, 400.0, 1.0, Arrivals::OnOff { on_ns: 5_000_000, off_ns: 95_000_000 }));
     assert!(random(300.0, 400.0) && random(98_000.0, 100_000.0));

@@ -166,7 +166,7 @@ fn judged(record: &Record) -> Report {
 fn has_only_numbers(report: &Report) -> bool {
     let text = serde_json::to_string(report).unwrap();
     let mut altered = report.clone();
-    // What the contract does not hold.
+    // The contract of the JSON report leaves this field out.
     altered
         .results
         .iter_mut()
@@ -175,7 +175,7 @@ fn has_only_numbers(report: &Report) -> bool {
     serde_json::from_str::<Report>(&text).is_ok_and(|back| back == altered)
 }
 
-/// Each damage on each record, and each two of them on one of the four.
+/// Tries each damage on each record, and each pair of damages on one of the four records.
 #[test]
 fn every_incomplete_record_has_a_report_without_nan() {
     whatever_is_missing_there_is_a_report(|base, first, second| {
@@ -209,7 +209,7 @@ fn whatever_is_missing_there_is_a_report(is_asked: impl Fn(usize, usize, usize) 
                 if report.headline.value.is_none() {
                     assert_eq!((report.verdict, exit_code(&report)), (Verdict::Invalid, 1), "{i} {j}");
                 }
-                // Each damage by itself is enough for that, and pairs take twice the time.
+                // Single damages are enough for this check. Judging pairs again would take twice the time.
                 if i == j {
                     assert_eq!(report, judged(&record), "the judge is deterministic");
                 }

@@ -312,7 +312,7 @@ fn an_accepted_finding_shows_the_number_marks_it_and_makes_it_suspect() {
         (&vec![CheckId::A04], &vec![CheckId::A04])
     );
     assert!(report.verdict_reason.contains("A04") && report.verdict_reason.contains("accepted"));
-    // One of two, or another one, shows nothing.
+    // Accepting one of two findings, or another finding, shows no number.
     let two = Fixture { errors: 1, ..holes.clone() };
     for (fixture, accept) in [(&two, CheckId::A04), (&two, CheckId::B12), (&holes, CheckId::B12)] {
         let report = judged(fixture, &[accept]);

@@ -300,7 +300,7 @@ fn correlation_of_neighbours_widens_the_interval() {
         sample::mean(&halves.collect::<Vec<_>>())
     };
     let (alone, alike) = (typical(0.0), typical(0.5));
-    // 1.98 standard errors at least; the wider of two is wider.
+    // Without correlation, half of one interval is 1.98 standard errors, and the wider of two intervals is a little wider.
     assert!(alone > 0.009 && alone < 0.014, "{alone}");
     assert!(alike / alone > 1.4, "{alike} and {alone}");
 }
@@ -370,7 +370,8 @@ fn the_number_of_runs_matches_the_formula() {
 #[test]
 fn the_best_length_grows_with_the_extra_time_per_run() {
     let spread = Variability { variance: 5e-4, within: 1e-4, seconds: 4.0, overhead_s: 1.0 };
-    // The variance within and between runs is 4e-4 per second: a second of window for each extra second.
+    // The variance within a run is 4e-4 per second of window, and that between runs is 4e-4: one extra second calls for one second of
+    // window.
     assert!((best_seconds(&spread).unwrap() - 1.0).abs() < 1e-9);
     assert!((best_seconds(&Variability { overhead_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
     assert_eq!(best_seconds(&Variability { variance: 1e-4, ..spread }), None);

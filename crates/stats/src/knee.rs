@@ -118,7 +118,7 @@ fn measured(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
 #[cfg(test)]
 fn md(servers: u32, load: f64) -> f64 {
     let c = f64::from(servers);
-    // Erlang's C by his B, server by server.
+    // Erlang's C formula from his B formula, server by server.
     let b = (1..=servers).fold(1.0, |b, k| load * c * b / (f64::from(k) + load * c * b));
     let wait = b / (1.0 - load * (1.0 - b)) / (c * (1.0 - load));
     let correction = 1.0 + (1.0 - load) * (c - 1.0) * ((4.0 + 5.0 * c).sqrt() - 2.0) / (16.0 * c * load);

@@ -22,8 +22,8 @@ use model::job::{Kind, Stream};
 use model::machine::{Layer, Place};
 use model::units::show_share;
 
-/// Relative difference up to which two counts agree. It allows for the housekeeping of a quiet disk. The report shows
-/// larger differences, and checks judge them.
+/// Two counts agree if they differ by at most this share, which allows for the housekeeping of a quiet disk. The report
+/// shows larger differences, and checks judge them.
 const AGREES_WITHIN: f64 = 0.001;
 
 /// Bytes per run that a file system reads for its own metadata.
@@ -115,17 +115,17 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
     Some(Account { issued, charged, layers: entries })
 }
 
-/// Whether the topmost devices read more than file system metadata although no stream reads. The columns of the devices show these reads,
-/// so the ledger does too.
+/// Whether the topmost devices read more than file system metadata although no stream reads. The ledger shows such reads, because the
+/// report shows them for each device.
 fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
     let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
     let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow(stat, kind).bytes));
     kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
-/// Adds up the layers among which the bytes of `one` are divided: all layers at its distance from the top, and the
-/// lowest layers above them. Returns the names of the other layers, the total bytes, and the requests in flight at the
-/// snapshots.
+/// Adds up the layers that together carry all bytes at the level of `one`: all layers at the same distance from the top,
+/// and higher layers without layers below them. Returns the names of the other layers, the total bytes, and the requests
+/// in flight at the snapshots.
 fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
     let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
@@ -283,7 +283,8 @@ fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
     phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == RETRIES && s.cache.is_direct())
 }
 
-/// The part of `counted` that was refused: at most the issued amount, and nothing if no attempt can have been refused.
+/// The part of `counted` that the kernel charged for refused attempts: at most the issued amount. Zero if the kernel cannot
+/// have refused an attempt.
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
     for (slot, kind) in Kind::MOVING.into_iter().enumerate() {
@@ -409,7 +410,7 @@ fn requests_in_flight_at_a_snapshot_are_tolerated() {
         snapshot.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
     }
     let entry = ledger_from(&record).read.unwrap().layers.remove(0);
-    // 17 at each of two snapshots of five runs.
+    // 17 requests in flight at each of the two snapshots of five runs.
     assert_eq!((entry.tolerance_bytes, entry.word.as_str()), (170 * 4096, "agrees"));
 }
 

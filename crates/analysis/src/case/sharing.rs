@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 const METADATA_WRITE_BYTES: u64 = 1 << 20;
 /// Bytes per run that file systems read for their own metadata.
 const METADATA_READ_BYTES: u64 = 128 << 10;
-/// Device writes per byte written that ext4 and xfs may need for inodes and journal.
+/// Bytes that ext4 and xfs may write to the device for each written byte, because of inodes and journal.
 pub(crate) const AMPLIFICATION: f64 = 1.5;
 
 /// A count of bytes that is known within bounds.
@@ -232,7 +232,7 @@ impl<'a> Case<'a> {
         Ok(self.not_alone(&self.sharers(&tops), &tops))
     }
 
-    /// Returns that the answer to a question about this stream alone is unknown, with the streams that share its devices.
+    /// Returns the error "fathom cannot tell `what`", with the streams that share the devices of this stream.
     pub(crate) fn cannot_tell<T>(&self, what: &str) -> Known<T> {
         Err(format!("fathom cannot tell {what}: {}", self.why_shared()?))
     }
@@ -254,7 +254,7 @@ impl<'a> Case<'a> {
         Kind::MOVING.into_iter().map(arrived_ops).fold(0, u64::saturating_add)
     }
 
-    /// Whether another stream of the phase changes its targets. The final sync covers all streams.
+    /// Whether another stream of the phase writes or trims. The final sync covers all streams.
     pub(crate) fn others_write(&self) -> bool {
         let others = self.streams().filter(|s| !self.members.contains(s)).filter_map(|s| self.stream_at(s));
         others.into_iter().any(|s| s.changes_targets() && !s.does_nothing())
@@ -522,7 +522,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns the largest number of bytes or requests that a file system with a journal may need to write this number.
+/// Returns how many bytes or requests a file system with a journal may write at most to store this many.
 pub(crate) fn grown(bytes: u64) -> u64 {
     if bytes == u64::MAX { bytes } else { (bytes as f64 * AMPLIFICATION) as u64 }
 }

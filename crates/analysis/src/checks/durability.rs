@@ -116,8 +116,8 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     formula: formula!(
         "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
          divided by the operations that may be in flight, since one flush can serve all operations that wait \
-         for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also fires if `write through` \
-         cannot be true: a loop device reports it, a layer above one that reports `write back`, or a layer \
+         for it. (One operation at a time: 100 syncs cause 100 flushes.) Also fires if `write through` \
+         cannot be true: on a loop device, on a layer above one that reports `write back`, and on a layer \
          that offers FUA, which only a disk with a volatile cache needs."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
@@ -276,11 +276,11 @@ fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
     OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
 }
 
-/// A flash drive programs a page in some hundred us. A faster answer came from memory.
+/// Minimum mean time of a flush on flash, which programs a page in some hundred us. A faster answer came from memory.
 const FLASH_NS: f64 = 60e3;
-/// A spinning disk waits for the platter: half a turn at 15,000 rpm is 2 ms.
+/// Minimum mean time of a flush on a spinning disk: half a turn at 15,000 rpm.
 const SPINNING_NS: f64 = 2e6;
-/// In a virtual machine, a flush also takes a round trip to the host.
+/// Minimum mean time of a flush in a virtual machine, which includes a round trip to the host.
 const VIRTUAL_NS: f64 = 100e3;
 
 const FLUSH_TOO_CHEAP: Check = Check {
@@ -303,8 +303,8 @@ const FLUSH_TOO_CHEAP: Check = Check {
               caches writes",
     fix: "Find out whether the drive or the array protects its cache against power loss, or whether the host \
           honours flushes (cache=none or writethrough rather than cache=unsafe).",
-    accept: "Accept it if you know that it does: drives with power-loss protection answer flushes \
-             immediately.",
+    accept: "Accept it if you know that the cache is protected: drives with power-loss protection answer \
+             flushes immediately.",
     ask: Ask::After(&[CheckId::C01, CheckId::C02], check_flush_too_cheap),
     #[cfg(test)]
     fires: Some(|| with_flushes(&stable_writes(), "write back", 11_000, 200)),
@@ -556,8 +556,8 @@ const SYNC_HIDES_TAIL: Check = Check {
     reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
     formula: formula!(
         "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off by as \
-         much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 finds the \
-         writes in memory, it reports the rate that includes the sync, and this check is silent.",
+         much. Syncs below {floor} on average are ignored: a commit and a flush take as long. If A09 finds \
+         the writes in memory, it reports the rate that includes the sync, and this check is silent.",
         floor = Ns(SYNC_FLOOR_NS)
     ),
     provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop \

@@ -136,7 +136,7 @@ const HOSTS_APART: Check = Check {
         "Compares the time between the first operations of the first and of the last host with the time in \
          which all hosts ran. A clock may be off by half of the shortest round trip, or by its drift between \
          the two readings, whichever is more. If the difference or the error is more than {APART_ABOVE} of \
-         the time in which all hosts ran, in most runs, the number is biased: part of it is the load of only \
+         the time in which all hosts ran, in most runs, the number is biased: it includes the load of only \
          some hosts. Not checked if the clocks were not read."
     ),
     provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms \
@@ -212,9 +212,9 @@ const UNEQUAL_WORK: Check = Check {
             time in which any host ran.",
     formula: formula!(
         "Biased if a target has another size on one host than on another: fewer blocks are easier to cache. \
-         Also biased if, in most runs, all hosts ran in less than {TOGETHER_FROM} of the time: the rate \
-         covers only the time in which all ran, but the percentiles include operations of hosts that had the \
-         storage to themselves."
+         Also biased if, in most runs, all hosts ran together for less than {TOGETHER_FROM} of the time: the \
+         rate covers only the time in which all ran, but the percentiles include operations of hosts that \
+         had the storage to themselves."
     ),
     provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: the \
               others end earlier.",
@@ -269,8 +269,8 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biased,
             numbers,
-            "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran in {} of \
-             the time. The rate covers that time, the percentiles cover everything.",
+            "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran together \
+             for {} of the time. The rate covers that time, the percentiles cover all operations.",
             runs.len(),
             show_share(least_together)
         );
@@ -381,8 +381,7 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Ans
     }
     let [line] = case.stream.access.lines.as_slice() else {
         return not_checked(
-            "fathom does not compute how often several hosts read one block for a workload with several \
-             lines",
+            "fathom does not compute how often hosts read the same blocks in a workload with several lines",
         );
     };
     // In a shared file, each host has its own blocks.
@@ -478,7 +477,7 @@ const HOSTS_DIFFER: Check = Check {
     id: CheckId::F05,
     name: "HOSTS_DIFFER",
     belief: "all hosts are alike, so one represents the others",
-    reads: "The findings of each host when it planned: kernel, CPUs, memory; file system, mount options, \
+    reads: "What each host found when it planned: kernel, CPUs, memory; file system, mount options, \
             device model and size of the targets; the engine and span that it would have chosen.",
     formula: formula!(
         "A note that lists each property that differs between hosts, with the value of each host. The number \

@@ -60,8 +60,8 @@ pub struct Check {
     pub name: &'static str,
     /// The belief that the check tests.
     pub belief: &'static str,
-    /// Kernel files, system calls and counters that the check reads. Like the next four, a part of its page in the
-    /// documentation: sentences in Markdown without headings.
+    /// Kernel files, system calls and counters that the check reads. This field and the next four are texts of the check's
+    /// page in the documentation: sentences in Markdown without headings.
     pub reads: &'static str,
     /// The formula with the value of every threshold and the reason for it.
     pub formula: fn() -> String,
@@ -243,12 +243,12 @@ pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
     pairs.into_iter().filter(|(_, v)| v.is_finite()).map(|(k, v)| (k.to_owned(), v)).collect()
 }
 
-/// Share of the bytes of operations that a device must have moved for its counters to be those of the operations. A smaller
-/// share means that another layer served the rest.
+/// If a device moved at least this share of the bytes of the operations, its counters describe the operations. If it moved
+/// less, another layer served the rest.
 const ARRIVED_FROM: Share = Share(0.95);
 /// File with the counters of the machine's memory.
 const VMSTAT: &str = "/proc/vmstat";
-/// Page size in these counters. The kernel counts a larger page as several.
+/// Page size of the counters in `/proc/vmstat`. The kernel counts a larger page as several pages.
 const VMSTAT_PAGE_BYTES: u64 = 4096;
 
 /// Returns the bytes of the stream's completed operations in one direction.
@@ -267,7 +267,7 @@ fn sum_over_runs<'r>(case: &Case<'r>, figure: impl Fn(&CaseRun<'r>) -> Known<u64
     case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))
 }
 
-/// Returns the streams that run at the same time as that of a case, including it.
+/// Returns all streams of the case's phase, which run at the same time.
 fn phase_streams<'c>(case: &'c Case) -> &'c [Stream] {
     case.job.phases.get(case.phase).map_or(&[], |phase| &phase.streams)
 }
@@ -275,7 +275,7 @@ fn phase_streams<'c>(case: &'c Case) -> &'c [Stream] {
 /// Returns the smaller median latency of reads and writes, in ns.
 ///
 /// # Errors
-/// Fails if none completed within a window.
+/// Fails if no read or write completed within a window.
 fn least_median_ns(case: &Case) -> Known<f64> {
     let medians = Kind::MOVING.iter().filter_map(|kind| case.latency(*kind)?.quantile_ns(0.5));
     Ok(medians.min().ok_or("no operation completed within a measured window")? as f64)

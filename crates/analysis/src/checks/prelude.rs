@@ -1,4 +1,4 @@
-//! The vocabulary that nearly every check uses.
+//! The imports that nearly every check needs.
 
 pub(super) use super::{
     ARRIVED_FROM, VMSTAT, VMSTAT_PAGE_BYTES, issued_bytes, layer_names, least_median_ns, phase_streams,

@@ -74,7 +74,7 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
         syncs: end.traced.clone().and_then(|traced| {
             // A ring or an asynchronous context also takes syncs, which are no system calls.
             if traced.async_contexts > 0 && traced.syncs.is_empty() {
-                return Err("it used asynchronous I/O, whose syncs are not counted".into());
+                return Err("the command used asynchronous I/O, whose syncs are not counted".into());
             }
             Ok(Syncs {
                 calls: traced.syncs,
@@ -168,23 +168,23 @@ fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
         return Err(format!("reads from {} are not counted: {why}", one.path));
     }
     if let Some(source) = end.byte_sources.first() {
-        return Err(format!("it read from {source}, whose bytes count as reads"));
+        return Err(format!("the command read from {source}, whose bytes count as reads"));
     }
     if matches!(end.stdin, Stream::Pipe) {
-        return Err("its standard input is a pipe, whose bytes count as reads".into());
+        return Err("the command's standard input is a pipe, whose bytes count as reads".into());
     }
     match &end.traced {
         Ok(traced) if traced.started > 1 && traced.pipes > 0 => {
-            return Err("it started several processes, whose reads from pipes count as reads".into());
+            return Err("the command started several processes, whose reads from pipes count as reads".into());
         }
         Err(_) if !end.single_process.clone()? => {
-            return Err("processes were started while it ran, perhaps by it (only root sees which), and reads from pipes count as reads".into());
+            return Err("processes started during the run, perhaps by the command (only root can tell), and their reads from pipes count as reads".into());
         }
         _ => {}
     }
     let stored = |one: &NamedFiles| one.before.as_ref().map_or(true, |state| state.bytes > 0);
     if !end.named.iter().any(stored) && end.stdin != Stream::File {
-        return Err("its command line names no file that it could have read".into());
+        return Err("the command line names no file that the command could have read".into());
     }
     if end.moved.as_ref().is_ok_and(|moved| moved.fetched_bytes > moved.read_call_bytes.saturating_mul(2)) {
         return Err(
@@ -206,7 +206,7 @@ fn unused_read_ahead(end: &CommandEnd) -> Known<u64> {
     let states: Known<Vec<FilesState>> = end.named.iter().map(|one| one.before.clone()).collect();
     let cached: u64 = states?.iter().map(|state| state.cached_bytes.unwrap_or(0)).sum();
     if cached > 0 && moved.fetched_bytes < moved.read_call_bytes {
-        return Err("parts of the files were in the page cache before".into());
+        return Err("parts of the files were in the page cache before the run".into());
     }
     Ok(moved.fetched_bytes.saturating_sub(moved.read_call_bytes))
 }
@@ -238,7 +238,7 @@ fn others_dirtied(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &Comma
     if is_small(all, own) {
         return Ok(all);
     }
-    Err("part of the command's writes bypassed the page cache, so the part of other programs in the dirty pages is unknown".into())
+    Err("part of the command's writes bypassed the page cache, so it is unknown how many dirty pages belong to other programs".into())
 }
 
 /// Bytes that were made dirty in the page cache, by any process.
@@ -285,7 +285,7 @@ fn is_small(others: u64, wrote: u64) -> bool {
 fn stable_rate(end: &CommandEnd, seconds: f64, sync_seconds: &Known<f64>, others: &Known<u64>) -> Known<f64> {
     let wrote = written(end)?;
     if wrote == 0 {
-        return Err("it wrote nothing to storage".into());
+        return Err("the command wrote nothing to storage".into());
     }
     let foreign = others.clone()?;
     let limit = (OTHERS_SHARE * wrote as f64).max(IDLE_BYTES as f64).min(wrote as f64 / 2.0);
@@ -306,7 +306,7 @@ fn interface(end: &CommandEnd) -> Interface {
         }
         let Requests { count, sequential } = traced.requests[at];
         if count == 0 {
-            return Err("no device got such a request".into());
+            return Err("no device got a request in this direction".into());
         }
         Ok(sequential as f64 / count as f64)
     };
@@ -352,10 +352,10 @@ fn reached_devices(
 ) -> Known<u64> {
     let clean = written(end)?.saturating_sub(dirty_at_end.clone()?);
     match devices {
-        // A few pages of another file, such as the one that holds its error messages, are not known to be clean.
+        // A few pages of another file, such as the one that holds the command's error messages, are not known to be clean.
         Ok(devices) if written_by_tops(machine, devices) == 0 && clean <= IDLE_BYTES => Ok(0),
         Ok(devices) if written_by_tops(machine, devices) == 0 => {
-            Err("the devices below the files that it names wrote nothing, so it wrote elsewhere".into())
+            Err("the devices below the named files wrote nothing, so the command wrote elsewhere".into())
         }
         _ => Ok(clean),
     }
@@ -423,10 +423,10 @@ fn whole_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     })
 }
 
-/// Minimum bytes of a direction for a sentence about it. Fewer bytes may be the program's libraries.
+/// The report describes a direction if it moved at least this many bytes. Fewer may be the program's libraries.
 const WORTH_BYTES: u64 = 1 << 20;
 
-/// Minimum bytes of a direction for a sentence about it if both directions move less than [`WORTH_BYTES`].
+/// If both directions moved less than [`WORTH_BYTES`], the report describes a direction with at least this many bytes.
 const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 
 /// Minimum share of the reads from one source at which the report says that all of them came from it.
@@ -459,7 +459,7 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
                 amount_of(moved.write_call_bytes)
             )),
             Ok(_) => out.push(format!("{program} took {took} and moved next to no data{ended}.")),
-            Err(why) => out.push(format!("{program} took {took}{ended}. What it moved is not known: {why}.")),
+            Err(why) => out.push(format!("{program} took {took}{ended}. Its I/O is unknown: {why}.")),
         },
     }
     if !ended.is_empty() && out.len() + usize::from(read.is_some()) > 1 {
@@ -471,7 +471,7 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
 /// Describes what the command read: `512 MiB in 840 ms; none of it came from vda: the page cache had all of it`.
 fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
-    // Read-ahead that it did not use is no part of what it read.
+    // Read-ahead that the command did not use is no part of its reads.
     let fetched_use = if run.unused_read_ahead_bytes.is_ok() { 0 } else { moved.fetched_bytes };
     let bytes = moved.read_call_bytes.max(fetched_use);
     let is_made = seen.is_some_and(|seen| !seen.end.byte_sources.is_empty()) && moved.fetched_bytes < worth;

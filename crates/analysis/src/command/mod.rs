@@ -260,16 +260,16 @@ const CPU_BOUND: f64 = CPU_BOUND_ABOVE.0;
 /// A device is the limiter if it has requests in flight for at least this share of the time.
 const DEVICE_BUSY: f64 = 0.75;
 
-/// Mean depth up to which requests count as one at a time.
+/// Up to this mean depth, requests count as one at a time.
 const ONE_AT_A_TIME: f64 = 1.25;
 
 /// Minimum share of the time in syncs for syncs to be the limiter.
 const SYNC_BOUND: f64 = 0.5;
 
-/// CPU and device share below which neither is the limiter.
+/// If the CPU and the device were each busy for less than this share of the time, neither is the limiter.
 const IDLE: f64 = 0.5;
 
-/// Minimum share of the time, and of the bytes, for a device to take turns with a CPU.
+/// A device can take turns with a CPU if it was busy for at least this share of the time and moved at least this share of the bytes.
 const TAKES_TURNS: f64 = 0.2;
 
 /// Minimum bytes through a standard stream for its other end to be the limiter.
@@ -356,7 +356,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let other_end = other_end(record, run, seen);
     match other_end {
         Some((name, other_end)) if busy < IDLE => {
-            limiter(name, format!("it waited for {other_end}; CPU {}", show_share(cpu)))
+            limiter(name, format!("it waited for {other_end}; a CPU was busy {}", show_share(cpu)))
         }
         _ if cpu >= IDLE || busy >= IDLE => limiter("several", shares),
         _ => limiter("none of these", format!("{shares}: it slept or waited for something else")),
@@ -461,13 +461,13 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
 /// At this share of reads served by the page cache or above, a finding reports the share.
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
-/// Bytes below which a direction does not matter.
+/// A direction with fewer bytes than this does not matter.
 const LEAST_BYTES: u64 = 1 << 20;
 
 /// Minimum share of the reads by other processes that disturbs the run.
 const FOREIGN_SHARE: f64 = FOREIGN_ABOVE.0;
 
-/// Minimum share of the time without a CPU, or without memory, that makes the run noticeably longer.
+/// If tasks waited for a CPU, or for memory, for at least this share of the time, the run was noticeably longer.
 const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 
 /// Share of the topmost device's bytes that the lowest devices must deliver.
@@ -490,7 +490,7 @@ enum CheckReply {
 type CheckAnswer = Known<CheckReply>;
 
 /// Returns a finding if `is_found`, otherwise that the check holds.
-#[expect(clippy::unnecessary_wraps, reason = "it ends functions that may not be able to tell")]
+#[expect(clippy::unnecessary_wraps, reason = "the functions that end with it may return an error")]
 fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> String) -> CheckAnswer {
     Ok(if is_found { CheckReply::Found(severity, sentence()) } else { CheckReply::Holds })
 }
@@ -535,7 +535,7 @@ fn few_runs(seconds: &[f64]) -> CheckAnswer {
         return Ok(CheckReply::DoesNotApply);
     }
     found_if(seconds.len() < FEWEST_RUNS, Severity::Note, || {
-        format!("{} runs do not show how much its time varies; use --runs 5 or more.", seconds.len())
+        format!("{} runs do not show how much the time varies; use --runs 5 or more.", seconds.len())
     })
 }
 
@@ -549,7 +549,7 @@ fn runs_disagree(seconds: &[f64]) -> CheckReply {
     CheckReply::Found(
         severity,
         format!(
-            "Its runs took from {} to {}, with a standard deviation of {} of their mean. Look for other load or a warm cache \
+            "The runs took from {} to {}, with a standard deviation of {} of their mean. Look for other load or a warm cache \
              (--cold).",
             show_ns(least * 1e9),
             show_ns(most * 1e9),
@@ -588,7 +588,7 @@ fn page_cache(run: &CommandRun) -> CheckAnswer {
     let share = cached as f64 / moved.read_call_bytes as f64;
     found_if(share >= CACHE_SHARE, Severity::Rename, || {
         let share = show_share(share);
-        format!("The page cache served {share} of its reads; --cold evicts the files before each run.")
+        format!("The page cache served {share} of the reads; --cold evicts the files before each run.")
     })
 }
 
@@ -616,7 +616,7 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
             ));
         }
     }
-    if files == 0 { Err("its command line names no existing file".into()) } else { Ok(CheckReply::Holds) }
+    if files == 0 { Err("the command line names no existing file".into()) } else { Ok(CheckReply::Holds) }
 }
 
 /// Checks for output that is easier to store than real data: holes in a file that the command made, or zeros, according
@@ -639,7 +639,8 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
     let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
     // The content of other output is unknown, so the check never holds.
     Ok(if is_zero {
-        let sentence = "It wrote zeros: storage that compresses or skips zeros stores them faster than data.";
+        let sentence =
+            "The command wrote zeros: storage that compresses or skips zeros stores them faster than data.";
         CheckReply::Found(Severity::Biased, sentence.into())
     } else {
         CheckReply::DoesNotApply
@@ -653,7 +654,7 @@ fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
     }
     let share = run.dirty_at_end_bytes.clone()? as f64 / wrote as f64;
     found_if(share >= CACHE_SHARE, Severity::Rename, || {
-        format!("{} of what it wrote was still in the page cache when it ended.", show_share(share))
+        format!("{} of the writes were still in the page cache when the command ended.", show_share(share))
     })
 }
 
@@ -710,7 +711,7 @@ fn foreign_io(record: &Record, run: &CommandRun) -> CheckAnswer {
     let below = read_only_below(record, run)?;
     if is_much(below, all) {
         return Err(format!(
-            "the lowest devices read {} that the devices above them did not ask for: other processes, or the read-ahead of a loop device, may have read them",
+            "the lowest devices read {} that the devices above them did not request: other processes, or the read-ahead of a loop device, may have read them",
             show_bytes(below)
         ));
     }
@@ -747,7 +748,7 @@ fn backlog(run: &CommandRun) -> CheckAnswer {
     found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
         let before = show_bytes(before);
         format!(
-            "{before} of dirty data was in memory when it began, and its write-back competes with the run."
+            "{before} of dirty data was in memory before the run, and its write-back competes with the run."
         )
     })
 }
@@ -1014,7 +1015,7 @@ mod tests {
         assert_eq!((run.written_at_end_bytes, run.dirty_at_end_bytes), (Ok(32 * MIB), Ok(32 * MIB)));
         assert!(run.stable_mb_per_s.is_ok_and(|rate| (rate - 33.55).abs() < 0.01));
         assert!(found(&report).contains(&"A09".to_owned()), "{:?}", found(&report));
-        // 40 MiB of others were dirty before.
+        // 40 MiB of other processes were dirty before the run.
         let (_, run) = judged(writer(32 * MIB, FinalSync::Done(1_500_000_000)), [40 << 10, 72 << 10]);
         assert!(run.stable_mb_per_s.is_err(), "{run:?}");
         let (_, run) = judged(writer(32 * MIB, FinalSync::Skipped), [100, 32 << 10]);

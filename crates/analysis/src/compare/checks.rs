@@ -27,7 +27,7 @@ pub(crate) struct ComparisonCheck {
     pub(crate) name: &'static str,
     /// The belief that the check tests.
     pub(crate) belief: &'static str,
-    /// The texts of its page, as of [`crate::checks::Check`].
+    /// The texts of the check's page, as in [`crate::checks::Check`].
     pub(crate) reads: &'static str,
     pub(crate) formula: fn() -> String,
     pub(crate) provoke: &'static str,
@@ -143,7 +143,7 @@ fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
     Detail::new(severity, sentence, Evidence::new()).with_cure(cure.to_owned())
 }
 
-/// Returns the finding for sides that did different work, accepted or not.
+/// Returns the finding for sides that did different work, whether the user accepts the finding or not.
 fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
     let sentence = compare::other_work(&pair.differences, context.name)? + ".";
     Some(if context.accepted {
@@ -173,12 +173,12 @@ const NOISE_FLOOR: ComparisonCheck = ComparisonCheck {
     belief: "two sessions of the same configuration have the same result",
     reads: "The means of the sessions of each side, if a side has several.",
     formula: formula!(
-        "The floor is the largest difference between two sessions of one side, from 20 pairs on their 95th \
-         percentile: both have the same configuration, so this difference occurs without any change. It \
-         replaces the margin of {margin} if it is larger, separately for each number. Fires if the \
-         difference of the headline is not above the floor. Runs of one session cannot show the floor: \
-         changes from one hour to the next, or with a new test file, affect all of them alike. Therefore, if \
-         each side is one session, the margin is {lone}, unless you give another.",
+        "The floor is the largest difference between two sessions of one side, or with 20 pairs or more the \
+         95th percentile: both sessions have the same configuration, so this difference occurs without any \
+         change. It replaces the margin of {margin} if it is larger, separately for each number. Fires if \
+         the difference of the headline is not above the floor. Runs of one session cannot show the floor: \
+         changes from one hour to the next, or with a new test file, affect all of them alike. Therefore, \
+         if each side is one session, the margin is {lone}, unless you give another.",
         margin = Share(MARGIN),
         lone = Share(MARGIN_OF_LONE_SESSIONS)
     ),
@@ -274,7 +274,7 @@ fn is_corrected_away(metric: &Metric) -> bool {
         && metric.p.is_some_and(|p| p > ALLOWED)
 }
 
-/// Share by which a percentile may be outside: histogram buckets are accurate to 0.8 %.
+/// Share by which a percentile may be outside the range of its runs: histogram buckets are accurate to 0.8 %.
 const SAME: Share = Share(0.01);
 
 const SUM_OF_PEAKS: ComparisonCheck = ComparisonCheck {
@@ -322,12 +322,12 @@ fn check_sum_of_peaks(context: &Context) -> Vec<NamedAnswer> {
     vec![(Vec::new(), if seen { Ok(answer) } else { unseen() })]
 }
 
-/// Whether the percentile of that name, such as `read p99`, does not come from the runs.
+/// Whether the percentile `name`, such as `read p99`, cannot come from the runs of the result.
 pub(super) fn contradicts(one: SideResult, name: &str) -> bool {
     percentiles_outside(one.result).iter().any(|o| o.name == name)
 }
 
-/// A percentile outside those of the runs.
+/// A percentile that is outside the range of the same percentile of the runs.
 struct Outside {
     name: String,
     all_runs_ns: u64,

@@ -40,7 +40,7 @@ pub(super) struct Aspect {
     value: Known<String>,
     /// Whether the aspect is an engine that replaced a denied default engine.
     is_fallback: bool,
-    /// Text that messages add to the value, about a fallback. It is not compared.
+    /// Note about a denied default engine, which messages add to the value. It is not compared.
     remark: String,
     /// Whether results with different values measured different work.
     refuses: bool,

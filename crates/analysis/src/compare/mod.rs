@@ -33,10 +33,10 @@ use weighing::Weighed;
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The margin, beyond which a difference counts, and the tolerance, within which two sides are the same, as a share. The margin is at
-    /// least 1 %, at least 2 % for percentiles, and at least the difference between sessions of one side. The tolerance is at least the
-    /// margin. `None` is a margin of 1 %, or 5 % if each side is one session that was measured separately, and a tolerance of 5 %, or 10 %
-    /// from p99 on.
+    /// A share that is both the margin (a larger difference counts) and the tolerance (with a smaller difference, two sides are the same).
+    /// The margin is at least 1 %, at least 2 % for percentiles, and at least the difference between sessions of one side. The tolerance is
+    /// at least the margin. `None` is a margin of 1 %, or 5 % if each side is one session that was measured separately, and a tolerance of
+    /// 5 %, or 10 % for p99 and higher percentiles.
     pub margin: Option<f64>,
     /// Whether numbers of different work are compared anyway (E14 is accepted).
     pub accept_differences: bool,
@@ -343,8 +343,8 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
 /// instead of `INCOMPARABLE`.
 const CONDITIONS: &[&str] = &[fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
 
-/// Whether all refusing differences are in [`CONDITIONS`]. If the accepted findings differ, the results may also be
-/// relabelled.
+/// Whether all differences that refuse the comparison are in [`CONDITIONS`]. If the accepted findings differ, the results may also
+/// be relabelled.
 fn is_undecidable(differences: &[Difference]) -> bool {
     let mut refusing = differences.iter().filter(|d| d.refuses).map(|d| d.aspect.as_str()).peekable();
     let has_condition = differences.iter().any(|d| CONDITIONS.contains(&d.aspect.as_str()));
@@ -633,7 +633,7 @@ pub(crate) fn compare_rerun(
     }
 }
 
-/// The own jobs of a record, and those of the earlier session; `None` if it is not a rerun.
+/// Splits the record of a rerun into the record of its own jobs and that of the repeated jobs; `None` if it is not a rerun.
 pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     let plan = &record.header.plan;
     let against = plan.against.as_ref()?;
@@ -643,7 +643,7 @@ pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     rerun.header.plan.title = format!("{}, again", against.then.title);
     // The rows of a profile's card belong to the own jobs.
     rerun.header.plan.study = model::study::Study::Jobs;
-    // The conditions do too.
+    // The conditions of `--fail-if` also belong to the own jobs.
     rerun.header.plan.fail_if.clear();
     Some((own, rerun))
 }

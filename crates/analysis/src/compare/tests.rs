@@ -471,7 +471,7 @@ fn a_number_that_some_runs_lack_is_left_out_with_a_note() {
     let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     b.results[0].runs[2].percentiles_ns.get_mut("read").unwrap().insert("99.9".into(), None);
     let comparison = compare(&a, &b, &options());
-    assert_eq!(comparison.pairs[0].left_out, ["read p99.9: 1 of 10 runs do not have it"]);
+    assert_eq!(comparison.pairs[0].left_out, ["read p99.9: 1 of 10 runs lack this value"]);
     b.results[0].runs[2].iops = 0.0;
     let comparison = compare(&a, &b, &options());
     assert!(comparison.pairs[0].metrics.iter().all(|m| m.name != "IOPS"), "zero has no logarithm");
@@ -584,7 +584,7 @@ mod simulation {
     /// Deviation from run to run, as the reference supposes.
     const DEVIATION: f64 = 0.03;
 
-    /// Normal values, the same for the same seed.
+    /// Draws normally distributed values; equal seeds give equal values.
     struct Draw(u64);
 
     impl Draw {
@@ -594,7 +594,7 @@ mod simulation {
             Normal::new(0.0, 1.0).unwrap().inverse_cdf(uniform)
         }
 
-        /// `n` runs of a rate, with that deviation on a logarithmic axis.
+        /// Draws `n` runs of a rate that vary by `deviation` on a logarithmic axis.
         fn runs(&mut self, n: usize, factor: f64, deviation: f64) -> Vec<f64> {
             (0..n).map(|_| 10_000.0 * factor * (deviation * self.normal()).exp()).collect()
         }
@@ -670,7 +670,7 @@ mod simulation {
 
     #[test]
     fn the_estimated_runs_settle_it() {
-        // With the true variation: a difference of 5 % that five runs miss more often than not.
+        // The difference is 5 %, which five runs miss more often than not.
         let mut draw = Draw(5);
         let mut needed: Vec<u32> =
             (0..500).filter_map(|_| alone(weigh(draw.pair(5, 1.05), &in_turns())).runs_needed).collect();
@@ -941,7 +941,7 @@ mod simulation {
         for weather in [Weather::Quiet, Weather::Drift, Weather::Bursts, Weather::TwoLevels] {
             for factor in [1.0, 1.03, 1.1] {
                 let found = in_time(400, factor, weather);
-                // 5 % and three deviations of what 400 comparisons show.
+                // 5 %, plus three standard deviations of the share that 400 comparisons show.
                 let is_honest = factor > 1.0 || found.any_word <= 0.05 + 0.033;
                 assert!(is_honest && found.held >= 0.92, "{weather:?} {factor}: {found:?}");
                 println!(

@@ -86,8 +86,8 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     }
 }
 
-/// The difference between sessions of one side as a share: the 95th percentile of all pairs, or the largest of few. `None` if each side
-/// is one session.
+/// The difference between sessions of one side as a share: the 95th percentile of all pairs, or the largest if there are few pairs. `None`
+/// if each side is one session.
 fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
     let mut apart: Vec<f64> = Vec::new();
     for side in [a, b] {
@@ -150,7 +150,7 @@ impl Weighed {
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
             return cannot(format!(
-                "{few} runs on a side: their variation is known from three runs on each side"
+                "{few} runs on a side are too few: their variation is known from three runs on each side"
             ));
         };
         let [margin, tolerance] = [self.margin, self.tolerance].map(f64::ln_1p);
@@ -212,7 +212,7 @@ impl Weighed {
         })
     }
 
-    /// Whether all runs of one side lie beyond all of the other.
+    /// Whether all runs of one side lie beyond all runs of the other side.
     fn is_separated(&self) -> bool {
         let ends = |side: &[f64]| {
             side.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
@@ -262,7 +262,7 @@ struct Reading<'r> {
     read: Box<ReadRun<'r>>,
 }
 
-/// The measures of a pair, with the one that answers first, and a note on each measure that only some runs have.
+/// The measures of a pair, and a note on each measure that only some runs have. The measure that answers comes first.
 pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for reading in readings(a, b) {
@@ -283,7 +283,7 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
             all.push(Measure { name, unit, more_is_better, percentile, tail, a: values(a), b: values(b) });
         } else if missing < runs().count() {
             // Runs with too few operations lack the percentile. Comparing only the other runs would be misleading.
-            left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));
+            left_out.push(format!("{}: {missing} of {} runs lack this value", reading.name, runs().count()));
         }
     }
     (all, left_out)
@@ -699,7 +699,7 @@ fn three_runs_against_three_never_differ_and_four_can() {
     assert_eq!(metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
     let two = metric_for(rates(&scaled(2, 1.0), &scaled(5, 2.0)));
     assert_eq!((two.answer, two.interval, two.runs_needed), (Answer::CannotTell, None, None));
-    // Three may well be the same.
+    // Three runs on each side may be enough for SAME.
     assert_eq!(metric_for(rates(&[1e4; 3], &[1e4; 3])).answer, Answer::Same);
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn keyed(text: &str, key: &str) -> Known<u64> {
     let mut lines = text.lines().map(str::split_ascii_whitespace);
     let value = lines.find_map(|mut parts| (parts.next() == Some(key)).then(|| parts.next()));
     let value = value.flatten().ok_or_else(|| format!("the kernel shows no {key}"))?;
-    value.parse().map_err(|_| format!("{key} is no number: '{value}'"))
+    value.parse().map_err(|_| format!("{key} is not a number: '{value}'"))
 }
 
 /// The total of a line (`some`, `full`) of a pressure file, in us.
@@ -139,7 +139,6 @@ const DRIVES: &[&str] = &["nvme", "drivetemp"];
 pub(crate) struct Sensor {
     /// Driver of the sensor, if the text has it.
     pub(crate) name: Option<String>,
-    /// Temperature.
     pub(crate) now: Option<i64>,
     /// The limit that the drive itself gives.
     pub(crate) most: Option<i64>,
@@ -203,7 +202,7 @@ const TEN_BITS_UP_TO: f64 = 5.0;
 /// Maximum number of lanes of a link. The kernel reports 255 if the width is unknown.
 const MOST_LANES: f64 = 64.0;
 
-/// A link as it runs.
+/// The link of a drive at its current speed and width.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Link {
     /// Bytes per second that the link carries, packet headers included.
@@ -237,7 +236,7 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
     }
     let read = |key: &str| {
         let text = text(key).ok_or_else(|| format!("the kernel shows no link to {}", layer.name))?;
-        leading(text).ok_or_else(|| format!("{}/{key} is no number: '{text}'", layer.name))
+        leading(text).ok_or_else(|| format!("{}/{key} is not a number: '{text}'", layer.name))
     };
     let (speed, lanes) = (read("current_link_speed")?, read("current_link_width")?);
     if lanes > MOST_LANES {

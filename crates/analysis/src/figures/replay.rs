@@ -13,10 +13,10 @@ use model::record::{AtDriver, Replayed};
 use model::replay::{Compared, ReplayComparison};
 use model::units::{show_count, show_ns, show_share};
 
-/// Relative difference of times and rates up to which two runs of a load usually differ.
+/// Times and rates of two runs of the same load usually differ by at most this share.
 const ELAPSED_WITHIN: f64 = 0.1;
 
-/// Relative difference of median latencies and depths up to which two runs of a load usually differ.
+/// Median latencies and depths of two runs of the same load usually differ by at most this share.
 const LATENCY_WITHIN: f64 = 0.15;
 
 /// Share of the operations by which the number of the driver's requests may differ, because the last requests may be
@@ -67,7 +67,7 @@ fn at_driver(case: &Case) -> Known<AtDriver> {
             let [issued, completed] = [issued, completed].map(|count| show_count(count as f64));
             let word = kind.word();
             return Err(format!(
-                "{issued} {word} operations became {completed} requests of its workers at the driver"
+                "{issued} {word} operations became {completed} requests of the replay's workers at the driver"
             ));
         }
     }
@@ -159,7 +159,7 @@ fn differs(
     out.push(match driver {
         Ok(_) => "Latencies and depth of both are from issue to completion at the driver.".into(),
         Err(why) => format!(
-            "The replay's latencies and depth are those that a program sees, with system calls and wake-ups, and the capture's are the driver's: {why}."
+            "The replay's latencies and depth are those that a program sees, with system calls and wake-ups. Those of the capture are the driver's: {why}."
         ),
     });
     out.extend(counted.into_iter().flat_map(|counted| run_differences(case, replay, counted)));
@@ -224,7 +224,7 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
     );
     add(counted.outside, "discards outside the ranges that were read or written were left out.".into());
     if !counted.is_whole && replay.pace != ReplayPace::Fast {
-        out.push("It ended before all of the capture was submitted.".into());
+        out.push("The replay ended before it had submitted the whole capture.".into());
     }
     out
 }
@@ -238,18 +238,18 @@ fn figure_differences(replay: &Replay, figures: &[Compared], at_driver: bool) ->
     if let Some(elapsed) = change("elapsed").filter(|change| change.abs() > ELAPSED_WITHIN) {
         let why = match replay.pace {
             ReplayPace::Dependent if elapsed > 0.0 => {
-                "operations that others wait for took longer here, or their tasks had waited for each other, which a capture does not record"
+                "operations that others wait for took longer in the replay, or tasks of the original waited for each other, which a capture does not record"
             }
-            ReplayPace::Dependent => "operations that others wait for took less time here",
+            ReplayPace::Dependent => "operations that others wait for took less time in the replay",
             _ => "the last operations completed at another time",
         };
-        out.push(format!("It took {} time than the original: {why}.", by(elapsed)));
+        out.push(format!("The replay took {} time than the original: {why}.", by(elapsed)));
     }
     if let Some(depth) = change("depth").filter(|change| change.abs() > LATENCY_WITHIN) {
         let why = if replay.pace == ReplayPace::Timed && depth > 0.0 {
             "submissions do not wait for completions, so late operations pile up"
         } else {
-            "it is rate times latency, and these differ"
+            "depth is rate times latency, and these differ"
         };
         out.push(format!("Mean depth is {} than in the capture: {why}.", by(depth)));
     }
@@ -289,7 +289,7 @@ pub(crate) fn replaying(
     record
 }
 
-/// Makes the first stream of a record a replay of a second of reads.
+/// Makes the first stream of a record a replay of reads that took one second.
 #[cfg(test)]
 pub(crate) fn make_replay(
     record: &mut model::record::Record,

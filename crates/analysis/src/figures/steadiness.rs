@@ -59,7 +59,7 @@ pub(crate) struct Cliff {
     pub runs: usize,
 }
 
-/// The runs with steps; `None` without one.
+/// The runs with steps; `None` if no run has a step.
 pub(crate) fn cliff(courses: &[Series]) -> Option<Cliff> {
     let all: Vec<Cliff> = courses
         .iter()
@@ -418,7 +418,7 @@ pub(crate) fn whole_change(course: &Series) -> Option<f64> {
     (mean_rate > 0.0).then(|| (mean(last) - mean(first)) / mean_rate)
 }
 
-/// `changed by -1.2 % (-2.0 % to -0.4 %)`: the drift by the mean, with its 95 % interval.
+/// `changed by -1.2 % (-2.0 % to -0.4 %)`: the drift divided by the mean, with its 95 % interval.
 fn describe_change(drift: &Drift) -> String {
     // Round as printed and add zero, so that no share is printed as "-0.0 %".
     let show = |share: f64| show_share((share * 1e3).round() / 1e3 + 0.0);
@@ -450,8 +450,8 @@ mod tests {
     use crate::figures::steadiness::*;
     use stats::series::flat;
 
-    /// The steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time. A value a second, or at least
-    /// a hundred in all.
+    /// The steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time that has passed. The series have
+    /// one value per second, and at least a hundred values.
     fn steadiness_of(
         runs: usize,
         seconds: f64,

@@ -312,7 +312,7 @@ pub(crate) fn course(case: &Case) -> Option<report::Course> {
     (!out.run.is_empty()).then_some(out)
 }
 
-/// Adds neighbouring intervals up to one point.
+/// Adds one point, which is the sum of neighbouring intervals.
 fn add(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) {
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return };
     let ns: f64 = part.iter().map(|row| (row.end_ns - row.start_ns) as f64).sum();
@@ -544,7 +544,7 @@ fn a_tail_ends_with_ten_operations_beyond_and_only_few_runs_have_tails() {
     let mut runs = crate::figures::figures(case).runs;
     add_tails(case, &mut runs);
     let tail = &runs[1].tails_ns["read"];
-    // 10,000 operations: one in a thousand has ten beyond it.
+    // Of 10,000 operations, ten are beyond the latency that one in a thousand exceeds.
     assert_eq!(tail.len(), 30, "{tail:?}");
     assert_eq!(tail[19], runs[1].percentiles_ns["read"]["99"], "one in a hundred");
     assert!(tail.is_sorted());

@@ -24,7 +24,7 @@ pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 /// Requests per run that never count as traffic of others.
 pub(crate) const FLOOR_IOS: u64 = 48;
 
-/// Largest operation that is one request of the device. The device's limits split larger ones.
+/// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
 
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows.
@@ -190,7 +190,7 @@ fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
     out
 }
 
-/// Returns the layer above the one at this index that reads or writes for itself.
+/// Returns a layer that reads or writes for itself, above the layer with the index `at`; `None` if there is none.
 fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     let mut over = BTreeSet::from([at]);
     // Layers come before the layers below them.

@@ -159,7 +159,7 @@ fn ticks(case: &Case) -> Known<[u64; 2]> {
     Ok(sum)
 }
 
-/// The limits before the first run, or at the start of this one, and those that changed during the run.
+/// Returns the limits before the first run, and the first different limits that were read in this run. Both are equal if no limit changed.
 fn limits(case: &Case) -> Known<[String; 2]> {
     let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| lines_of_own_devices(case, text));
     let prepared = case.record.evidence.iter().rev().find(|s| s.moment == Moment::AfterPrepare);
@@ -389,7 +389,7 @@ mod tests {
         Disturbed { attempt, by: vec![Disturbance::StolenCpu { share: 0.2 }] }
     }
 
-    /// Plays a strategy to its end; for each run its rate, and whether others disturb it.
+    /// Plays a strategy to its end. `run` returns the rate of each run, and whether others disturb the run.
     fn play(budget: &Budget, mut run: impl FnMut(&Attempt) -> (f64, bool)) -> Vec<Summary> {
         let mut done = Vec::new();
         let plain = Summary::refused(0, 0);
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn nothing_is_measured_again_once_a_third_was_disturbed() {
-        // Of five runs the first is measured three times; with the second it is a third.
+        // All attempts are disturbed. The first run is measured three times; after the second, a third of all attempts is disturbed.
         let always = order(&fixed(1, 5), |_| true);
         assert_eq!(always, [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 2, 0), (0, 3, 0), (0, 4, 0)]);
         // A single run shows nothing about the machine.
@@ -562,7 +562,7 @@ mod tests {
         set(&mut record, 1, 1, limit);
         let [Disturbance::LimitChanged { before, after }] = &second(&record)[..] else { panic!("silent") };
         assert_eq!((before.as_str(), after.as_str()), ("", limit));
-        // Between two runs, and still there.
+        // The limit was set between two runs and remains.
         set(&mut record, 1, 0, limit);
         assert_eq!(second(&record).len(), 1);
         set(&mut record, 1, 0, &limit.replace("254:0", "8:0"));

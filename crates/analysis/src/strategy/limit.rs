@@ -25,7 +25,7 @@ use stats::knee::{self, Cost};
 /// Loads of the curve in percent of the capacity.
 const SHARES: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
 
-/// Distance between loads at which the knee counts as found, as a share of the capacity.
+/// The knee counts as found if the loads on its sides are at most this far from it, as a share of the capacity.
 const KNEE_STEP: f64 = 0.025;
 
 /// The highest load tried for the knee, as a share of the capacity: a deeper queue may serve a little more than the closed loop.
@@ -37,20 +37,20 @@ const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
 /// The lowest and the highest load tried for a latency target, as shares of the capacity.
 const SEARCHED: [f64; 2] = [0.01, 10.0];
 
-/// Factor from a clear load to the next one while one end of the bracket is missing.
+/// Factor from the outermost load to the next one, while one end of the bracket is missing and the outermost load is clear.
 const OUTWARDS: f64 = 1.5;
 
 /// Factor from the outermost load to the next one if only the outermost is undecided. Each further undecided
 /// load squares the factor.
 const STEP_OUT: f64 = 1.03;
 
-/// Ratio of neighbouring loads at which single runs end and proofs begin.
+/// If both ends of the bracket are within this ratio, single runs end and proofs begin.
 const ROUGH: f64 = 1.1;
 
-/// Ratio of the proven load to the next unproven load at which the answer is known.
+/// If the next unproven load is within this ratio of the proven load, the answer is known.
 const NARROW: f64 = 1.03;
 
-/// Runs of a load, as a multiple of `--runs`, after which it remains unproven.
+/// Maximum number of runs at a load, as a multiple of `--runs`. If they do not prove an answer, the load remains unproven.
 const MOST_RUNS: u32 = 4;
 
 /// One-sided confidence of a proof. After `--runs` runs, a proof is attempted after every run, at several loads, and each attempt may err.
@@ -169,7 +169,7 @@ impl Point<'_> {
         self.limit_iops.is_some_and(|limit| self.offered as f64 > limit)
     }
 
-    /// Whether fewer operations were served than arrived, or would be in a longer run.
+    /// Whether the load served fewer operations than arrived, or would do so in a longer run.
     pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
         if self.is_above_limit() {
             return true;
@@ -523,7 +523,7 @@ fn played(server: &mut Server, budget: &Budget) -> Vec<Summary> {
     done
 }
 
-/// The highest load that is proven to meet the target below the lowest that is proven to miss it, and that one.
+/// Returns the highest load that is proven to meet the target, below the lowest that is proven to miss it, and that lowest load.
 #[cfg(test)]
 fn found_bracket(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>) {
     let Strategy::Limit(target) = budget.strategy else { return (None, None) };
@@ -553,7 +553,7 @@ fn the_curve_goes_through_its_loads_in_rounds_of_random_order() {
         assert_eq!(round, [1000, 3000, 5000, 7000, 8000, 9000, 9500]);
     }
     assert!(loads(0) != loads(1) || loads(1) != loads(2));
-    // Half of the capacity is the knee: a load on either side of it, and no latency target to search for.
+    // The knee is half of the capacity, and no latency target is searched for, so only loads next to the knee are added.
     let more: std::collections::BTreeSet<_> = done[24..].iter().map(|s| s.offered_iops.unwrap()).collect();
     assert!(more.contains(&4000) && more.contains(&6000) && more.len() <= 4, "{more:?}");
     let repeats: Vec<u32> = done.iter().filter(|s| s.offered_iops == Some(4000)).map(|s| s.repeat).collect();

@@ -85,7 +85,7 @@ pub enum Next {
         /// Operations per second to offer in an open loop instead of the job's pace.
         offered_iops: Option<u64>,
     },
-    /// Nothing more, and why.
+    /// The measurement is complete. The text has the reason.
     Done(String),
 }
 
@@ -200,7 +200,7 @@ fn rates(done: &[Summary], job: usize) -> Vec<f64> {
     done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
 }
 
-/// How the strategy of a record ended for each of its jobs, in a sentence; empty if it decided nothing.
+/// Describes how the strategy of a record ended for each job; empty if the strategy decided nothing.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let plan = &record.header.plan;
     let note_of = |(at, job): (usize, &model::job::Job)| {

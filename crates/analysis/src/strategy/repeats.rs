@@ -22,7 +22,7 @@ use stats::intervals;
 use stats::sample::variance;
 use stats::steady_state::{DRIFT, WINDOW, is_steady};
 
-/// The first run of the order that is not done yet.
+/// The first run that is not done yet, in the order of the rounds.
 pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
     next_among(done, budget, |rates| (rates.len() as u32) < budget.runs).unwrap_or_else(|| {
         Next::Done(format!("{} jobs were measured {} times each", budget.jobs, budget.runs))

@@ -165,7 +165,7 @@ impl<'g> Search<'g> {
         self.races.iter().find_map(due)
     }
 
-    /// The reference cell of a work: the middle one of the cells with the engine and cache mode of the first.
+    /// The reference cell of a work: the middle one of the cells with the engine and cache mode of the first cell.
     fn reference_of(&self, race: &Race) -> Option<usize> {
         let lanes = &race.lanes;
         let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::way);
@@ -459,8 +459,8 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// Returns the first cell that was too slow to measure larger sizes, among the cells that differ from this one only
-    /// in size, and the operations per second of that cell.
+    /// Returns the first cell that was so slow that larger sizes are not measured, among the cells that differ from this
+    /// one only in size. Also returns the operations per second of that cell.
     fn too_slow(&self, job: usize) -> Option<(usize, f64)> {
         if self.until != Until::Slow {
             return None;
@@ -523,7 +523,7 @@ impl<'g> InOrder<'g> {
         tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect()
     }
 
-    /// The rule applied to the tracked values; `None` if one is missing in the window.
+    /// Applies the SNIA's rule to the tracked values; `None` if a value of the window is missing.
     pub(crate) fn rule(&self) -> Option<Snia> {
         let rule = steady_state::rule(&self.tracked_in_window()?)?;
         Some(Snia { rounds: self.rounds() as u32, ..rule })

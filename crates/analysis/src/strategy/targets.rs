@@ -342,7 +342,7 @@ fn a_disturbed_run_is_repeated_with_its_partner_while_there_is_time() {
     assert!(repeats == [4, 5] || repeats == [5, 4], "{repeats:?}");
     let at = done.iter().position(|s| s.attempt == 1).unwrap();
     assert!(done[at - 2..at].iter().all(|s| (s.job / 2, s.repeat) == (2, 2)), "right after its test");
-    // The same with no time left for it.
+    // Without time for another run, the repeat is left out.
     let cut = &done[..at];
     let now = Budget { ends_ns: Some(cut.last().unwrap().ended_ns + 2 * SECOND), ..budget };
     assert!(matches!(super::next(cut, &now), Next::Done(_)));

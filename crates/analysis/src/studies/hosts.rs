@@ -24,7 +24,7 @@ impl Conclusion for Scaling {
     }
 }
 
-/// The table. `jobs` has the job of each result.
+/// The table of the study. `jobs` has the job of each result.
 fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
     let result_of = |job: usize| jobs.iter().position(|own| *own == job);
     let measured: Vec<(u32, usize)> =

@@ -204,7 +204,7 @@ fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
     (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }
 
-/// Bytes that the topmost devices read and wrote per byte, up to the last sync if anything was written.
+/// Bytes that the topmost devices read and wrote per issued byte, up to the last sync if anything was written.
 fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     if case.runs.is_empty() || issued <= 0.0 {
         return Err("nothing was moved".into());
@@ -220,7 +220,7 @@ fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     Ok(bytes.map(|b| b / issued))
 }
 
-/// Share of the span that a run touched: no block is touched twice.
+/// Share of the span that a run touched, if it touched no block twice.
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.stream.access.span_bytes as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
@@ -245,7 +245,7 @@ fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     state.extents.clone().unwrap_or_else(|| Err("the extents of the file were not read".into()))
 }
 
-/// Ratio of two figures below which the figures explain a difference in speed.
+/// If the ratio of two figures is below this, the figures explain a difference in speed.
 const CLEARLY_LESS: f64 = 0.8;
 
 /// A row that is slower than the fastest by at most this share is in the fastest group, even if the difference is
@@ -343,12 +343,12 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
         let pick = scored.get(*group.members.first()?)?;
         Some((group, pick))
     }) else {
-        return Err(format!("too few rounds have both {} and the others", fastest.row.interface));
+        return Err(format!("too few rounds measured both {} and the others", fastest.row.interface));
     };
     if group.first_at_most > TOO_WIDE {
         let (name, rate) = (&fastest.row.interface, show_rate(fastest.rate));
         return Err(format!(
-            "{name} was the fastest on the mean ({rate} MB/s), but the runs differ so much that another may be {} faster; \
+            "{name} had the highest mean rate ({rate} MB/s), but the runs differ so much that another may be {} faster; \
              a longer --budget narrows this range",
             percent_above(group.first_at_most)
         ));
@@ -727,7 +727,7 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
     let answer = |record: &Record| table(record).answer().unwrap();
     let shown = answer(&shaky);
     assert_eq!(shown.word, AnswerWord::CannotTell);
-    let because = "No recommendation, because ring was the fastest on the mean (";
+    let because = "No recommendation, because ring had the highest mean rate (";
     assert!(shown.sentence.starts_with(because) && shown.sentence.contains("--budget"), "{}", shown.sentence);
     shaky.runs.retain(|run| run.start.repeat == 0);
     let one_run = answer(&shaky).sentence;
@@ -742,7 +742,7 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
 #[test]
 fn rows_that_may_be_much_slower_are_not_in_the_group() {
     let gap = |at_most, is_sure| Gap { at_most, is_sure };
-    // The plainest may be a third slower, the second is surely slower, but hardly; the third is the fastest.
+    // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
     // If no bound is good, rows that cannot be distinguished form one group.

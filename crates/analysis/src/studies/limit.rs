@@ -28,10 +28,10 @@ use std::collections::BTreeMap;
 /// The load whose latency is quoted without a latency target, as a share of the capacity.
 const QUOTED: f64 = 0.7;
 
-/// Distance within which a load counts as the load to quote, as a share of the capacity.
+/// A load is quoted if it is at most this far from the share [`QUOTED`] of the capacity.
 const NEAR: f64 = 0.02;
 
-/// Ratio of the missed load to the met load up to which the answer is narrow, and an open load in between is not mentioned.
+/// Up to this ratio of the missed load to the met load, the answer is narrow, and it does not mention an open load in between.
 const NARROW: f64 = 1.05;
 
 impl Question for LatencyTarget {
@@ -360,7 +360,7 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     }
 }
 
-/// The lowest load between the answer and the first miss that proves neither.
+/// The lowest load between the answer and the first miss whose runs prove neither that it meets the target nor that it misses it.
 fn unsettled<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
     let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);
@@ -454,7 +454,7 @@ fn the_highest_load_that_meets_the_target_is_the_headline() {
         "{}",
         load.sentence
     );
-    // Power is greatest at 5,000, the next of its kind far below.
+    // Power is greatest at 5,000. At all other loads it is far lower.
     assert!((load.knee.unwrap().iops - 5_000.0).abs() < 1.0 && load.knee.unwrap().reached);
     assert_eq!((report.verdict, exit_code(&report)), (Verdict::Valid, 0), "{}", report.verdict_reason);
 }

@@ -39,7 +39,7 @@ pub(crate) trait Question {
         false
     }
 
-    /// The note about the expected findings, after their ids.
+    /// The note about the expected findings, as text that follows their ids.
     fn why_expected(&self) -> &'static str {
         ""
     }

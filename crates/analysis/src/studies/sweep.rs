@@ -28,7 +28,7 @@ use stats::{intervals, sample};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Standard deviation between runs, as a share, above which single runs are too noisy to show the effect of an axis.
+/// Above this standard deviation between runs, as a share, single runs are too noisy to show the effect of an axis.
 const MOST_SPREAD: f64 = 0.1;
 
 /// Minimum number of runs of the reference for a line through them.
@@ -51,8 +51,8 @@ impl Conclusion for Sweep {
         results.iter().filter(|r| self.is_in_order() || first(r)).collect()
     }
 
-    /// Returns the head of the report, about the best cell. Findings about other cells only explain why these are not
-    /// quoted.
+    /// Returns the head of the report, about the best cell. Findings about other cells only explain why those cells are
+    /// not quoted.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
         let first = quoted_result(self, judged.results);
         let mut head = judged.head_about(headline(self, judged.results), first, quoted);
@@ -264,7 +264,8 @@ fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
         return work;
     };
     let ids: Vec<String> = voided_by(answers).map(|id| id.to_string()).collect();
-    let sentence = format!("{} that looked best has no number ({})", answers.case.job.name, ids.join(", "));
+    let sentence =
+        format!("{}, which looked best, has no number ({})", answers.case.job.name, ids.join(", "));
     Work {
         decided: false,
         chosen: Chosen::CannotTell,
@@ -297,7 +298,8 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: value.exp(), interval: interval.map(f64::exp) })
 }
 
-/// The knees of the axes with a scale: from which value on the rate stops growing. Latency grows along most axes and has no knee.
+/// The knees of the axes with a scale: for each axis, the value at which the rate stops growing. Latency grows along most axes and has no
+/// knee.
 fn knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
@@ -306,7 +308,7 @@ fn knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) 
     scales.filter_map(|(name, scale)| knee(name, scale, by, tolerance, winner, cells)).collect()
 }
 
-/// The value from which an axis stops gaining, with all other settings as the winner has them.
+/// The knee of one axis: larger values gain nothing, with all other settings as the winner has them.
 fn knee(
     axis: &str,
     scale: Scale,
@@ -521,7 +523,7 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
         return (
             Chosen::CannotTell,
             format!(
-                "{change} afterwards than while it was chosen, so the target changes; sweep again when it is quiet"
+                "{change} afterwards than while it was chosen, so the target changes; sweep again when the target is quiet"
             ),
         );
     }

@@ -23,7 +23,7 @@ impl Conclusion for Targets {
     }
 }
 
-/// The table. `jobs` has the job of each result, and `headline` is the job whose test answers.
+/// The table of the study. `jobs` has the job of each result, and `headline` is the job whose test answers.
 fn compare(report: &Report, comparison: &TargetComparison, jobs: &[usize], headline: usize) -> Targets {
     let mut rows: Vec<TargetRow> = Vec::new();
     let (mut pairs, mut rows_of_pairs) = (Vec::new(), Vec::new());
@@ -86,7 +86,7 @@ impl Standing<'_> {
         }
     }
 
-    /// Whether this target is certainly faster than another one: according to their words against the first target, or
+    /// Whether this target is certainly faster than another one: because of how both compare with the first target, or
     /// because their intervals do not overlap.
     fn beats(&self, other: &Self) -> bool {
         match (self.metric(), other.metric()) {

@@ -121,7 +121,7 @@ impl Limits {
         }
     }
 
-    /// Removes sessions without a highest rate.
+    /// Removes sessions that have the highest rate of no class.
     fn forget_unused(&mut self) {
         let used = |at: usize| self.classes.iter().any(|c| c.session == at);
         let kept: Vec<usize> = (0..self.sessions.len()).filter(|at| used(*at)).collect();
@@ -382,9 +382,11 @@ mod tests {
             ("a", capacity(Direction::Read, false, 4, 10_000.0)),
             ("a", capacity(Direction::Read, false, 64, 2_500.0)),
         ]);
-        // Of 16 KiB: no less than 4 KiB take (1/10000) or a quarter of 64 KiB (1/10000), no more than four of 4 KiB (1/2500) or 64 KiB.
+        // A request of 16 KiB takes at least as long as one of 4 KiB (1/10000 s) or a quarter of one of 64 KiB (1/10000 s), and at most as long
+        // as four of 4 KiB or one of 64 KiB (1/2500 s).
         assert_eq!(load(&limits, requests(1000.0, 16.0), requests(NONE, 0.0)), (10.0, Some(40.0)));
-        // Smaller than all: no more than 4 KiB take, no less than by bytes. Larger than all: the other way round.
+        // Below all measured sizes, a request takes at most as long as one of 4 KiB, and at least its share of the bytes. Above them, the rules
+        // are reversed.
         assert_eq!(load(&limits, requests(5000.0, 1.0), requests(NONE, 0.0)), (13.0, Some(50.0)));
         assert_eq!(load(&limits, requests(500.0, 256.0), requests(NONE, 0.0)), (20.0, Some(80.0)));
     }

@@ -192,7 +192,7 @@ fn point(device: &WatchedDevice, span_s: [f64; 2]) -> LoadPoint {
     }
 }
 
-/// The mean of each two neighbours, by their lengths.
+/// Halves the number of points: each is the mean of two neighbours, weighted by their lengths.
 fn halved(points: &[LoadPoint]) -> Vec<LoadPoint> {
     let mean = |pair: &[LoadPoint]| {
         let [a, b] = pair else { return pair.first().copied() };
@@ -454,7 +454,7 @@ mod tests {
         assert_eq!(shown(&f.discard.unwrap()), "2.50 10.24 4000.00 1.00 0.50 16.67");
         let flush = f.flush.unwrap();
         assert_eq!((show(flush.per_s), show(flush.await_ms.unwrap())), ("10.00".into(), "5.00".into()));
-        // 4950 ms of the queue and 1900 busy ones in 2 s.
+        // 4950 queue ms and 1900 busy ms in 2 s.
         assert_eq!(
             (show(f.depth_mean), show(f.util_percent), f.in_flight),
             ("2.48".into(), "95.00".into(), 7)

@@ -1,7 +1,7 @@
 //! The block layer between the operations and the device: limits, time and settings (D04, D05, D22).
 //!
-//! D04 compares the rate with every I/O limit of all cgroups above fathom; a limit that matches limits the
-//! result, any other limit or weight is a note. Limits of a hypervisor or a cloud appear in no file (D05, D19).
+//! D04 compares the rate with every I/O limit of all cgroups above fathom. If the rate is at a limit, that limit decided
+//! the result; any other limit or weight is a note. Limits of a hypervisor or a cloud appear in no file (D05, D19).
 //! D22 compares the scheduler, merging, request size, read-ahead and writeback throttling of every device with
 //! the defaults of its class.
 //!
@@ -75,7 +75,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Whether a rate over `ns` matches the limit, with the tolerances above.
+    /// Whether a rate over `ns` is at the limit, within [`TOLERANCE_BELOW`], [`TOLERANCE_ABOVE`] and [`BURST_NS`].
     pub(crate) fn is_reached_by(&self, per_s: f64, ns: f64) -> bool {
         (1.0 - TOLERANCE_BELOW..=1.0 + TOLERANCE_ABOVE + BURST_NS / ns.max(1.0))
             .contains(&(per_s / self.per_s))
@@ -146,7 +146,7 @@ pub(crate) fn most_iops(case: &Case) -> Option<f64> {
     limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
 }
 
-/// Returns the limit that a rate matches best, if one matches.
+/// Returns the limit that its measured rate is nearest to, with the rate; `None` if no rate is at a limit.
 fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
     let window_ns = case.window_ns().max(1.0) / runs;
@@ -156,7 +156,7 @@ fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     rates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// Returns the mean rate of a kind over the runs, of all streams that use the device: they share the limit.
+/// Returns the mean rate over the runs in the unit of the limit, of all streams that use the device: they share the limit.
 fn rate(case: &Case, limit: &Limit) -> f64 {
     let all = case.with_sharers();
     let rate_of_stream = |s: &StreamEnd| {
@@ -223,19 +223,19 @@ fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
     })
 }
 
-/// Above this share of the latency spent above the device, the result is biased.
+/// If more than this share of the latency was spent above the device, the result is biased.
 const TIME_BIASED_ABOVE: f64 = 0.3;
-/// Above this share of the latency spent above the device, the result is relabelled.
+/// If more than this share of the latency was spent above the device, the result is relabelled.
 const TIME_RELABELLED_ABOVE: f64 = 0.7;
-/// Time per operation that never counts: entering the kernel, an interrupt, waking a thread. On drives that
-/// answer in some us it is a large share.
+/// Time above the device that never counts, per operation: entering the kernel, an interrupt, waking a thread. On drives
+/// that answer in some us it is a large share.
 const TIME_FLOOR_NS: f64 = 20e3;
-/// Requests per operation up to which operations count as unsplit.
+/// Up to this number of requests per operation, operations count as unsplit.
 pub(crate) const ONE_TO_ONE: f64 = 1.1;
-/// Minimum share of the time above the device that the kernel counted as I/O wait, for the sentence to call it I/O
+/// If the kernel counted at least this share of the time above the device as I/O wait, the finding calls that time I/O
 /// wait.
 const COUNTED_FROM: f64 = 0.5;
-/// The reason if other processes used the device too.
+/// The reason that D05 gives if it has no answer because other processes used the device too.
 const NOT_ALONE: &str = "the device's time includes requests of other processes (D01)";
 
 pub(super) const TIME_ABOVE_DEVICE: Check = Check {
@@ -275,7 +275,7 @@ struct Split {
     latency_ns: f64,
     /// Lower and upper bound of the time inside the device.
     device_ns: [f64; 2],
-    /// Shares of the workers' time on a CPU and waiting for one.
+    /// Share of the workers' time on a CPU; `ready` is the share in which they waited for one.
     cpu: f64,
     ready: f64,
 }
@@ -377,7 +377,7 @@ fn arrived(case: &Case, is_shared: bool) -> Known<bool> {
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
 }
 
-/// Returns the requests and bytes of the device for fathom: all of them, unless other processes used the device (D01).
+/// Returns the requests and bytes that the device moved for fathom: all of them, unless other processes used it (D01).
 fn own(case: &Case, is_shared: bool) -> Known<Amount> {
     let total = case.device()?.total();
     let others = match traffic::of_others(case).into_iter().next() {
@@ -431,8 +431,8 @@ fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     Ok([least, per_op(ms + rounding_ms)])
 }
 
-/// Returns the count and sum of the latencies of these kinds in the windows, from the submission on, also in an
-/// open loop.
+/// Returns the number and the sum of the latencies of these kinds in the windows. A latency starts at the submission, in an
+/// open loop too.
 fn latency_totals<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
     let mut sum = [0.0; 2];
     for end in streams.flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))) {

@@ -1,8 +1,8 @@
 //! The clocks that time operations (D09, D13).
 //!
-//! D09 counts latencies near one, two or three ticks of the kernel's scheduler, for every tick rate that
-//! kernels use, and compares them with neighbouring bands: they cluster there although the device was much
-//! faster. D13 checks whether the machine slept during a run, whether the counter drifted from the kernel's
+//! D09 fires if latencies cluster at one, two or three ticks of the kernel's scheduler although the device was much
+//! faster. It counts the latencies near these ticks, for every tick rate that kernels use, and compares their number with
+//! neighbouring bands. D13 checks whether the machine slept during a run, whether the counter drifted from the kernel's
 //! clock, and whether the clock is coarse or expensive to read.
 
 use super::cpu::waited_for_cpu;
@@ -16,7 +16,7 @@ const RATES_HZ: [u32; 4] = [100, 250, 300, 1000];
 const TICKS: [u32; 3] = [1, 2, 3];
 /// Largest distance of a latency from a tick: wide enough for the wake-up, narrow enough to be rare by chance.
 const WITHIN: Share = Share(0.03);
-/// Share of the operations at ticks above which the result is biased.
+/// If more than this share of the latencies is at ticks, the result is biased.
 const AT_TICKS_ABOVE: Share = Share(0.2);
 /// Minimum factor between the latencies at ticks and in neighbouring bands of the same width. A broad distribution
 /// fills all bands alike.

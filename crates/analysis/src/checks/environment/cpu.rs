@@ -1,11 +1,14 @@
 //! CPU time of the workers (D06, D07, D08, D10, D11, D12, D21).
 //!
-//! Each check compares one use or loss of CPU time with a limit. D06 the time that the busiest worker was on a CPU or
-//! ready for one, and the rate with fathom's own ceiling, measured with no storage. D07 the cost of fathom's loop with
-//! the median latency. D08 the time that workers were ready but waited for a CPU, without pauses by a quota (D11). D10
-//! the ticks that the hypervisor took. D11 the time in which the kernel throttled fathom's cgroup. D12 the frequency
-//! governors, and the wake-up time from the deepest sleep that pays off between two operations. D21 the NUMA nodes of
-//! the workers with those of the target's devices.
+//! Each check compares one figure with a limit:
+//! - D06: the time that the busiest worker was on a CPU or waited for one; the rate as a share of fathom's own ceiling,
+//!   which the self test measures without storage.
+//! - D07: the cost of fathom's loop as a share of the median latency.
+//! - D08: the time that workers were ready but waited for a CPU, without pauses by a quota (D11).
+//! - D10: the CPU ticks that the hypervisor took.
+//! - D11: the time in which the kernel throttled fathom's cgroup.
+//! - D12: the wake-up time from the deepest sleep that pays off between two operations. It also reads the governors.
+//! - D21: the NUMA nodes of the workers, compared with those of the target's devices.
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{entries, pauses, stolen_ticks};
@@ -93,8 +96,8 @@ pub(crate) fn busiest_worker(case: &Case) -> Option<f64> {
     cpu_shares(case).into_iter().map(|[cpu, _]| cpu).max_by(f64::total_cmp)
 }
 
-/// Returns, for each worker over all runs, its shares of time on a CPU, and ready but waiting for one. Neither is
-/// waiting for storage. Without a kernel count of the second (D08), it is 0.
+/// Returns two shares of each worker's time over all runs: on a CPU, and ready but waiting for a CPU. The second is 0 if
+/// the kernel does not count it (D08).
 fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
     let mut sums: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
     for worker in stream_workers(case) {
@@ -118,12 +121,12 @@ pub(super) const TOOL_OVERHEAD: Check = Check {
             the medians of the measured latencies.",
     formula: formula!(
         "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's overhead \
-         is visible in the number. Data of large writes that are generated while the queue is full count \
-         only if that takes longer than the device."
+         is visible in the number. The time to generate data of large writes while the queue is full counts \
+         only if it is longer than the device's."
     ),
     provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per operation",
-    fix: "Compare such numbers only with others from fathom, or use a larger --bs.",
-    accept: "Accept it if only the difference between two such numbers matters.",
+    fix: "Compare this number only with other numbers from fathom, or use a larger --bs.",
+    accept: "Accept it if only the difference from another number of fathom matters.",
     ask: Ask::Alone(check_tool_overhead),
     #[cfg(test)]
     fires: Some(|| {
@@ -410,7 +413,7 @@ pub(super) fn paused_ns(case: &Case) -> f64 {
     pauses_in_runs(case).ok().flatten().map_or(0.0, |p| p.paused_ns)
 }
 
-/// Whether the limits are known and have none for the CPU.
+/// Whether the limits of the cgroups are known and none of them limits the CPU.
 fn has_no_quota(case: &Case) -> bool {
     let limits = case.machine.ok_or_else(String::new).and_then(|m| m.fact(LIMITS));
     limits.is_ok_and(|text| !text.contains("cpu.max") && !text.contains("cpu.cfs_quota"))
@@ -421,9 +424,9 @@ const AT_FULL_CLOCK: &str = "performance";
 /// A CPU enters a sleep state if it expects to stay there for about this many times the wake-up time. The
 /// kernel's tables have ratios of target residency to exit latency between two and four.
 const WORTH_SLEEPING: f64 = 3.0;
-/// Above this share of the median latency, the time that a CPU takes to wake up is reported.
+/// If a CPU takes at least this share of the median latency to wake up, the check reports the wake-up time.
 const WAKING_FROM: Share = Share(0.1);
-/// Operations in flight per worker up to which a CPU has time to sleep between completions.
+/// Up to this number of operations in flight per worker, a CPU has time to sleep between completions.
 const LOW_DEPTH: f64 = 4.0;
 
 pub(super) const CLOCKING: Check = Check {
@@ -442,8 +445,8 @@ pub(super) const CLOCKING: Check = Check {
               metal.",
     fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` to avoid deep sleep, and \
           measure again.",
-    accept: "A note needs no --accept. Keep the setting if the machine will work like this, and compare only \
-             with the same setting.",
+    accept: "A note needs no --accept. Keep the setting if the machine also has it in use, and compare only \
+             results with the same setting.",
     ask: Ask::Alone(check_clocking),
     #[cfg(test)]
     fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),

@@ -113,12 +113,12 @@ struct ForeignIo {
     ios_share: Option<f64>,
     bytes_share: f64,
     unattributed_share: f64,
-    /// The share that decides, 0 if the traffic is too small to count.
+    /// The larger of `ios_share` and `bytes_share`. A share of traffic that is too small to count is left out.
     deciding_share: f64,
     limited: Option<Limited>,
 }
 
-/// Set if fathom's rate is the limit of a cgroup.
+/// Marks that fathom's rate is the limit of a cgroup.
 #[derive(Clone, Copy)]
 struct Limited {
     /// Whether the disk certainly had headroom.
@@ -129,7 +129,8 @@ impl ForeignIo {
     fn new(case: &Case, traffic: Traffic, below: bool) -> Self {
         let runs = case.runs.len() as u64;
         let (foreign, total, issued) = (traffic.all(), traffic.total, case.issued_total());
-        // If the page cache answered, the device did almost nothing, and the share of any neighbour would be large.
+        // fathom's part is at least what it issued. If the page cache answered, the device did almost nothing for fathom,
+        // and any neighbour's share of the device's traffic would be large.
         let own = Amount {
             ops: total.ios.saturating_sub(foreign.ops).max(issued.ops),
             bytes: total.bytes.saturating_sub(foreign.bytes).max(issued.bytes),
@@ -156,7 +157,7 @@ impl ForeignIo {
         }
     }
 
-    /// Returns the larger share, and whether it is that of requests.
+    /// Returns the larger of the shares of bytes and requests, and whether it is the share of requests.
     fn share(&self) -> (f64, bool) {
         let ios_share = self.ios_share.unwrap_or(0.0);
         if ios_share > self.bytes_share { (ios_share, true) } else { (self.bytes_share, false) }
@@ -314,8 +315,8 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
         };
         let sentence = format!(
             "fathom itself stood still for {}{repetitions}, {} of the runs' time: a signal, a freezer or a \
-             debugger stopped it, or the whole machine stopped. Stalls and gaps over time come from that, \
-             not from the storage.",
+             debugger stopped it, or the whole machine stopped. Stalls and gaps in the time series come from \
+             this stop, not from the storage.",
             show_ns(total),
             show_share(part)
         );

@@ -62,7 +62,7 @@ fn check_thermal(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Biased,
         numbers,
-        "The drive's sensor {name} reached {:.0} degrees of its limit of {:.0}: near this limit the drive \
+        "The drive's sensor {name} reached {:.0} degrees, and its limit is {:.0}: near the limit the drive \
          throttles.",
         reading as f64 / 1e3,
         limit as f64 / 1e3

@@ -26,7 +26,7 @@ const WORKERS: &[(&str, &str, &str)] = &[
 /// Harmless rate of writes to the disk while fathom is idle, in bytes per second. A journal commit and a log line are
 /// some KiB; a fresh ext4 writes tens of MiB.
 const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
-/// Minimum length of the idle watch for a rate.
+/// Minimum length of the idle watch from which a write rate is computed.
 const IDLE_FROM_NS: u64 = 500_000_000;
 /// Number of discarded bytes per run that is harmless: a deleted log file.
 const DISCARDED_FROM: u64 = 1 << 20;

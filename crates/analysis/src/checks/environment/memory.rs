@@ -18,7 +18,7 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
             writeback.",
     formula: formula!(
         "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An idle \
-         machine always has less. (A share of the memory would mean less: what counts is the disk's time.)",
+         machine always has less. (The limit is no share of the memory, since the disk's time decides.)",
         backlog = show_bytes(BACKLOG_BYTES)
     ),
     provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file system \
@@ -263,7 +263,7 @@ fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Returns the growth of the page cache during a run. These pages were free.
+/// Returns the growth of the page cache during a run. These pages were free before.
 fn taken_bytes(run: &CaseRun) -> Known<u64> {
     let pages = |moment| keyed(run.at(moment)?.text(VMSTAT)?, "nr_file_pages");
     Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(VMSTAT_PAGE_BYTES))

@@ -96,7 +96,7 @@ const CREDIT_NS: f64 = 3600e9;
 /// not cause a fall of a fifth.
 const FALLS_TO: Share = Share(0.8);
 /// Variability (standard deviation divided by mean) of a rate that a limiter holds. Before the fall, the workload may
-/// limit the rate, so more is allowed.
+/// limit the rate, so [`FLAT_BEFORE`] is larger.
 const FLAT_AFTER: Share = Share(0.03);
 const FLAT_BEFORE: Share = Share(0.1);
 /// Minimum number of intervals of a plateau.
@@ -255,9 +255,9 @@ pub(super) const CONTAINER_VIEW: Check = Check {
     id: CheckId::D25,
     name: "CONTAINER_VIEW",
     belief: "fathom sees the whole machine",
-    reads: "The file systems of the targets (containers use an overlay), the point where their chains could \
-            not be followed, and the reasons for facts that could not be read: limits, governors, firmware \
-            names, fathom's own cgroup.",
+    reads: "The file systems of the targets (containers use an overlay), the layer below which fathom could \
+            not follow their devices, and the reasons for facts that could not be read: limits, governors, \
+            firmware names, fathom's own cgroup.",
     formula: formula!(
         "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
          permitted). A file that does not exist is no sign of a container: many machines lack it. The \

@@ -41,9 +41,9 @@ pub(super) const READ_AMPLIFIED: Check = Check {
          worker and run (twice as large with --advice sequential), which were not used when the clock \
          stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
          must be split: once as a whole, refused, and once in parts. If the disk did more requests than \
-         there were direct operations, up to the issued bytes are subtracted once. If other streams use the \
-         disk at the same time, the reads that the stream's own workers submitted count instead \
-         (`read_bytes` in /proc/thread-self/io).",
+         there were direct operations, the second charge is subtracted, at most the issued bytes. If other \
+         streams use the disk at the same time, the reads that the stream's own workers submitted count \
+         instead (`read_bytes` in /proc/thread-self/io).",
         odd = show_bytes(FLOOR_BYTES),
         windows = traffic::WINDOWS
     ),

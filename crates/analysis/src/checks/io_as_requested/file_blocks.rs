@@ -3,8 +3,8 @@
 //! B11 checks that sizes, offsets, partition starts and extents are multiples of the largest physical block.
 //! B15 compares the mean extent of a file that is used sequentially with a limit for spinning disks and one for
 //! flash. B16 measures the share of holes, unwritten and delayed bytes before each run: writes to them also
-//! allocate. B21 compares the holes before each run and after its final sync with the bytes trimmed: a trim
-//! that adds no hole met one, frees nothing and reaches no device. B21 needs a file that nothing else changes.
+//! allocate. B21 compares the growth of the holes, from before each run to after its final sync, with the bytes
+//! trimmed: a trim of a hole adds no hole, frees nothing and reaches no device. B21 needs a file that nothing else changes.
 
 use super::disks;
 use crate::checks::prelude::*;
@@ -120,7 +120,7 @@ fn sizes(line: &Line) -> Vec<u64> {
     for sizes_of_kind in line.drawn_sizes() {
         match sizes_of_kind {
             Sizes::Fixed(size) => out.push(u64::from(*size)),
-            // The sizes are multiples of the alignment, or of the smallest size without one.
+            // The sizes are multiples of the alignment, or of the smallest size if there is no alignment.
             Sizes::Range(..) if line.align_bytes > 0 => out.push(line.align_bytes),
             Sizes::Range(least, _) => out.push(u64::from(*least)),
             Sizes::Split(split) => out.extend(split.iter().filter(|s| s.1 > 0).map(|s| u64::from(s.0))),

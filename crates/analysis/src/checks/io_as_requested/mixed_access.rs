@@ -11,7 +11,7 @@ pub(super) const DIO_MIXED: Check = Check {
     formula: formula!(
         "Any dirty page biases: direct I/O makes none, and the kernel must write back and drop such pages \
          before each direct operation on them. Also biased if another stream of the phase uses the same \
-         target through the page cache. Does not apply if A02 found that the file system does so by itself."
+         target through the page cache. Does not apply if A02 found that direct I/O itself used the cache."
     ),
     provoke: "`while :; do dd if=/dev/zero of=FILE bs=4k count=64 conv=notrunc; done` and at the same time \
               `fathom run --rw randread --cache direct FILE`.",

@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
     file_blocks::TRIMS_MET_HOLES,
 ];
 
-/// Standard deviations by which chance may move a count. One in 16,000 exceeds it.
+/// Chance may move a count by this many standard deviations. One count in 16,000 is further off.
 const DEVIATIONS: f64 = 4.0;
 
 /// Returns the page size in bytes.

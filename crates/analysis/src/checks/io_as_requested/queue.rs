@@ -11,7 +11,8 @@ use crate::checks::prelude::*;
 
 /// Share of the requested depth that must be in flight on average.
 const REACHED_FROM: f64 = 0.5;
-/// Operations in flight per worker up to which an engine does one at a time. The excess above 1 allows for rounding.
+/// Up to this mean number of operations in flight per worker, each worker does one at a time. The excess above 1 allows
+/// for rounding.
 const ONE_AT_A_TIME: f64 = 1.05;
 /// The fix if a limit keeps operations above the device.
 const LIFT_THE_LIMIT: &str = "The limit that D04 names keeps operations above the device: raise or lift it.";
@@ -288,10 +289,11 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
             in flight, which fathom counts separately from the latencies.",
     formula: formula!(
         "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
-         differ by more than {TOLERATED}, for the clock and shared stamps, plus the effect of a full queue \
-         of the slowest operations across the edges of the window, at most {EDGE_AT_MOST}, or one operation \
-         of each slot in a short run. Not checked if operations as slow as the slowest of the run could \
-         explain the rest: a stall of half the window across its edge counts in the depth and in no latency."
+         differ by more than {TOLERATED}, for the clock and shared stamps, plus an allowance for operations \
+         across the edges of the window. It is the effect of a full queue of the slowest operations, at most \
+         {EDGE_AT_MOST}; in a short run, one operation of each slot. Not checked if operations as slow as \
+         the slowest of the run could explain the rest: a stall of half the window across its edge counts in \
+         the depth and in no latency."
     ),
     provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
               operations in flight shows it.",

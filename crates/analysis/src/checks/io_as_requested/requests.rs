@@ -8,7 +8,7 @@
 use crate::checks::prelude::*;
 use crate::figures::traffic::FLOOR_IOS;
 
-/// Largest difference between the bytes of the device and the issued bytes at which the requests count as fathom's. A
+/// The device's requests count as fathom's if the device's bytes and the issued bytes differ by at most this share. A
 /// difference of 5 % moves the mean request size by as much.
 pub(crate) const SAME_BYTES: f64 = 0.05;
 
@@ -130,8 +130,8 @@ fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
     }))
 }
 
-/// Above this number of operations per request, the device did not see the requested size. If every second operation
-/// finds one neighbour the ratio is 1.33, which a busy scheduler does to any sequential queue.
+/// Above this number of operations per request, the device did not see the requested size. A busy scheduler causes 1.33 in
+/// any sequential queue, where every second operation finds one neighbour.
 const MERGED_ABOVE: f64 = 1.5;
 /// The engine that joins neighbouring operations into one call before the kernel sees them.
 const JOINS: &str = "preadv";
@@ -350,7 +350,7 @@ fn cause_of_split(case: &Case, requests: &Requests) -> Option<(String, String)> 
     })
 }
 
-/// Share of merged operations, in addition to those merged by chance, up to which I/O counts as random.
+/// I/O counts as random if at most this share of the operations was merged, in addition to merges by chance.
 const MERGED_BEYOND_CHANCE: f64 = 0.02;
 
 pub(super) const NOT_RANDOM: Check = Check {
@@ -444,8 +444,8 @@ fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
     }))
 }
 
-/// Returns the odds that another operation in flight is next to an operation. The page cache and the scheduler
-/// see no more operations than those in flight.
+/// Returns the odds that an operation has a neighbour among the other operations in flight. The page cache and the
+/// scheduler see no more operations than those in flight.
 fn merged_by_chance(case: &Case) -> f64 {
     let targets = &case.record.header.plan.targets;
     let bytes =

@@ -23,10 +23,10 @@ pub(super) const SUBMIT_BLOCKS: Check = Check {
     reads: "The time inside each call that submitted operations without waiting for any, from one clock \
             stamp before it and one after it, and the latencies. Engines io_uring and libaio from depth 2.",
     formula: formula!(
-        "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that only the \
-         cost of submission limits shows 1/d, so depth 2 may show {FREE_UP_TO}, and --batch SUBMIT/DEPTH. \
-         Clocks and means get {SLACK}. Microseconds alone prove nothing: notifying a virtual disk takes \
-         twenty.",
+        "Mean time of such a call / mean latency: biased above {limit}. If only the cost of submission \
+         limits a queue of depth d, the ratio is 1/d, so {FREE_UP_TO} is allowed for depth 2, and \
+         SUBMIT/DEPTH with --batch. {SLACK} is added for the clocks and the means. The time alone proves nothing: \
+         notifying a virtual disk takes 20 us.",
         limit = FREE_UP_TO + SLACK
     ),
     provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each call \

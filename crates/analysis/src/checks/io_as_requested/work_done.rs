@@ -127,7 +127,7 @@ pub(super) const MIX_DRIFT: Check = Check {
 
 /// How far one figure of one run differs from the plan.
 struct Deviation {
-    /// The difference divided by the tolerated one.
+    /// The difference divided by the tolerated difference.
     tolerances: f64,
     sentence: String,
     measured: f64,
@@ -212,7 +212,7 @@ fn deviations_in_run(
     out
 }
 
-/// Divides a difference by the tolerated one, but never by less than the rounding error.
+/// Divides a difference by the tolerated difference, or by the rounding error if that is larger.
 fn tolerances(off: f64, tolerated: f64) -> f64 {
     off / tolerated.max(0.5)
 }

@@ -138,11 +138,11 @@ const OMITTED_FROM: f64 = 10.0;
 /// Minimum share of the waiting inside stalls, in long and in short measurements. The few pauses of any busy machine
 /// are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// Measured seconds from which the limit for long measurements applies.
+/// In this many measured seconds or more, the limit for long measurements applies.
 const LONG_S: f64 = 9.9;
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
-/// Below this number of full queues of stalled operations, the stalls may be chance.
+/// If fewer operations stalled than fill the queue this many times, the stalls may be chance.
 const STALLS_FROM: f64 = 5.0;
 /// At this share of the stall time or above, waiting for a CPU is the cause of the stalls.
 const CPU_FROM: f64 = 0.5;
@@ -157,9 +157,9 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
     formula: formula!(
         "Each latency is weighted with itself: the 99th percentile of the result is that of a request that \
          arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
-         {OMITTED_FROM} times the 99th percentile of operations, and at least {long} of all waiting ({short} \
-         in less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, in at least {STALLS_FROM} \
-         full queues of stalled operations. Runs with a step (E02) are reported there. Fewer than {fewest} \
+         {OMITTED_FROM} times the 99th percentile of operations, at least {long} of all waiting ({short} in \
+         less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, and the stalled operations \
+         fill the queue at least {STALLS_FROM} times. E02 reports runs with a step instead. Fewer than {fewest} \
          operations are not checked.",
         long = Share(STALLED_FROM[0]),
         short = Share(STALLED_FROM[1]),

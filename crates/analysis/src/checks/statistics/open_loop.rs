@@ -80,8 +80,8 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Biased,
         numbers,
-        "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. Results withhold \
-         such percentiles; a load curve shows the lateness in them.",
+        "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. fathom withholds \
+         such percentiles; a load curve shows them without and with the lateness.",
         show_ns(worst.unwrap_or(0) as f64),
         late.join(", p")
     )
@@ -127,8 +127,8 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
     if has_latencies { Ok(late) } else { Err("no operation completed within a measured window".into()) }
 }
 
-/// Minimum factor by which the median latency grows from one quarter of a run to the next. A backlog that grows
-/// steadily from zero triples, then grows by two thirds and two fifths.
+/// Minimum factor by which the median latency grows from one quarter of a run to the next. If a backlog grows steadily
+/// from zero, the median triples, then grows by two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;
 /// Above this growth of the latency, as a share of the window, the load exceeds the capacity by the same share. Less is
 /// noise.
@@ -218,7 +218,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
     let slowest = |cells: &std::collections::BTreeMap<Kind, model::record::Cell>| {
         cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
     };
-    // Merged intervals are longer than others, so quarters are divided by time.
+    // Merged intervals are longer than others, so the quarters have equal times, not equal numbers of intervals.
     let (begin, end) =
         rows.last().zip(rows.first()).map_or((0, 0), |(last, first)| (first.start_ns, last.end_ns));
     let span = end.saturating_sub(begin);

@@ -120,8 +120,8 @@ fn check_runs_disagree(case: &Case) -> Known<Answer> {
         Ok(w) if deviation > BEYOND_WITHIN * w => {
             " Within a run the rate varied far less, so something changed from run to run."
         }
-        Ok(w) if w >= deviation => " The variation within the runs causes as much by chance.",
-        Ok(_) => " The variation within the runs causes part of that by chance.",
+        Ok(w) if w >= deviation => " The variation within the runs explains this difference.",
+        Ok(_) => " The variation within the runs explains only a part of this difference.",
         Err(_) => "",
     };
     detail!(
@@ -237,10 +237,10 @@ fn the_sentence_and_the_fix_do_not_contradict_each_other() {
     for swing in [0.0, 0.02, 0.1, 0.3, 0.6] {
         let (sentence, fix) = answer_with(swing);
         assert!(!fix.contains("varies within"), "the reason appears once: {sentence} {fix}");
-        assert!(!(swing == 0.0 && sentence.contains("as much")), "{sentence}");
+        assert!(!(swing == 0.0 && sentence.contains("explains this")), "{sentence}");
     }
     assert!(
-        answer_with(0.0).0.contains("far less") && answer_with(0.6).0.contains("as much"),
+        answer_with(0.0).0.contains("far less") && answer_with(0.6).0.contains("explains this"),
         "{:?}",
         answer_with(0.6)
     );

@@ -140,8 +140,8 @@ pub(super) const FRESH_FLASH: Check = Check {
     fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy \
           DRIVE /dev/DRIVE`), which erases it and writes it twice first.",
     accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
-             rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
-             written.",
+             rate settles. A file on an emptied drive leaves the rest of the drive empty, however often the \
+             file is written.",
     ask: Ask::Alone(check_fresh_flash),
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),
@@ -195,7 +195,7 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
         show_bytes(discarded),
         show_bytes(capacity),
         show_bytes(written),
-        if preconditioned.is_some() { " Preconditioning left the rest of it empty." } else { "" }
+        if preconditioned.is_some() { " Preconditioning left the rest of the drive empty." } else { "" }
     )
     .relabelled(Rename::Condition("freshly emptied drive".into()))
     .found()
@@ -284,7 +284,7 @@ fn preconditioning_holds_unless_most_of_the_drive_was_emptied() {
     let Ok(Answer::Finding(f)) = FRESH_FLASH.answer(&conditioned(1 << 34, Some(true))) else {
         panic!("silent")
     };
-    assert!(f.sentence.contains("left the rest of it empty"), "{}", f.sentence);
+    assert!(f.sentence.contains("left the rest of the drive empty"), "{}", f.sentence);
 }
 
 #[test]

@@ -21,14 +21,14 @@ use stats::comparison::{Compared, FEWEST, compare};
 pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let stream = &case.stream;
     let [line] = stream.access.lines.as_slice() else {
-        return Err("fathom does not compute the repeat share of a workload with several lines".into());
+        return Err("fathom does not compute how many blocks repeat in a workload with several lines".into());
     };
     if stream.replay.is_some() {
-        return Err("fathom does not compute the repeat share of a replay".into());
+        return Err("fathom does not compute how many blocks repeat in a replay".into());
     }
     if stream.access.strided.is_some() {
         return not_checked(
-            "fathom does not compute the repeat share of a workload that visits one zone at a time",
+            "fathom does not compute how many blocks repeat in a workload that visits one zone at a time",
         );
     }
     let span = case.span_bytes() as f64;
@@ -38,7 +38,7 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let passes = bytes / span;
     match &line.order {
         Order::Sequential(steps) if steps.stride_bytes > 0 || steps.hole_bytes > 0 => {
-            Err("fathom does not compute the repeat share of an order with gaps".into())
+            Err("fathom does not compute how many blocks repeat in a sequential order with gaps".into())
         }
         // Every worker reads the same blocks.
         Order::Sequential(steps) if steps.start == Start::Same => {
@@ -47,7 +47,7 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
         }
         // Workers with other starts may overlap, so repeats may begin before the first pass ends.
         Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
-            Err("fathom does not compute how far workers with fixed start distances overlap".into())
+            Err("fathom does not compute how many blocks workers with fixed starts have in common".into())
         }
         // Rows overlap as random offsets do.
         Order::Once if line.is_in_rows() => Ok(repeated_at_random(passes)),
@@ -68,8 +68,8 @@ fn new_share(passes: f64) -> f64 {
     if passes > 1.0 { 1.0 / passes } else { 1.0 }
 }
 
-/// Region, as a multiple of the memory, at which the page cache reaches a hit rate of one half at best, after a long
-/// warm-up.
+/// If the region is this many times as large as the memory, the page cache answers at most half of the reads, even after a
+/// long warm-up.
 const TIMES_MEMORY: f64 = 2.0;
 /// Hard disks have caches of up to 512 MiB, and cheap RAID controllers of up to 1 GiB.
 const DRIVE_CACHE_BYTES: u64 = 1 << 30;
@@ -398,7 +398,7 @@ fn regions_below_one_gibibyte_are_a_note() {
 #[test]
 fn buffered_io_biases_only_if_the_page_cache_was_not_counted() {
     let buffered = || Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
-    // 1 GiB of 8: the device delivered all of it.
+    // The span of 1 GiB fits into the memory of 8 GiB, but the device delivered all reads.
     assert!(matches!(SPAN_FITS_CACHE.answer(&buffered().record()), Ok(Answer::Holds(..))));
     let uncounted = Fixture { stat_unreadable: true, ..buffered() };
     assert_eq!(SPAN_FITS_CACHE.severity(&uncounted.record()), Some(Severity::Biased));
@@ -464,7 +464,7 @@ fn a_burst_by_another_process_is_not_checked() {
         let mut record = with_second_reads(&Fixture::honest(), 20_000);
         let mut idle = record.evidence[0].clone();
         idle.moment = Moment::IdleStart;
-        // The disk did no reads before these.
+        // By this moment, the disk did 128 sample reads and those of other processes.
         let text = idle.files["/sys/block/vda/stat"].clone().unwrap();
         let written: Vec<&str> = text.split_ascii_whitespace().skip(4).collect();
         let (requests, sectors) = (128 + ios, (128 + ios) * 8);

@@ -117,7 +117,7 @@ fn zeros_are_free(case: &Case) -> bool {
     case.on_block_devices() || !case.leaves().is_ok_and(spinning)
 }
 
-/// Above this percentage that a compressor may save, the rate is biased. Random data save nothing, and no device would
+/// If a compressor can save more than this percentage, the rate is biased. Random data save nothing, and no device would
 /// show a smaller share.
 const COMPRESS_ABOVE: f64 = 10.0;
 /// Above this percentage of copies among the 4096 measured blocks, the rate is biased. No device would show a smaller

@@ -181,7 +181,7 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
-/// Returns the largest share of encoded bytes before or after any run. Writes may be encoded only afterwards.
+/// Returns the largest share of encoded bytes before or after any run. Written data may be encoded only after the run.
 fn encoded_share(case: &Case) -> Known<f64> {
     let mut all = case.extents()?;
     if case.does(Kind::Write) {

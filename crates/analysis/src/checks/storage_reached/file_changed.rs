@@ -118,7 +118,7 @@ fn check_file_changed(case: &Case) -> Known<Answer> {
     Detail::new(change.severity(), change.sentence(path), numbers).found()
 }
 
-/// Whether other hosts of this measurement write the file in other runs. The change may appear here later.
+/// Whether other hosts of this measurement write the file in other runs. A later run of this host may then see the change.
 fn is_written_by_hosts(case: &Case, target: usize) -> bool {
     let plan = &case.record.header.plan;
     let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);

@@ -219,7 +219,7 @@ fn shared(case: &Case) -> Known<Answer> {
 struct Ledger {
     /// Counts of the devices that the file systems use.
     device: model::evidence::BlockStat,
-    /// Counts of the whole disks, which the kernel charges to cgroups.
+    /// Counts of the whole disks: the kernel charges cgroups for the disk, not for the partition.
     shared: model::evidence::BlockStat,
     /// Bytes charged to fathom's cgroup, if counted.
     own: Option<CgroupIo>,
@@ -323,8 +323,8 @@ const IO_FILE: &str = "/proc/self/io";
 const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
 /// Engines that make the same calls but may answer from a buffer in the process.
 const BUFFERED: &[&str] = &["std", "stdio", "fstream"];
-/// Share of the bytes that must be in the kernel's count of an engine without a buffer. The kernel counts all of them,
-/// and fathom's own reads.
+/// Share of the bytes that must be in the kernel's count of an engine without a buffer. The kernel counts all bytes of
+/// the engine, and also fathom's own reads.
 const COUNTED_FROM: Share = Share(0.99);
 /// Share of the bytes that must be in the kernel's count if a buffer in the process may answer. The buffer cannot
 /// answer all reads of a much larger region.
@@ -403,7 +403,7 @@ fn counted_from(case: &Case) -> Option<Share> {
     (case.span_bytes() > MANY_BUFFERS.saturating_mul(bytes)).then_some(BUFFERED_FROM)
 }
 
-/// Decides by the kernel's count of bytes that system calls moved. fathom's own files only add to it.
+/// Decides by the kernel's count of bytes that system calls moved. I/O on fathom's own files only increases the count.
 fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
     let streams = phase_streams(case).len();
     for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {

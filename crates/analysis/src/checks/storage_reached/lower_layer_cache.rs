@@ -149,7 +149,7 @@ fn chain<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
     case.places().flat_map(|p| &p.layers).collect()
 }
 
-/// Returns each layer that has layers below it, together with these.
+/// Returns each layer that has layers below it, with the layers directly below it.
 fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
     let steps_in_place = |place: &'a model::machine::Place| {
         let layers = place.layers.iter().filter(|l| !l.below.is_empty() && l.kind != LayerKind::Partition);
@@ -177,8 +177,8 @@ fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Det
     Ok(None)
 }
 
-/// Whether the page cache of a loop device's image may answer for one of these disks. C01 and C03 check writes
-/// that are made stable.
+/// Whether the page cache of a loop device's image may answer for one of these disks. False for writes that are made
+/// stable, which C01 and C03 check.
 fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
     let may_stay = kind == Kind::Read || !case.syncs_itself();
     may_stay && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
@@ -189,8 +189,8 @@ fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
 /// fathom, because other processes may use both.
 ///
 /// # Errors
-/// Fails if such a disk was charged less than all: other processes may have read it while the page cache served
-/// fathom.
+/// Fails if the kernel charged fathom for only a part of such a disk's bytes: other processes may have read the disk while
+/// the page cache served fathom.
 fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows> {
     let above_bytes = flows.above.bytes;
     if (flows.below.bytes as f64 - above_bytes as f64).abs() <= SAME_BYTES * above_bytes as f64 {
@@ -440,7 +440,7 @@ fn reads_by_other_processes_below_do_not_hide_a_cache() {
         matches!(LOWER_LAYER_CACHE.answer(&volume), Ok(Answer::Holds(..))),
         "requests are passed on as they are"
     );
-    // Reads by other processes of the device itself do not count either, above or below.
+    // Reads that other processes make from the loop device itself do not count either, above or below.
     let mut above = with_other_reads(&Fixture::honest_loop());
     for snapshot in above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let more = snapshot.files["/sys/block/vda/stat"].clone();

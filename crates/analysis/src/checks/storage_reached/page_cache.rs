@@ -112,8 +112,8 @@ const PAGES_ABOVE: Share = Share(0.02);
 /// Bytes that other readers may add to the cached pages of one target out of several.
 const FEW_BYTES: f64 = (1 << 20) as f64;
 /// Share of the bytes written to btrfs that must be dirtied and written back in the same time. The counters cover
-/// the whole machine, so a smaller share may belong to other processes. btrfs is known to do this since Linux
-/// 6.15.
+/// the whole machine, so a smaller share may belong to other processes. Since Linux 6.15, btrfs is known to copy direct
+/// writes through the page cache.
 const COPIED_FROM: Share = Share(0.9);
 
 pub(super) const DIRECT_FELL_BACK: Check = Check {
@@ -259,8 +259,8 @@ impl NewPages {
     }
 }
 
-/// Returns the new and dirty pages of the run with the largest share. A block counts once however often it was
-/// touched, so the upper limit is the smaller of the bytes moved and the span.
+/// Returns the new and dirty pages of the run with the largest share of them. A block counts once however often it was
+/// touched, so the stream can have touched at most the smaller of the bytes moved and the span.
 fn new_pages(case: &Case) -> Known<NewPages> {
     let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
     let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, target: None };

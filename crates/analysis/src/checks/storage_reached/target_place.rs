@@ -19,12 +19,12 @@ pub(super) const RAM_BACKED: Check = Check {
             its device number, so a removed name does not matter. Also the `stat` files of sibling devices \
             in the chain, from start to stop of every run.",
     formula: formula!(
-        "Fires if the whole chain is memory. With several targets it reports how many are. If only some ends \
-         of the chain are memory, such as those of a RAID over a disk and a RAM disk, the work is divided \
-         from the top down: each layer's share is split by the requests of the devices directly below it, so \
-         other users' requests to a disk further down do not count. Fires if memory served more than \
-         {SERVED_FROM}: smaller shares are a few blocks of metadata. If the chain could not be followed to \
-         its end, the check does not answer and the result is suspect."
+        "Fires if the whole chain is memory. With several targets, it reports how many are memory. If only \
+         some ends of the chain are memory, such as those of a RAID over a disk and a RAM disk, the work is \
+         divided from the top down: each layer's share is split by the requests of the devices directly \
+         below it, so other users' requests to a disk further down do not count. Fires if memory served more \
+         than {SERVED_FROM}: smaller shares are a few blocks of metadata. If the chain could not be followed \
+         to its end, the check does not answer and the result is suspect."
     ),
     provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` \
               and a run on that device.",
@@ -151,7 +151,7 @@ fn divide_share<'a>(case: &Case<'a>, layers: &[&'a Layer], part: f64) -> Known<V
     Ok(counted.into_iter().map(|(layer, requests)| (layer, part * share(requests, all))).collect())
 }
 
-/// Adds a share to that of a layer. Several layers may have the same one below them.
+/// Adds a share to the share of a layer. Several layers may have the same layer below them.
 fn add_share<'a>(to: &mut Vec<(&'a Layer, f64)>, layer: &'a Layer, part: f64) {
     match to.iter_mut().find(|(l, _)| l.stat_file == layer.stat_file) {
         Some((_, has)) => *has += part,

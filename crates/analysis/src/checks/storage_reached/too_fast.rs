@@ -330,7 +330,7 @@ fn a_rate_above_the_ceiling_is_void() {
 
 #[test]
 fn the_sata_link_limits_more_than_the_controller() {
-    // A drive reads 560 MB/s through 600; the controller's lane would carry 985.
+    // A drive reads 560 MB/s over a SATA link that carries 600. The controller's PCI Express lane would carry 985.
     let sata =
         [("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "1")];
     assert_eq!(ABOVE_CEILING.severity(&linked(56_000, &sata)), None);

@@ -22,7 +22,7 @@ const FEWEST_ROUNDS: usize = 2;
 /// The number of cells with the highest levels that may win.
 const CANDIDATES: usize = 20;
 
-/// Below this share of the winner's CPU time, a cell with as much memory is cheaper.
+/// A cell with as much memory as the winner is cheaper if it uses less than this share of the winner's CPU time.
 const LESS_CPU: f64 = 0.9;
 
 /// The target has changed if the winner's fresh runs are slower than its slowest run in the race by more than this, as a logarithm.
@@ -423,11 +423,11 @@ const SHARE_OF_PAIRS: (f64, f64) = (0.9, 1.645);
 /// Degrees of freedom for each pair.
 const DEGREES_PER_PAIR: f64 = 0.6;
 
-/// Rounds that may be passes through all cells.
+/// Maximum number of rounds that are passes through all cells.
 const PASSES: usize = 2;
 
-/// Minimum runs of a cell with many runs, and minimum pairs of successive runs in all such cells for an estimate of
-/// their noise.
+/// A cell with at least this many runs counts as one with many runs. If all such cells have at least the second number of pairs
+/// of successive runs, their noise is estimated from these pairs.
 const MANY: (usize, usize) = (8, 30);
 
 /// The noise of one cell is a weighted mean of its own noise and that of all cells. The noise of all cells counts like
@@ -503,7 +503,7 @@ impl Levels {
             });
             let differ: Vec<f64> = differ.collect();
             pairs.extend(&differ);
-            // In the passes through all cells, the states follow the noisier cells.
+            // Only rounds after the passes through all cells count: in the passes, the states follow the noisier cells.
             let later = differ.iter().zip(runs).filter(|(_, run)| run.0 >= PASSES && runs.len() >= MANY.0);
             pairs_of_many.extend(later.map(|(differ, _)| differ));
         }
@@ -566,7 +566,7 @@ impl Levels {
     }
 }
 
-/// The mean of some scores, from five scores on without a fifth at either end; minus infinity without scores.
+/// The mean of some scores; minus infinity without scores. With five or more scores, it leaves out a fifth at either end.
 pub(super) fn centre(scores: &[f64]) -> f64 {
     if scores.is_empty() {
         return f64::NEG_INFINITY;
@@ -596,7 +596,7 @@ fn trimmed(scores: &[f64]) -> (Vec<f64>, usize) {
     (sorted, out)
 }
 
-/// The standard deviation that explains the differences of pairs; `None` without one.
+/// The standard deviation that explains the differences of pairs; `None` without a pair.
 fn deviation(pairs: &mut [f64]) -> Option<f64> {
     pairs.sort_by(f64::total_cmp);
     let (share, quantile) = SHARE_OF_PAIRS;
@@ -664,11 +664,12 @@ fn the_bound_is_that_of_student() {
     let turned =
         |cell: f64| [0.02, 0.0, 0.02, 0.0].into_iter().enumerate().map(|(r, e)| (r, cell + e)).collect();
     let levels = Levels::fit(&[alike(0.0), turned(0.0), alike(1.0), turned(1.0)], &[]);
-    // The states of the rounds are equal. Of 12 pairs each differs by 0.02, which two members of four hide a part of.
+    // The states of the rounds are equal. Each of the 12 pairs of runs differs by 0.02. The states of rounds with four members hide a part
+    // of the noise.
     let deviation = 0.02 * (4.0_f64 / 3.0).sqrt() / 1.645 / std::f64::consts::SQRT_2;
     assert!((levels.deviation.unwrap() - deviation).abs() < 1e-9, "{levels:?}");
     let factor = sample::quantile(1.0 - 0.05 / 8.0, 0.6 * 12.0).unwrap();
-    // Four runs that vary by 0.01 to either side, and those of the other cells for two.
+    // Four runs of the cell vary by 0.01 to either side. The noise of all cells counts like two runs.
     let own = 4.0 * 0.0001 / 3.0 * 4.0 / 3.0;
     let mixed = (2.0 * deviation * deviation + 3.0 * own) / 5.0;
     let bound = factor * (2.0 * mixed.max(deviation * deviation) / 4.0).sqrt();

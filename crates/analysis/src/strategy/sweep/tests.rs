@@ -45,7 +45,7 @@ fn budget(cells: usize) -> How {
     How::Adaptive { budget_ns: (4 * (cells + 20) as u64 * PIECE_NS).min(110_000_000_000) }
 }
 
-/// Cells of one size by depth.
+/// One cell for each depth, all with the same size.
 fn row(cells: u32) -> Grid {
     let cells = (0..cells).map(|at| Cell { setting: setting(4, at + 1, "read"), job: at as usize });
     Grid { cells: cells.collect(), ..grid(&[], How::Exhaustive) }
@@ -107,7 +107,7 @@ const NOISES: [(&str, Noise); 9] = [
     ("1.5 %, two states", Noise { spread: 0.015, states_s: 8.0, ..QUIET }),
 ];
 
-/// A device in time.
+/// A device whose rate changes over time.
 struct Device {
     draws: Draws,
     noise: Noise,
@@ -196,7 +196,7 @@ struct Shares {
     fallen: f64,
     /// Mean bound, as a share.
     bound: f64,
-    /// The longest time by the budget.
+    /// The longest time of a search, divided by its budget.
     longest: f64,
 }
 
@@ -566,7 +566,7 @@ mod in_order {
         };
         let both = Grid { cells: cells(32, 0).chain(cells(4, 3)).collect(), ..grid(&[], 1, Until::Slow) };
         let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
-        // Of 32 threads eight a second are too few, of four they are not.
+        // Eight operations a second are too few for 32 threads and enough for four.
         let sweep = play(&both, Until::Slow, |job, _| at(if job == 0 { 8.0 } else { 2.0 }, job % 3));
         assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 3, 4, 5]);
         assert_eq!(sweep.left_out(), [(1, (0, 8.0)), (2, (0, 8.0))]);
@@ -576,7 +576,7 @@ mod in_order {
     #[test]
     fn rounds_end_when_the_tracked_cell_is_steady() {
         let grid = grid(&[1024, 4096], 2, rounds(1, None));
-        // Falls by half a round down to 100, from round 4 on.
+        // The rate halves from round to round, down to 100 in round 4, and stays there.
         let rate = |job: usize, round: usize| {
             let iops = if job == 1 { 100.0 * 2_f64.powi(3 - round.min(3) as i32) } else { 7.0 };
             Some(iops * if job == 1 { 4096.0 } else { 1024.0 })
