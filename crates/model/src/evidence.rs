@@ -55,7 +55,7 @@ pub enum Moment {
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// Extents of the target's data. Not read directly after the last operation, because reading them would flush.
+    /// Extents of the target's data. Not read directly after the last operation, because that would flush the file.
     pub extents: Option<Known<Extents>>,
     /// Extents of the file below a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -429,7 +429,7 @@ pub struct DiskLine<'t> {
 }
 
 impl DiskCounters {
-    /// Parses the fields of a `stat` file, which are also those after the name in `/proc/diskstats`.
+    /// Parses the fields of a `stat` file. `/proc/diskstats` has the same fields after a device's name.
     ///
     /// # Errors
     /// The field that is not a number, or that fields are missing.

@@ -143,7 +143,7 @@ pub struct ObservedWorkers {
     pub switches: u64,
     /// Page faults without and with I/O; `None` if a worker did not report them.
     pub faults: Option<[u64; 2]>,
-    /// Distributions of the operations in flight and per call; `None` if a worker did not count them.
+    /// Distributions of the operations in flight and of the operations per call; `None` if a worker did not count them.
     pub depth_counts: Option<DepthCounts>,
 }
 
@@ -283,8 +283,8 @@ pub struct LayerRow {
     pub device_with_sync: Option<Moved>,
     /// The rate compared with that of the layer below; `None` for the lowest layer.
     pub against: Option<Difference>,
-    /// Ids of findings that invalidate, relabel or bias this row, except those that the row is meant to show. A
-    /// comparison with this row does not show the cost of the layer alone.
+    /// Ids of findings that invalidate, relabel or bias this row, so that a comparison with it does not show the cost
+    /// of the layer alone. Leaves out the findings that a row through the page cache is expected to have.
     pub findings: Vec<CheckId>,
 }
 
@@ -452,7 +452,7 @@ impl From<&Distribution> for LatencyBuckets {
         }
         let from = |k: i64| {
             let ns = 10_f64.powf(k as f64 / Self::PER_DECADE);
-            // Four digits are finer than a bucket.
+            // Round to picoseconds, much finer than any bucket.
             (ns * 1e3).round() / 1e3
         };
         Self { from_ns: buckets.keys().map(|k| from(*k)).collect(), ops: buckets.into_values().collect() }

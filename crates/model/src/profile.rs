@@ -546,7 +546,7 @@ fn test_names_follow_the_usual_form() {
     assert_eq!(find("six").map(|p| p.rows().count()), Some(6));
 }
 
-/// Findings know results by their names.
+/// Findings refer to results by name.
 #[test]
 fn row_names_of_a_profile_are_unique() {
     for profile in PROFILES {

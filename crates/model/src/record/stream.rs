@@ -47,8 +47,8 @@ pub struct StreamEnd {
     /// Reads and writes by priority; empty unless some operations have their own priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
-    /// Operations completed while the load of all hosts ran, which alone count in rates. `None` if there is one host,
-    /// or if all hosts ran equally long.
+    /// Operations completed while the load of all hosts ran. Only these count in rates. `None` if there is one host, or
+    /// if all hosts ran equally long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
@@ -216,7 +216,7 @@ pub struct WorkerEnd {
     /// The depth that the worker found; `None` if it did not search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<FoundDepth>,
-    /// Distributions of the operations in flight and per call; `None` unless a format needs them.
+    /// Distributions of the operations in flight and of the operations per call; `None` unless a format needs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_counts: Option<DepthCounts>,
     /// Number of iterations of the hot loop. Operations per iteration show how busy the loop was.

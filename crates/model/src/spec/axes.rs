@@ -59,7 +59,8 @@ pub struct Axis {
     set: fn(&mut Axes, &str, IsEngine) -> Result<(), String>,
     /// Formats the values of the axis; empty if none were given.
     pub format: fn(&Axes) -> String,
-    /// How to read the axis from a setting; `None` for axes without numbers that can rise.
+    /// Reads the number of this axis from a setting; `None` if the values of the axis are not numbers in ascending
+    /// order.
     pub scale: Option<Scale>,
 }
 
@@ -233,7 +234,8 @@ fn format_list<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
     values.iter().map(words).collect::<Vec<_>>().join(",")
 }
 
-/// Replaces the values of an axis by those of the pieces. A piece may stand for several values; no value may be repeated.
+/// Replaces the values of an axis by the values of the typed pieces. A piece may stand for several values; no value may
+/// be repeated.
 fn set_values<T: PartialEq>(
     axis: &mut Vec<T>,
     pieces: impl Iterator<Item: AsRef<str>>,
@@ -255,7 +257,7 @@ fn set_values<T: PartialEq>(
     Ok(())
 }
 
-/// Replaces the values of an axis by those of the pieces, each of which stands for one value.
+/// Replaces the values of an axis by those of the typed pieces, each of which is one value.
 fn set_words<T: PartialEq>(
     axis: &mut Vec<T>,
     pieces: impl Iterator<Item: AsRef<str>>,
@@ -409,7 +411,7 @@ pub enum Procedure {
     Sought,
     /// All cells equally often, unless a time budget is given.
     Each,
-    /// Each cell once, also those that this system does not distinguish.
+    /// Each cell once, even if several cells are the same on this system.
     Once,
     /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
     UntilSlow {
@@ -434,7 +436,7 @@ pub struct Rounds {
     pub at_most: u32,
 }
 
-/// Window of a cell in the specification.
+/// Length in ns of a cell's window in the SNIA's specification.
 pub const ROUND_CELL_NS: u64 = 60_000_000_000;
 
 /// Name of the preset whose cells follow a test type of Iometer ([`super::iometer::Cycle`]).
@@ -445,7 +447,7 @@ pub const IOMETER: &str = "iometer";
 pub struct Mode {
     /// The name in reports.
     pub name: &'static str,
-    /// The cache mode here.
+    /// The corresponding cache mode of fathom.
     pub cache: Cache,
     /// Whether only reads use this mode.
     pub reads_only: bool,
@@ -456,7 +458,7 @@ pub struct Mode {
 /// All presets.
 ///
 /// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB); of
-/// `iops`: the program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of `pts` and its kin: SNIA
+/// `iops`: the program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of the `pts` presets: SNIA
 /// Solid State Storage Performance Test Specification 2.0 (shares, sizes, minutes, rounds). The specification leaves
 /// threads and depth to the user; fathom's are in the table.
 pub const PRESETS: &[Preset] =

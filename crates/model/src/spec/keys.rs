@@ -162,8 +162,8 @@ macro_rules! list {
     };
 }
 
-/// A field of the replay. The first key of a replay creates the replay's request. Its own part of the plan lists these
-/// fields.
+/// A field of the replay. The first key of a replay creates the replay's request. The plan lists these fields in its
+/// part about the replay.
 macro_rules! replay {
     ($($at:ident).+, $text:ident => $parse:expr) => {
         Set::Stream(Field {
@@ -243,7 +243,7 @@ pub const TARGET: &str = "target";
 pub const LINE: &str = "line";
 /// Key of a table of turns; only in job files.
 pub const TURN: &str = "turn";
-/// Key of a number of operations: after these a stream ends, or this is the length of a turn.
+/// Key of a number of operations: the limit of a stream, or the length of a turn.
 pub const OPS: &str = "ops";
 /// Key of the job's name; a stream in a job file has its own.
 pub const NAME: &str = "name";

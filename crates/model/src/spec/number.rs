@@ -211,7 +211,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Bytes per second: a size, with or without `/s`; with it, MB and similar units are powers of ten, as in every
+/// Bytes per second: a size, with or without `/s`. With `/s`, MB and similar units are powers of ten, as in every
 /// table.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
-//! Values of keys that are words, names or short lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs,
-//! NUMA nodes and priorities. `sharing` parses one, [`Sharing::to_flag`] formats it for the parser.
+//! Values of keys that are words, names or short lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs, NUMA
+//! nodes and priorities. Each value has a parser, such as [`sharing`], and a formatter for the same text, such as
+//! [`Sharing::to_flag`].
 //!
 //! The plan finds out which engines, CPUs and nodes exist.
 
