@@ -86,7 +86,7 @@ macro_rules! ids {
     ($($id:ident)*) => {
         /// Id of a check: a letter for its group, and two digits.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[allow(missing_docs, reason = "an id stands for the page of its check, which is in that check's file")]
+        #[allow(missing_docs, reason = "the page of each check documents its id")]
         pub enum CheckId { $($id,)* Newer(Newer) }
 
         impl CheckId {

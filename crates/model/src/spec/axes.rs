@@ -111,7 +111,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "bs",
         value: "SIZES",
-        about: "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), one with a step (4k..16k+4k, 4k..64k*4), or all of them [default: 4k..4m]",
+        about: "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), a range with a step (4k..16k+4k, 4k..64k*4), or a mix of these [default: 4k..4m]",
         set: |a, t, _| set_numbers(&mut a.bs, t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32)),
         format: |a| format_list(&a.bs, |v| (SIZES.show)(*v)),
         scale: Some(SIZES),
@@ -127,7 +127,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "workers",
         value: "COUNTS",
-        about: "Threads, likewise [default: 1]",
+        about: "Threads, as a list or range [default: 1]",
         set: |a, t, _| set_numbers(&mut a.workers, t, |t| count(t, 1, MAX_WORKERS)),
         format: |a| format_list(&a.workers, u32::to_string),
         scale: Some(WORKERS),
@@ -175,7 +175,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "spec",
         value: "NAMES",
-        about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or classics, iometer, all",
+        about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or a group: classics, iometer, all",
         set: |a, t, _| set_values(&mut a.spec, t.split(','), iometer::named),
         format: |a| format_list(&a.spec, |spec| spec.name.clone()),
         scale: None,
@@ -466,7 +466,7 @@ pub const PRESETS: &[Preset] =
 
 const IOPS: Preset = Preset {
     name: "iops",
-    about: "iops: 512 bytes doubling upward, 32 threads, 2 s each, reads; ends where a size is slow",
+    about: "iops: random reads by 32 threads, 2 s for each size from 512 bytes up, doubling until a size is slow",
     settings: &[
         ("bs", "512..1g"),
         ("workers", "32"),
@@ -482,7 +482,7 @@ const IOPS: Preset = Preset {
 
 const PTS: Preset = Preset {
     name: "pts",
-    about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads x 16, rounds until steady; writes",
+    about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads at depth 16, rounds until steady; overwrites the target",
     settings: &[
         ("rw", "randrw"),
         ("mix", "100,95,65,50,35,5,0"),
@@ -503,7 +503,7 @@ const PTS: Preset = Preset {
 
 const PTS_THROUGHPUT: Preset = Preset {
     name: "pts-throughput",
-    about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread x 32, rounds until steady",
+    about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread at depth 32, rounds until steady",
     settings: &[
         ("rw", "read,write"),
         ("bs", "1m,128k"),
@@ -522,7 +522,7 @@ const PTS_THROUGHPUT: Preset = Preset {
 
 const PTS_LATENCY: Preset = Preset {
     name: "pts-latency",
-    about: "SNIA PTS, latency: 8K, 4K and 512 bytes x 3 mixes, one at a time, rounds until steady; writes",
+    about: "SNIA PTS, latency: 8K, 4K and 512 bytes x 3 mixes, one at a time, rounds until steady; overwrites the target",
     settings: &[
         ("rw", "randrw"),
         ("mix", "100,65,0"),
@@ -555,7 +555,7 @@ const PTS_WSAT: Preset = Preset {
 
 const CCSIO: Preset = Preset {
     name: "ccsio",
-    about: "CCSIO Benchmark: 12 sizes x 5 counts x unbuffered, unbuffered-sequential and buffered-sequential",
+    about: "CCSIO Benchmark: 12 sizes x 5 depths, unbuffered, unbuffered-sequential and buffered-sequential",
     settings: &[("bs", "8k..16m"), ("depth", "1..16"), ("rw", "read,write")],
     modes: &[
         Mode { name: "unbuffered", cache: Cache::Direct, reads_only: false, remark: "" },
@@ -578,7 +578,7 @@ const CCSIO: Preset = Preset {
 
 const CCSIO_CLASSIC: Preset = Preset {
     name: "ccsio-classic",
-    about: "CCSIO Benchmark's own protocol: the same 285 cells, each measured once for 1 s, in about 5 min",
+    about: "CCSIO Benchmark's own protocol: the 285 cells of ccsio, each measured once for 1 s, in about 5 min",
     way: Procedure::Once,
     ..CCSIO
 };

@@ -146,7 +146,7 @@ impl JobSpec {
                     && settings.passes.is_none()
                 {
                     let message =
-                        "{steady-state} may never come; type {time} too, the longest that it may take";
+                        "the stream may never become steady enough for {steady-state}; type {time} too, as an upper limit";
                     found.push(Problem::new(&["steady-state"], message.into()));
                 }
                 problems.extend(found.into_iter().map(|p| Problem { phase, stream, ..p }));
@@ -199,7 +199,7 @@ impl JobSpec {
             ),
             Self { until: Some(_), attempts: Some(_), .. } => (
                 &["attempts", "until"],
-                "{until steady} repeats no round, since every round changes the state of the device; leave {attempts} out".into(),
+                "{until steady} repeats no disturbed round, because every round changes the state of the device; leave {attempts} out".into(),
             ),
             Self { max_runs: Some(_), precision: None, until: None, settle: None | Some(false), .. } => (
                 &["max-runs"],

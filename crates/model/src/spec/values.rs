@@ -428,7 +428,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     let bytes = if fits { pairs.collect::<Option<Vec<u8>>>() } else { None };
     bytes.ok_or_else(|| {
         format!(
-            "{} is not a pattern; type up to 512 bytes by two digits each, such as pattern:deadbeef",
+            "{} is not a pattern; type up to 512 bytes with two hex digits each, such as pattern:deadbeef",
             quoted_excerpt(text)
         )
     })
