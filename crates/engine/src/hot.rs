@@ -769,9 +769,9 @@ struct Noted {
 
 /// When the next operation of a lane may be submitted.
 pub(crate) enum Turn {
-    /// Now. In an open loop its latency counts from this timestamp.
+    /// Now. In an open loop the operation's latency counts from this timestamp.
     Now(u64),
-    /// At this timestamp.
+    /// Not before this timestamp.
     At(u64),
     /// After an operation completes.
     Later,

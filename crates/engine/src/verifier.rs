@@ -236,7 +236,7 @@ struct Writer<'a> {
     synced: u64,
     ending: Option<Ending>,
     failures: Failures,
-    /// Why a mark could not be stored; `None` as long as every mark was.
+    /// Why a mark could not be stored; `None` if all marks were stored.
     lost: Option<String>,
 }
 
