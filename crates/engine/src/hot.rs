@@ -23,7 +23,7 @@ const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
 /// Maximum length of one pause, so that a stop is noticed.
 const PAUSE_LIMIT_NS: u64 = 100_000_000;
 
-/// What the loop keeps of an operation in flight until it completes.
+/// The loop's data about an operation in flight.
 #[derive(Clone, Copy)]
 struct Slot {
     /// Timestamp of the submission.
@@ -349,8 +349,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..bytes as usize]);
     }
 
-    /// Returns the timestamp from which an operation's latency counts if its conditions allow submission now. Otherwise notes what its lane
-    /// waits for.
+    /// If the conditions of an operation allow its submission now, returns the timestamp from which its latency counts.
+    /// Otherwise notes what the lane waits for.
     #[inline(never)]
     fn due_if_ready(&mut self, at: usize, op: &Op) -> Option<u64> {
         if R::KEEPS && op.flags & Op::CHOSEN != 0 {

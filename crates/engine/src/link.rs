@@ -282,7 +282,7 @@ pub struct Outcome {
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,
-    /// Turns of the loop.
+    /// Number of turns of the hot loop.
     pub turns: u64,
     /// The first read with wrong data.
     pub difference: Option<Difference>,

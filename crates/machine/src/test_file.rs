@@ -122,7 +122,7 @@ impl TestFile {
         Ok(self)
     }
 
-    /// Returns the length of the file in bytes. All bytes are written.
+    /// Returns the length of the file in bytes. The whole length was written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -514,7 +514,7 @@ pub struct Places {
     pub of: Vec<(Op, Vec<Place>)>,
 }
 
-/// Requests that began in a row within an interval.
+/// Requests of one interval that began at offsets of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Index of the interval.

@@ -148,7 +148,7 @@ pub struct ObservedWorkers {
 }
 
 impl ObservedWorkers {
-    /// The costs of no workers.
+    /// All costs are 0.
     pub const NONE: Self = Self {
         wall_ns: 0,
         user_ns: 0,
@@ -394,8 +394,8 @@ pub struct Course {
     /// Completed operations by direction (`read`).
     pub directions: BTreeMap<String, CourseOf>,
     /// Maximum number of adjacent intervals that an entry joins; more than 1 if there were too many intervals. The
-    /// median of joined intervals is their mean weighted by operations. Their 99th percentile is the largest one,
-    /// an upper bound.
+    /// median of an entry is the mean of the joined medians, weighted by operations. Its 99th percentile is the largest
+    /// of the joined ones, an upper bound.
     pub joined: u32,
 }
 

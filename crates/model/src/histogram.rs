@@ -158,7 +158,7 @@ fn bucket_at(index: usize) -> (u64, u64) {
     (((index - shift * LINEAR) as u64) << shift, 1 << shift)
 }
 
-/// The form in files: only non-empty buckets, with their indices as differences.
+/// The form in files: only non-empty buckets, each with its distance from the previous one.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     count: u64,

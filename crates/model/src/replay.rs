@@ -90,7 +90,7 @@ impl ReplayPace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replay {
-    /// The capture file, as the text form of its path.
+    /// Path of the capture file as text ([`crate::name::text`]).
     pub file: String,
     /// When the captured requests are submitted.
     pub pace: ReplayPace,

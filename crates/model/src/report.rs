@@ -203,7 +203,7 @@ pub struct Rerun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// Number of results that hold.
+    /// Number of results that no finding relabels, biases or invalidates.
     pub valid: usize,
     /// Number of results that are relabelled or biased.
     pub suspect: usize,

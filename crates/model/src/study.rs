@@ -401,7 +401,7 @@ pub struct TargetRow {
 /// The number of hosts that run each job of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSteps {
-    /// Number of hosts for each job, ascending: the first hosts run it, the others are idle.
+    /// Number of hosts that run each job, ascending. The hosts of the lowest ranks run it.
     pub hosts: Vec<u32>,
 }
 

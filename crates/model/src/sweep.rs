@@ -254,7 +254,7 @@ pub struct DeviceBySettings {
     pub name: String,
     /// Index of the device's best setting; `None` if its value is unknown or invalid.
     pub best: Option<usize>,
-    /// The value at each setting; `None` if it was not measured or is void.
+    /// The value at each setting; `None` if it was not measured or is invalid.
     pub values: Vec<Option<f64>>,
     /// Ids of the checks that invalidate the value of the best setting, or of all settings if no setting is the best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -61,7 +61,7 @@ pub enum AnswerWord {
     /// Above some number of hosts, more hosts add more latency than rate.
     #[serde(rename = "KNEE")]
     Knee,
-    /// No knee was reached: more hosts still add more than they cost.
+    /// No knee was reached: more hosts still add more rate than latency.
     #[serde(rename = "SCALES")]
     Scales,
     /// No target is shown to be faster. The sentence has the largest possible difference.

@@ -75,7 +75,7 @@ impl Verification {
         self.blocks.saturating_mul(u64::from(self.block_bytes))
     }
 
-    /// Returns the number of the next write after `synced` that a sync follows.
+    /// Returns the number of the last write before the next sync, if the writes up to `synced` are stable.
     pub fn next_sync(&self, synced: u64) -> u64 {
         let end_of_pass = (synced / self.blocks).saturating_add(1).saturating_mul(self.blocks);
         synced.saturating_add(self.sync_every).min(end_of_pass).min(self.writes())
@@ -432,20 +432,20 @@ pub struct Lost {
 /// Operations that failed or moved fewer bytes than requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// Number of failures by kind and errno, in this order.
+    /// Number of failures of each kind and errno, ordered by kind and then by errno.
     pub counts: Vec<FailureCount>,
     /// Details of the first [`LISTED`] failures.
     pub first: Vec<Failed>,
 }
 
-/// Number of operations that failed in one way.
+/// Number of operations of one kind that failed with the same error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureCount {
     /// Kind of operation.
     pub kind: Kind,
     /// Error number; 0 for operations that moved fewer bytes than requested.
     pub errno: i32,
-    /// Number of operations that failed in this way.
+    /// Number of these operations.
     pub count: u64,
 }
 

@@ -823,7 +823,7 @@ const FIELDS: [(&str, &str); 10] = [
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 impl KernelLayout {
-    /// Returns the offsets in a task of its counters of read bytes and read calls.
+    /// Returns the offsets of a task's counters of read bytes and read calls.
     fn task_reads(&self) -> [i32; 2] {
         let [.., io, bytes, calls] = self.0;
         [io + bytes, io + calls]

@@ -79,7 +79,7 @@ pub fn cpu_ns_of(thread: u32) -> io::Result<u64> {
 pub struct RunQueue(File);
 
 impl RunQueue {
-    /// Opens the file. Call it before the measurement: opening costs more than reading.
+    /// Opens the file `schedstat`. Call it before the measurement, because opening costs more than reading.
     ///
     /// # Errors
     /// `ENOENT` if the kernel has no such file or `/proc` is not mounted.

@@ -635,11 +635,11 @@ const WEIGHTS: u32 = 1_000_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoPriority {
-    /// Before all other classes; level 0 is served first, 7 last.
+    /// Served before all other classes; level 0 is served first, 7 last.
     Realtime(u8),
     /// The default class; level 0 is served first, 7 last.
     BestEffort(u8),
-    /// Only if no other process wants the device.
+    /// Served only if no other process uses the device.
     Idle,
 }
 

@@ -215,7 +215,7 @@ impl Sizes {
         if let Self::Fixed(size) = self { Some(*size) } else { None }
     }
 
-    /// The smallest.
+    /// Returns the smallest size.
     pub fn least(&self) -> u32 {
         match self {
             Self::Fixed(size) | Self::Range(size, _) => *size,
@@ -223,7 +223,7 @@ impl Sizes {
         }
     }
 
-    /// The largest.
+    /// Returns the largest size.
     pub fn most(&self) -> u32 {
         match self {
             Self::Fixed(size) | Self::Range(_, size) => *size,

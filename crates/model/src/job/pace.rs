@@ -99,9 +99,9 @@ pub enum Arrivals {
     },
     /// Random arrivals in on periods and none in off periods; both have exponential lengths.
     OnOff {
-        /// Mean time on in ns.
+        /// Mean length of an on period in ns.
         on_ns: u64,
-        /// Mean time off in ns.
+        /// Mean length of an off period in ns.
         off_ns: u64,
     },
 }

@@ -260,7 +260,7 @@ pub struct Header {
     pub self_test: SelfTest,
 }
 
-/// Limits of fathom itself at the shapes of the plan, measured before the first run.
+/// Limits of fathom itself for the streams of the plan, measured before the first run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SelfTest {
     /// Bytes per second that one thread copies in memory, in blocks of 1 MiB.

@@ -391,8 +391,7 @@ pub struct DepthCounts {
     /// Number of submissions by the operations that each submitted: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65
     /// and more.
     pub submit: [u64; COLUMNS],
-    /// Number of times that completions were collected, by the completions collected at once, in the same columns as
-    /// `submit`.
+    /// Number of collections of completions, by the completions that each collected, in the same columns as `submit`.
     pub complete: [u64; COLUMNS],
 }
 

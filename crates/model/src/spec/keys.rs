@@ -742,7 +742,7 @@ pub const KEYS: &[Key] = &[
         "max-errors",
         Group::HowLong,
         "N|all",
-        "Failed operations after which a worker gives up and the run ends; all: it never ends because of them [default: 1000]",
+        "Failed operations after which a worker gives up and the run ends; all: failures never end it [default: 1000]",
         &[Run, RunCapture],
         value!(resolved.max_errors, t => values::max_errors(t), v => values::format_max_errors(*v)),
     ),
