@@ -445,7 +445,7 @@ pub struct FailureCount {
     pub kind: Kind,
     /// Error number; 0 for operations that moved fewer bytes than requested.
     pub errno: i32,
-    /// Number of these operations.
+    /// Number of operations that failed with this kind and error.
     pub count: u64,
 }
 
