@@ -840,8 +840,8 @@ impl Lane {
         self.source.completed(op, now_ns);
     }
 
-    /// Notes the slot of an operation if later operations wait for its completion. Evicts the operation's file if required. The operation
-    /// is not taken yet.
+    /// Notes the slot of an operation if later operations wait for its completion. Evicts the operation's file if
+    /// required. Called before the operation is taken.
     pub(crate) fn note(&mut self, op: &Op) {
         if op.flags & Op::EVICTED != 0 {
             self.source.evict(op.file);

@@ -638,7 +638,7 @@ pub const MAX_BYTES: usize = 1 << 30;
 /// An operation that was counted in a measured window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// When its completion was seen, in ns since the phase began.
+    /// When fathom saw the completion of the operation, in ns since the phase began.
     pub end_ns: u64,
     /// Latency in ns: in an open loop from the intended start, otherwise from the submission.
     pub latency_ns: u64,

@@ -243,7 +243,7 @@ pub struct Spread {
     pub mean: f64,
     /// The largest distance of a value from the mean.
     pub deviation: f64,
-    /// Slope of the least squares line through the values, per value.
+    /// Slope of the least squares line through the values: the change from one value to the next.
     pub slope: f64,
 }
 
