@@ -247,7 +247,7 @@ impl Counting {
         let be_parent = load(&maps.be_parent())?;
         // SAFETY: the attributes hold no address: the program reads no context, and gets none.
         unsafe { bpf(PROG_TEST_RUN, &[number(&be_parent), 0, 0, 0, 0, 0, 0, 0, 0, 0]) }
-            .map_err(|e| format!("this kernel cannot run a BPF program once (Linux 5.10 can): {e}"))?;
+            .map_err(|e| format!("this kernel cannot test-run a BPF program (Linux 5.10 can): {e}"))?;
         let mut programs = vec![
             (c"sched_process_exit", maps.end_of_thread()),
             (c"sched_process_fork", maps.start_of_thread()),
