@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::open_file::OpenFile;
 
-/// The counts of these two numbers of operations are subtracted.
+/// Numbers of operations of the short and the long run. The counts of the two runs are subtracted.
 const FEW: u64 = 50_000;
 const MANY: u64 = 150_000;
 const BLOCK_BYTES: u32 = 4096;
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs this number of operations. valgrind runs the program with this part.
+/// Runs this number of operations. This is the part of the program that runs in valgrind.
 fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let case = CASES.iter().find(|c| c.name == name).ok_or_else(|| format!("there is no case {name}"))?;
     let count: u64 = count.parse().map_err(|e| format!("{count}: {e}"))?;

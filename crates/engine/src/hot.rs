@@ -23,7 +23,7 @@ const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
 /// Maximum length of one pause, so that a stop is noticed.
 const PAUSE_LIMIT_NS: u64 = 100_000_000;
 
-/// What the loop keeps of an operation in flight until it completes.
+/// The loop's data about an operation in flight.
 #[derive(Clone, Copy)]
 struct Slot {
     /// Timestamp of the submission.
@@ -349,8 +349,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..bytes as usize]);
     }
 
-    /// Returns the timestamp from which an operation's latency counts if its conditions allow submission now. Otherwise notes what its lane
-    /// waits for.
+    /// If the conditions of an operation allow its submission now, returns the timestamp from which its latency counts.
+    /// Otherwise notes what the lane waits for.
     #[inline(never)]
     fn due_if_ready(&mut self, at: usize, op: &Op) -> Option<u64> {
         if R::KEEPS && op.flags & Op::CHOSEN != 0 {
@@ -769,9 +769,9 @@ struct Noted {
 
 /// When the next operation of a lane may be submitted.
 pub(crate) enum Turn {
-    /// Now. In an open loop its latency counts from this timestamp.
+    /// Now. In an open loop the operation's latency counts from this timestamp.
     Now(u64),
-    /// At this timestamp.
+    /// Not before this timestamp.
     At(u64),
     /// After an operation completes.
     Later,
@@ -840,8 +840,8 @@ impl Lane {
         self.source.completed(op, now_ns);
     }
 
-    /// Notes the slot of an operation if later operations wait for its completion. Evicts the operation's file if required. The operation
-    /// is not taken yet.
+    /// Notes the slot of an operation if later operations wait for its completion. Evicts the operation's file if
+    /// required. Called before the operation is taken.
     pub(crate) fn note(&mut self, op: &Op) {
         if op.flags & Op::EVICTED != 0 {
             self.source.evict(op.file);

@@ -274,7 +274,7 @@ pub struct Outcome {
     pub calls: Option<Result<u64, String>>,
     /// The depth that the search for a latency target found; `None` without a search.
     pub depth: Option<FoundDepth>,
-    /// Operations in flight and per call; `None` if not requested.
+    /// Distributions of the operations in flight and of the operations per call; `None` if not requested.
     pub depth_counts: Option<DepthCounts>,
     /// How closely the source followed a capture; `None` without a replay.
     pub replayed: Option<Replayed>,
@@ -282,7 +282,7 @@ pub struct Outcome {
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,
-    /// Turns of the loop.
+    /// Number of turns of the hot loop.
     pub turns: u64,
     /// The first read with wrong data.
     pub difference: Option<Difference>,

@@ -312,7 +312,7 @@ impl ByTarget {
         }
     }
 
-    /// Returns the counts with `worker` as their worker, without kinds that have no completions.
+    /// Returns the counts as those of `worker`. Leaves out kinds without completions.
     pub(crate) fn ends(&self, worker: u32) -> Vec<LaneEnd> {
         let end = |(lane, counts): (u32, &[LaneKind; Kind::MOVING.len()])| {
             let kinds = Kind::MOVING.into_iter().zip(counts).filter(|(_, kind)| !kind.latency.is_empty());

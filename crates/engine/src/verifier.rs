@@ -236,7 +236,7 @@ struct Writer<'a> {
     synced: u64,
     ending: Option<Ending>,
     failures: Failures,
-    /// Why a mark could not be stored; `None` as long as every mark was.
+    /// Why a mark could not be stored; `None` if all marks were stored.
     lost: Option<String>,
 }
 
@@ -375,7 +375,7 @@ struct Reader<'a> {
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(u64),
     turn: u64,
-    /// The content that blocks should have whose reads are in flight.
+    /// The expected content of the blocks whose reads are in flight, by offset.
     awaited: HashMap<u64, Expected>,
     seen: ReadBack,
 }

@@ -49,9 +49,11 @@ struct Entered {
     members: &'static str,
 }
 
-/// File that moves the writer's whole process. The kernel waits for all CPUs (RCU), 10 ms each time.
+/// File that moves the whole process of the thread that writes it. The kernel then waits for all CPUs (RCU), 10 ms each
+/// time.
 const PROCESS: &str = "cgroup.procs";
-/// File that moves only the writing thread, in version 1 only, and without that wait (since Linux 5.5).
+/// File that moves only the thread that writes it; only in version 1. Since Linux 5.5 the kernel does not wait for all
+/// CPUs then.
 const V1_THREAD: &str = "tasks";
 
 /// A cgroup for this process alone. Dropping it moves the process back and removes the cgroup.
@@ -131,7 +133,7 @@ fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
     Ok(OwnCgroup { description })
 }
 
-/// Leaves fathom's cgroup at once, for a forced exit. Does nothing if the process is in none.
+/// Leaves fathom's cgroup at once, for a forced exit. Does nothing if the process has entered none.
 pub fn leave_now() {
     let entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(ours) = entered {

@@ -45,7 +45,7 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
     let dir = format!("/sys/dev/block/{}/loop", number_of(metadata.rdev()));
     let path = root.word(&format!("{dir}/backing_file"))?;
     if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
-        return Some(Err(format!("the device begins somewhere in {path}")));
+        return Some(Err(format!("the device may not begin at the start of {path}")));
     }
     Some(
         File::open(root.path(&path))
@@ -125,8 +125,8 @@ impl Sum {
         note(Extent::SHARED, |e| &mut e.shared_bytes);
     }
 
-    /// Adds an extent's part from `start` to `end` to the previous piece if it continues that piece.
-    /// Otherwise begins a piece.
+    /// Adds an extent's part from `start` to `end` to the previous piece if it continues that piece. Otherwise begins a
+    /// new piece.
     fn lengthen(&mut self, extent: &Extent, start: u64, end: u64) {
         let place = extent.physical.saturating_add(start.saturating_sub(extent.logical));
         let before = if self.piece.1 == [start, place] { self.piece.0 } else { 0 };

@@ -103,7 +103,7 @@ pub(crate) fn is_shared(file: &File) -> Result<bool, String> {
     Ok(SHARED.contains(&kind(file)?))
 }
 
-/// Returns whether every change of a file moves its times. False also if the file system is unknown.
+/// Returns whether every change of a file updates its times. False also if the file system is unknown.
 pub(crate) fn shows_every_change(file: &File) -> bool {
     kind(file).is_ok_and(|kind| !SHARED.contains(&kind) && !IN_MEMORY.contains(&kind))
 }
@@ -156,7 +156,7 @@ pub fn refuse_synthetic_at(typed: &Path, path: &Path) -> Result<(), MachineError
 pub fn refuse_unwritable(typed: &Path, dir: &Path) -> Result<(), MachineError> {
     match access(dir, Access::WRITE_OK | Access::EXEC_OK) {
         Err(e @ (Errno::ACCESS | Errno::ROFS)) => Err(MachineError::at(typed, "written to", &e.into())),
-        // The file itself shows any other reason.
+        // If another reason prevents a file here, creating the file reports it.
         _ => Ok(()),
     }
 }
@@ -166,7 +166,7 @@ pub fn refuse_unwritable(typed: &Path, dir: &Path) -> Result<(), MachineError> {
 pub struct Mount {
     /// Mount id, as statx reports it.
     pub id: u64,
-    /// `major:minor` as `stat` shows it for files here.
+    /// `major:minor` as `stat` shows it for files of this mount.
     pub number: String,
     /// The mounted directory of the file system.
     pub root: String,
@@ -289,8 +289,8 @@ pub(crate) fn mount_of<'m>(
     if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
         return Some(mount);
     }
-    // The last of several equal mounts hides the others. No mount shows the device number of a btrfs subvolume, hence the two further
-    // rules.
+    // The last of several equal mounts hides the others. No mount shows the device number of a btrfs subvolume, so two
+    // more rules follow.
     let longest = |m: &&Mount| m.point.len();
     let same = || mounts.iter().filter(|m| m.number == number);
     let over = || mounts.iter().filter(|m| m.holds(path));
@@ -439,13 +439,14 @@ fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_uppe
     }
     if is_on(root, mount, "index") && !in_upper && found.nlink() > 1 {
         return Some(
-            "overlay: with index a file of several names may have been copied to the upper directory under another name".into(),
+            "overlay: with index, a file with several names may have been copied to the upper directory under another name".into(),
         );
     }
     None
 }
 
-/// Returns whether an option of an overlay is on. The mount shows it unless it is the module's default.
+/// Returns whether an option of an overlay is on. The mount options list it only if it differs from the default of the
+/// module.
 fn is_on(root: &Root, mount: &Mount, option: &str) -> bool {
     let typed =
         mount.super_options.split(',').filter_map(|o| o.split_once('=')).find(|(key, _)| *key == option);

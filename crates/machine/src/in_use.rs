@@ -203,7 +203,7 @@ fn loop_over<'l>(loops: &'l [Loop], what: &Identity) -> Option<&'l Loop> {
     loops.iter().find(|l| l.is_over(what))
 }
 
-/// Returns the mount point of a device and the process that mounted it, in all visible mount namespaces.
+/// Describes where a device is mounted, in any visible mount namespace; `None` if it is not mounted.
 fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     let own = file_systems::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
     if let Some(mount) = mount_of_device(root, &own, number, "") {

@@ -137,12 +137,12 @@ fn fill(
         writer.next(at).map_err(failed)?;
         progress((at + MIB).min(bytes), bytes);
     }
-    // The last piece may be longer.
+    // The last piece may extend beyond the requested length.
     file.set_len(bytes.max(length)).map_err(failed)
 }
 
-/// Allocates all blocks of a file, or nothing if the blocks exist, like fio. If the file system cannot
-/// allocate, later writes grow the file.
+/// Allocates all blocks of a file, like fio. Does nothing if the blocks exist. If the file system cannot allocate,
+/// later writes grow the file.
 fn allocate(file: &File, bytes: u64, flags: FallocateFlags) -> io::Result<()> {
     let length = file.metadata()?.len();
     if bytes > 0 && length >= bytes && extents::map_file_extents(file).is_ok_and(|e| e.hole_bytes == 0) {

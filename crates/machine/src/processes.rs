@@ -407,7 +407,7 @@ impl ProcessIo {
         before.all.iter().filter(is_gone).map(|(_, seen)| seen).collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns a process of this sample as one without I/O between two samples; `None` without such a process.
+    /// Returns a process of this sample with all I/O counters at 0; `None` if the sample does not have the process.
     pub fn still(&self, id: u32) -> Option<Moved> {
         let seen = self.all.get(&id)?;
         let (name, kernel) = (seen.stat.name.clone(), seen.stat.kernel);

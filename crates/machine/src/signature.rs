@@ -682,7 +682,7 @@ mod tests {
             let last = other.len() - 1;
             other[last] ^= 0x55;
             assert!(!names(bytes, &[(at, &other)]).contains(name), "{name} at {at}");
-            // A device that ends within the number does not hold it.
+            // A device that ends in the middle of the magic number does not match.
             if at < bytes / 2 {
                 assert!(!names(at + magic.len() as u64 - 1, &[(at, magic)]).contains(name), "{name} cut off");
             }

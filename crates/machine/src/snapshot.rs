@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-/// Files of the whole machine, after those of the devices.
+/// Files of the whole machine. A snapshot reads them after the files of the devices.
 const MACHINE_FILES: [&str; 6] = [
     "/proc/meminfo",
     "/proc/vmstat",

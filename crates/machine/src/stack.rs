@@ -81,7 +81,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Adds the devices below a volume, an array or another virtual device. Hardware has none.
+    /// Adds the devices below a volume, an array or another virtual device. A hardware device has none.
     fn below_slaves(&mut self, kind: LayerKind, name: &str) -> Vec<usize> {
         let dir = format!("/sys/class/block/{name}/slaves");
         let slaves = self.root.list(&dir);
@@ -332,7 +332,7 @@ const DISK_FILES: [&str; 13] = [
     "dm/name",
     "dm/suspended",
     "dm/uuid",
-    // `dax` is stored under this key, wherever it was found.
+    // Stored under the key `dax`.
     "queue/dax",
     "device/power/pm_qos_latency_tolerance_us",
 ];
@@ -543,7 +543,7 @@ fn follow(
         "btrfs" => btrfs(stack, mount),
         "bcachefs" => sources(stack, mount, mount.source.split(':')),
         "zfs" => Below::blind(format!(
-            "zfs does not report to the kernel which devices {} is on; `zpool status` does",
+            "zfs does not report to the kernel which devices {} is on; `zpool status` shows them",
             mount.source
         )),
         "fuseblk" => Below {

@@ -34,7 +34,7 @@ use sys::arena::Arena;
 
 /// Minimum size of a test file. With a smaller file the run would measure caches.
 pub const LEAST_BYTES: u64 = 16 * MIB;
-/// Divisor: a test file leaves this part of its file system free.
+/// A test file leaves 1/20 of its file system free.
 const FREE_SHARE: u64 = 20;
 /// Interval in bytes at which filling checks the free space and syncs buffered data.
 const CHECK_EVERY: u64 = 16 * MIB;
@@ -122,7 +122,7 @@ impl TestFile {
         Ok(self)
     }
 
-    /// Returns the length of the file in bytes. All bytes are written.
+    /// Returns the length of the file in bytes. The whole length was written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -189,7 +189,7 @@ impl TestFile {
         };
         let is_reserved = reserve() && (!is_split() || (self.file.set_len(0).is_ok() && reserve()));
         if !is_reserved {
-            // A full disk may have reserved a part.
+            // On a full disk, a part of the space may have been reserved.
             let _ = self.file.set_len(0);
         }
         is_reserved

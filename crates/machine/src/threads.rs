@@ -23,7 +23,7 @@ const HOUSEKEEPERS: [&str; 10] = [
 const ARRAY_SUFFIXES: [&str; 3] = ["_resync", "_reshape", "_recovery"];
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// A list of thread names that is longer and unchanged is not recorded again.
+/// A list of thread names longer than this many bytes is recorded again only if it has changed.
 const MAX_REPEATED_BYTES: usize = 4096;
 
 /// Returns the housekeeping threads that exist now, as `pid: name` lines.

@@ -119,9 +119,8 @@ impl Tracer {
         Ok(format)
     }
 
-    /// Traces only these threads and the threads that they start; nothing if the list is empty. Returns whether
-    /// anything changed. In that case the kernel recorded nothing for 30 ms or more, and before that perhaps
-    /// all threads.
+    /// Traces only these threads and the threads that they start; nothing if the list is empty. Returns whether the
+    /// filter changed. If so, the kernel recorded nothing for 30 ms or more, and may have recorded all threads before.
     ///
     /// # Errors
     ///

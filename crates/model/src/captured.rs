@@ -9,7 +9,7 @@ use crate::units::{show_bytes, show_count};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the file and of the JSON.
+/// Version of capture files and of the JSON of `fathom show`.
 pub const FORMAT: u32 = 1;
 
 /// A capture file, as `fathom show` presents it.
@@ -19,7 +19,7 @@ pub struct Captured {
     pub format: u32,
     /// Path of the file, as typed.
     pub file: String,
-    /// The captured device or file, and the conditions.
+    /// The header: the captured device or file, when the capture began, and on which host.
     pub origin: Origin,
     /// How the capture ended; `None` if the file has no trailer.
     pub ending: Option<Ending>,
@@ -49,9 +49,9 @@ pub struct Origin {
     pub partition: Option<Partition>,
     /// What one row of a capture file stands for.
     pub unit: Unit,
-    /// Clock of the stamps: `mono`, CLOCK_MONOTONIC.
+    /// Clock of the timestamps: `mono` for CLOCK_MONOTONIC.
     pub clock: String,
-    /// Whether rows contain the time in the scheduler before the issue.
+    /// Whether rows include the time that a request waited in the I/O scheduler before it was issued.
     pub queue: bool,
     /// The only process whose requests were kept; `None` for all.
     pub pid: Option<u32>,
@@ -116,7 +116,7 @@ pub struct Ending {
     pub of_others: u64,
     /// Number of requests that `pid` excluded because their process is unknown.
     pub of_unknown: u64,
-    /// Requests that completed between the two readings of the device's counters.
+    /// Requests that completed between the first and the last reading of the device's counters.
     pub completed: Completed,
     /// The device's counters at the end.
     pub stat: Option<Known<String>>,
@@ -128,7 +128,8 @@ pub struct Ending {
     pub of_files: Option<OfFiles>,
 }
 
-/// Requests that completed between two readings of the device's counters, according to the events.
+/// Requests that completed between the first and the last reading of the device's counters, according to the captured
+/// events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
     /// Requests that the kernel counts as reads.
@@ -141,7 +142,7 @@ pub struct Completed {
     pub discards: u64,
     /// Flushes that the device received.
     pub flushes: u64,
-    /// Requests that completed during one of the two readings, so the counters may or may not include them.
+    /// Requests that completed while the device's counters were being read. The counters may or may not include them.
     pub at_edges: u64,
 }
 
@@ -316,13 +317,13 @@ pub struct Sequence {
     pub share: f64,
     /// Share of all bytes that sequential requests moved.
     pub byte_share: f64,
-    /// Number of runs of two or more requests.
+    /// Number of sequential runs: two or more requests, each of which begins where an earlier one ended.
     pub runs: u64,
-    /// Requests per run: mean, median and maximum.
+    /// Requests per sequential run: mean, median and maximum.
     pub run_requests: [f64; 3],
-    /// Bytes per run: mean, median and maximum.
+    /// Bytes per sequential run: mean, median and maximum.
     pub run_bytes: [f64; 3],
-    /// Number of concurrent runs of three or more requests: mean over the requests, and maximum.
+    /// Concurrent sequential runs of three or more requests: mean over the requests, and maximum.
     pub streams: [f64; 2],
 }
 
@@ -457,8 +458,8 @@ pub struct Task {
     /// Share of the requests that were issued while another request of the task was in flight; `None` if fewer than
     /// two completions are known.
     pub overlapping: Option<f64>,
-    /// Time from the completion of a request to the issue of the next one; `None` if one request in twenty or more
-    /// overlaps another one.
+    /// Time from the completion of a request to the issue of the next one; `None` if 5 % or more of the task's requests
+    /// overlap another one.
     pub think_ns: Option<Latency>,
 }
 
@@ -480,7 +481,8 @@ pub struct Course {
     pub steps: usize,
     /// Time series for each kind of request that occurs.
     pub of: Vec<CourseOf>,
-    /// Offsets of reads and writes over time; `None` without either. Not in the JSON: `--events` has every offset.
+    /// Offsets of reads and writes over time; `None` without reads and writes. Omitted from the JSON, because
+    /// `--events` prints every offset.
     #[serde(skip)]
     pub places: Option<Places>,
 }
@@ -512,7 +514,7 @@ pub struct Places {
     pub of: Vec<(Op, Vec<Place>)>,
 }
 
-/// Requests that began in a row within an interval.
+/// Requests of one interval that began at offsets of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Index of the interval.
@@ -540,7 +542,7 @@ pub struct OfFiles {
     pub moved: u64,
     /// Excluded requests that touch none of the files.
     pub elsewhere: u64,
-    /// Excluded requests that touch the files and also another range.
+    /// Excluded requests that touch both the files and other parts of the device.
     pub partly: u64,
     /// Excluded requests without an offset: flushes.
     pub without_place: u64,

@@ -39,8 +39,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// The name of its program without directories: `dd`. For a shell command (`sh -c '...'`), the first word of
-    /// the script.
+    /// Returns the name of the program without directories: `dd`. For a shell command (`sh -c '...'`), the first word
+    /// of the script.
     pub fn program(&self) -> &str {
         let first = match self.args.as_slice() {
             [shell, flag, script, ..] if shell == "/bin/sh" && flag == "-c" => {
@@ -436,16 +436,18 @@ pub struct DeviceUse {
     pub write_requests: u64,
     /// Write requests that were merged into others.
     pub write_merges: u64,
-    /// Mean number of requests in flight over the whole run; `None` for a run of less than 50 ms, because the kernel counts their time in ms.
+    /// Mean number of requests in flight over the whole run; `None` for a run of less than 50 ms, because the kernel
+    /// counts the time of requests in ms.
     pub mean_depth: Option<f64>,
-    /// Share of the time with at least one request in flight; `None` for a run of less than 50 ms, because the kernel counts it in ticks of
-    /// up to 10 ms.
+    /// Share of the time with at least one request in flight; `None` for a run of less than 50 ms, because the kernel
+    /// counts busy time in ticks of up to 10 ms.
     pub busy_share: Option<f64>,
     /// Bytes written to the device from the end of the command until its data was stable.
     pub synced_bytes: u64,
 }
 
-/// Minimum length of a run for a share of a device's time. The kernel counts the busy time of devices in ticks of 1 to 10 ms.
+/// Shortest run for which the busy share of a device is computed. The kernel counts the busy time of devices in ticks
+/// of 1 to 10 ms.
 pub const LEAST_SECONDS: f64 = 0.05;
 
 impl DeviceUse {

@@ -193,18 +193,18 @@ pub struct Metric {
     pub bounds: Option<[f64; 2]>,
     /// The margin as a share. For `FASTER` and `SLOWER` the interval must be beyond it.
     pub margin: f64,
-    /// The tolerance as a share. For `SAME` the interval must be within it. `None` in older reports, where it was
-    /// the margin.
+    /// The tolerance as a share. For `SAME` the interval must be within it. `None` in older reports, which used the
+    /// margin instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// Largest difference between sessions of one side, as a share: such a difference occurs without any change.
     /// `None` if each side has one session.
     pub floor: Option<f64>,
-    /// Smallest difference, as a share, for which this comparison, if repeated, would answer `FASTER` or `SLOWER` four
-    /// times of five.
+    /// Smallest difference, as a share, that this comparison would detect (`FASTER` or `SLOWER`) in four of five
+    /// repetitions.
     pub could_have_seen: Option<f64>,
-    /// Number of runs on each side with which this comparison would answer `FASTER`, `SLOWER` or `SAME` four times of
-    /// five. Only for `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` above a thousand runs.
+    /// Number of runs on each side with which this comparison would answer `FASTER`, `SLOWER` or `SAME` in four of five
+    /// repetitions. Only for `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` above a thousand runs.
     pub runs_needed: Option<u32>,
     /// Number of runs on each side with which the interval would be half as wide. Only for `NO DIFFERENCE SEEN`, and
     /// `None` above a thousand runs.
@@ -230,8 +230,8 @@ pub struct Gate {
     pub outcome: Passing,
     /// The numbers that decide, in one sentence.
     pub sentence: String,
-    /// Total runs on each side that would decide the gate four times of five; `None` if it is decided, or above a
-    /// thousand runs.
+    /// Total runs on each side that would decide the gate in four of five repetitions; `None` if the gate is decided,
+    /// or above a thousand runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_needed: Option<u32>,
     /// The outcome that an undecided gate counts as for the exit code; `None` without `--inconclusive`.
@@ -322,8 +322,9 @@ impl Metric {
         }
     }
 
-    /// Returns how much faster and how much slower B may be at most, as shares. A value is negative if B is
-    /// certainly not faster or slower. `None` without an interval.
+    /// Returns the largest speed-up and the largest slowdown of B that the interval allows, as shares. A negative
+    /// speed-up means that B is certainly slower, a negative slowdown that B is certainly faster. `None` without an
+    /// interval.
     pub fn at_most(&self) -> Option<[f64; 2]> {
         let [low, high] = self.interval?;
         Some(if self.more_is_better { [high - 1.0, 1.0 - low] } else { [1.0 - low, high - 1.0] })

@@ -126,10 +126,10 @@ pub struct Target {
     pub threads: u32,
     /// `-I`, from 1 to 3.
     pub priority: u32,
-    /// `Weight` in XML profiles: share among the targets of a thread of `-F` with `-O`.
+    /// `Weight` in XML profiles: the target's share of the operations of each thread. Only with `-F` and `-O`.
     pub weight: u32,
-    /// `ThreadTargets` in XML profiles: threads of `-F` with `-O` that work on this target only, with their weights; 0
-    /// for the target's weight.
+    /// `ThreadTargets` in XML profiles: the only threads that use this target, each with its weight; 0 for the weight
+    /// of the target. Empty if all threads use the target. Only with `-F` and `-O`.
     pub thread_targets: Vec<(u32, u32)>,
 }
 
@@ -332,8 +332,7 @@ impl TimeSpan {
 }
 
 impl Target {
-    /// Returns the target's share among the targets of a thread of `-F`; `None` if that thread does not use the
-    /// target.
+    /// Returns the target's weight for this thread of `-F`; `None` if the thread does not use the target.
     fn weight_for(&self, thread: u32) -> Option<u32> {
         if self.thread_targets.is_empty() {
             return Some(self.weight);

@@ -55,7 +55,7 @@ pub enum Moment {
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// Extents of the target's data. Not read directly after the last operation, because reading them would flush.
+    /// Extents of the target's data. Not read directly after the last operation, because that would flush the file.
     pub extents: Option<Known<Extents>>,
     /// Extents of the file below a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -347,7 +347,8 @@ pub fn meminfo_bytes(text: &str, key: &str) -> Known<u64> {
     number.and_then(|kb| kb.checked_mul(1024)).ok_or_else(|| format!("meminfo {key} is not a number"))
 }
 
-/// Charges per device (`major:minor`) from v1 `blkio.throttle.io_service_bytes` or `io_serviced` text: read and write.
+/// Parses the charges per device (`major:minor`) from v1 `blkio.throttle.io_service_bytes` or `io_serviced` text: read
+/// and write.
 pub fn cgroup_v1(text: &str) -> BTreeMap<String, [u64; 2]> {
     let mut out: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     for line in text.lines() {
@@ -367,7 +368,7 @@ pub fn cgroup_v1(text: &str) -> BTreeMap<String, [u64; 2]> {
     out
 }
 
-/// Charges per device (`major:minor`) from v2 `io.stat` text.
+/// Parses the charges per device (`major:minor`) from v2 `io.stat` text.
 pub fn cgroup_v2(text: &str) -> BTreeMap<String, CgroupIo> {
     let mut out: BTreeMap<String, CgroupIo> = BTreeMap::new();
     for line in text.lines() {
@@ -429,7 +430,7 @@ pub struct DiskLine<'t> {
 }
 
 impl DiskCounters {
-    /// Parses the fields of a `stat` file, which are also those after the name in `/proc/diskstats`.
+    /// Parses the fields of a `stat` file. `/proc/diskstats` has the same fields after a device's name.
     ///
     /// # Errors
     /// The field that is not a number, or that fields are missing.

@@ -143,12 +143,12 @@ pub struct ObservedWorkers {
     pub switches: u64,
     /// Page faults without and with I/O; `None` if a worker did not report them.
     pub faults: Option<[u64; 2]>,
-    /// Distributions of the operations in flight and per call; `None` if a worker did not count them.
+    /// Distributions of the operations in flight and of the operations per call; `None` if a worker did not count them.
     pub depth_counts: Option<DepthCounts>,
 }
 
 impl ObservedWorkers {
-    /// The costs of no workers.
+    /// All costs are 0.
     pub const NONE: Self = Self {
         wall_ns: 0,
         user_ns: 0,
@@ -283,8 +283,8 @@ pub struct LayerRow {
     pub device_with_sync: Option<Moved>,
     /// The rate compared with that of the layer below; `None` for the lowest layer.
     pub against: Option<Difference>,
-    /// Ids of findings that invalidate, relabel or bias this row, except those that the row is meant to show. A
-    /// comparison with this row does not show the cost of the layer alone.
+    /// Ids of findings that invalidate, relabel or bias this row, so that a comparison with it does not show the cost
+    /// of the layer alone. Leaves out the findings that a row through the page cache is expected to have.
     pub findings: Vec<CheckId>,
 }
 
@@ -394,8 +394,8 @@ pub struct Course {
     /// Completed operations by direction (`read`).
     pub directions: BTreeMap<String, CourseOf>,
     /// Maximum number of adjacent intervals that an entry joins; more than 1 if there were too many intervals. The
-    /// median of joined intervals is their mean weighted by operations. Their 99th percentile is the largest one,
-    /// an upper bound.
+    /// median of an entry is the mean of the joined medians, weighted by operations. Its 99th percentile is the largest
+    /// of the joined ones, an upper bound.
     pub joined: u32,
 }
 
@@ -452,7 +452,7 @@ impl From<&Distribution> for LatencyBuckets {
         }
         let from = |k: i64| {
             let ns = 10_f64.powf(k as f64 / Self::PER_DECADE);
-            // Four digits are finer than a bucket.
+            // Round to picoseconds, much finer than any bucket.
             (ns * 1e3).round() / 1e3
         };
         Self { from_ns: buckets.keys().map(|k| from(*k)).collect(), ops: buckets.into_values().collect() }
@@ -638,7 +638,7 @@ pub const MAX_BYTES: usize = 1 << 30;
 /// An operation that was counted in a measured window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// When its completion was seen, in ns since the phase began.
+    /// When fathom saw the completion of the operation, in ns since the phase began.
     pub end_ns: u64,
     /// Latency in ns: in an open loop from the intended start, otherwise from the submission.
     pub latency_ns: u64,

@@ -86,7 +86,7 @@ macro_rules! ids {
     ($($id:ident)*) => {
         /// Id of a check: a letter for its group, and two digits.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[allow(missing_docs, reason = "an id stands for the page of its check, which is in that check's file")]
+        #[allow(missing_docs, reason = "the page of each check documents its id")]
         pub enum CheckId { $($id,)* Newer(Newer) }
 
         impl CheckId {
@@ -261,7 +261,7 @@ impl Serialize for Pages {
     }
 }
 
-/// Version of this form.
+/// Version of the JSON of `fathom doctor`.
 pub const FORMAT: u32 = 1;
 
 /// The observations of `fathom doctor` about a target and its machine.
@@ -269,7 +269,7 @@ pub const FORMAT: u32 = 1;
 pub struct Diagnosis {
     /// Version of this form, always [`FORMAT`].
     pub format: u32,
-    /// The target: an absolute path without links.
+    /// Version of this JSON: [`FORMAT`].
     pub target: String,
     /// File system and block stack of the target in one line.
     pub chain: String,
@@ -345,7 +345,7 @@ impl Look {
 }
 
 impl Diagnosis {
-    /// Returns all observations with a problem, worst first. Those of equal severity keep their order.
+    /// Returns all observations with a problem, worst first. Observations of equal severity keep their order.
     pub fn worst_first(&self) -> Vec<&Look> {
         let looks = self.groups.iter().flat_map(|g| &g.looks);
         let mut found: Vec<&Look> = looks.filter(|l| l.outcome == Outcome::Finding).collect();

@@ -30,7 +30,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Creates an empty histogram. Never panics: the tests prove that the two constants are a valid geometry.
+    /// Creates an empty histogram. Never panics: a test builds one with the same constant bucket sizes.
     #[allow(clippy::missing_panics_doc, clippy::expect_used)]
     pub fn new() -> Self {
         let buckets = histogram::Histogram::new(GROUPING_POWER, MAX_VALUE_POWER).expect("constant geometry");
@@ -40,8 +40,8 @@ impl Histogram {
     /// Records one latency. Part of the hot loop: about 1 ns, no allocation, cannot fail.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        // The crate's own method reads the bucket geometry at run time. With a constant geometry, finding the bucket
-        // takes five instructions.
+        // The crate `histogram` would read the bucket geometry at run time. With a constant geometry, finding the
+        // bucket takes five instructions.
         if let Some(bucket) = self.buckets.as_mut_slice().get_mut(bucket_of(ns.min(MAX_VALUE_NS))) {
             *bucket += 1;
         }
@@ -158,7 +158,7 @@ fn bucket_at(index: usize) -> (u64, u64) {
     (((index - shift * LINEAR) as u64) << shift, 1 << shift)
 }
 
-/// The form in files: only non-empty buckets, with their indices as differences.
+/// The form in files: only non-empty buckets, each with its distance from the previous one.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     count: u64,

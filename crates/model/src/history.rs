@@ -185,8 +185,8 @@ pub struct SessionTable {
     /// Sessions that have a result in at least one column, newest first. If the user named sessions, all of them in the
     /// order of naming.
     pub rows: Vec<Row>,
-    /// For devices whose newest session is a sweep: a table for each work, with every device at the best settings of
-    /// all devices.
+    /// For devices whose newest session is a sweep: a table for each work. It compares all devices at every setting
+    /// that is the best on at least one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub best_settings: Vec<BestSettings>,
     /// Sessions without a result in the columns, counted by title.
@@ -198,8 +198,8 @@ pub struct SessionTable {
     pub older: u64,
     /// Number of matching sessions that are omitted because of the limit.
     pub beyond_limit: u64,
-    /// The report of each row, in the same order, if the user named sessions, which are then judged again. Empty if
-    /// the rows come from the index.
+    /// The report of each row, in the same order. fathom judges sessions again if the user names them. Empty if the
+    /// rows come from the index.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -219,7 +219,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Name of the column if each row has one result, but different rows have different ones.
+    /// Name of the only column if the rows have different results, so that each row shows the result of its own
+    /// session.
     pub const MAIN: &'static str = "main result";
 }
 

@@ -68,7 +68,7 @@ pub struct Place {
     pub direct: Option<DirectIo>,
     /// Why the target is in memory: `tmpfs`, `zram0`, `loop0 on tmpfs`; `None` for storage.
     pub ram: Option<String>,
-    /// Why a part of the stack could not be resolved, as a sentence; `None` if the whole stack was.
+    /// Why a part of the stack could not be resolved, as a sentence; `None` if the whole stack was resolved.
     pub blind: Option<String>,
 }
 
@@ -118,14 +118,21 @@ pub struct Layer {
     /// Every readable file of its `queue/` directory, word for word.
     pub queue: BTreeMap<String, String>,
     /// Other files of the device by path below its directory in `/sys`, without surrounding white space. A partition
-    /// has its own files and those of its disk: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`,
-    /// `device/queue_depth`, `device/state`, and the state files of `md/`, `bcache/` and `dm/`. Missing files are left
-    /// out. Keys defined by fathom: `mq`, the number of hardware queues; `irq_cpus`, the CPUs that serve its interrupts
-    /// (`0,1,5`); `dax` of its queue; `hwmon`, the directory of its thermometer; `loop_backing`, the file or device
-    /// below a loop device; `pm_qos_latency_tolerance_us` of its controller; from the nearest directory above that has
-    /// them `device/numa_node`, `local_cpulist` and the link, `current_link_speed`, `current_link_width`,
-    /// `max_link_speed`, `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit` (the allowed speed) and
-    /// `hw_sata_spd_limit` (the possible one).
+    /// has its own files and those of its disk. Missing files are left out.
+    ///
+    /// Files: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`, `device/queue_depth`, `device/state`, and
+    /// the state files of `md/`, `bcache/` and `dm/`.
+    ///
+    /// Keys defined by fathom:
+    /// - `mq`: the number of hardware queues.
+    /// - `irq_cpus`: the CPUs that serve the interrupts of the device (`0,1,5`).
+    /// - `dax`, `pm_qos_latency_tolerance_us`: the files of these names in `queue/` and `device/power/`.
+    /// - `hwmon`: the directory of the device's thermometer.
+    /// - `loop_backing`: the file or device below a loop device.
+    /// - `device/numa_node`, `local_cpulist`, `current_link_speed`, `current_link_width`, `max_link_speed`,
+    ///   `max_link_width`: from the nearest parent device that has them.
+    /// - `sata_spd`, `sata_spd_limit`, `hw_sata_spd_limit`: the present, the allowed and the possible speed of a SATA
+    ///   port.
     #[serde(default)]
     pub device: BTreeMap<String, String>,
     /// Why this layer is in memory, if it has no layer below: `zram0`, `loop0 on tmpfs`; `None` for storage.
@@ -299,7 +306,7 @@ fn parse_number(layer: &str, dir: &str, files: &BTreeMap<String, String>, file: 
     text.trim().parse().map_err(|_| format!("{layer}/{dir}{file} is not a number: '{}'", text.trim()))
 }
 
-/// Version of this JSON.
+/// Version of the JSON of `fathom devices`.
 pub const FORMAT: u32 = 1;
 
 /// Every block device that the kernel shows.
@@ -330,7 +337,7 @@ pub struct BlockDevice {
     pub model: Option<String>,
     /// Vendor of a SCSI device; SATA disks report `ATA`.
     pub vendor: Option<String>,
-    /// Revision of its firmware.
+    /// Firmware revision.
     pub firmware: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
@@ -339,7 +346,7 @@ pub struct BlockDevice {
     /// Bus or link of the device: `NVMe over PCIe`, `SATA`, `USB`, `virtio`; `None` for virtual devices and unknown
     /// buses.
     pub bus: Option<String>,
-    /// Speed of that link: `8.0 GT/s PCIe x4`, `6.0 Gbps`.
+    /// Speed of the bus or link: `8.0 GT/s PCIe x4`, `6.0 Gbps`.
     pub link: Option<String>,
     /// Driver: `nvme`, `sd`, `virtio_blk`.
     pub driver: Option<String>,
@@ -427,9 +434,9 @@ pub struct Mounted {
 pub enum Identity {
     /// An entry of a file system: a file, a directory, a FIFO.
     File {
-        /// `major:minor` of its file system, as `stat` shows it.
+        /// `major:minor` of the file system, as `stat` shows it.
         device: String,
-        /// Inode number in that file system.
+        /// Inode number in the file system.
         inode: u64,
     },
     /// A block device, independent of its device nodes.
@@ -460,7 +467,7 @@ impl Identity {
         }
     }
 
-    /// Describes how this differs from the earlier identity; `None` if it is the same.
+    /// Describes how this identity differs from an earlier one; `None` if both are the same.
     pub fn change_from(&self, before: &Self) -> Option<String> {
         if self == before {
             return None;
@@ -527,7 +534,7 @@ pub struct Capacity {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnownBy {
-    /// Kernel name in that session.
+    /// Kernel name of the device in the session that measured it.
     pub name: String,
     /// Serial number of the hardware, or the kernel's id of a volume (`dm/uuid`).
     pub serial: Option<String>,

@@ -1,9 +1,8 @@
-//! File names as text and other text from outside: converts file names to text and back, makes text safe for a
-//! terminal, and quotes words for a shell.
+//! Converts file names to text and back, makes foreign text safe for a terminal, and quotes words for a shell.
 //!
-//! Control characters can move the cursor or clear the screen, and direction marks can make one name look like
-//! another. Both are shown by their number, as `\u{1b}`. A byte of a file name that is not part of a character
-//! becomes a private character in text and records, and `\xff` on the terminal.
+//! Control characters can move the cursor or clear the screen, and direction marks can make one name look like another.
+//! fathom shows both by their number, as `\u{1b}`. A byte of a file name that is not part of a character becomes a
+//! private character in text and records, and `\xff` on the terminal.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -52,7 +51,7 @@ fn is_plain(c: char) -> bool {
     byte_of_stand_in(c).is_none() && !c.is_control() && !changes_direction(c)
 }
 
-/// The private character for the byte 0. Those for the other bytes follow it.
+/// The private character for byte 0. The characters for bytes 1 to 255 follow it.
 const FIRST_STAND_IN: u32 = 0x10_ff00;
 
 /// Returns the private character for a byte that is not part of a valid character.

@@ -108,7 +108,7 @@ pub struct Set {
 }
 
 impl Set {
-    /// Returns the key of one block of all sets, each with equal probability; `None` without sets.
+    /// Returns the key of a block drawn from all sets, with the same probability for each block; `None` without sets.
     fn draw(sets: &[Self], draw: u64) -> Option<u64> {
         let all = sets.iter().fold(0_u64, |sum, set| sum.saturating_add(set.blocks));
         let mut at = draw.checked_rem(all)?;
@@ -165,8 +165,8 @@ impl Shaped {
         constant.fill(key as u8 | 1);
     }
 
-    /// Returns the key of an existing block with the probability of a copy, otherwise a new key. A block of the set
-    /// may be copied before it is written. The later block is then the copy.
+    /// Returns the key of an existing block with the probability of a copy, otherwise a new key. A copy of a block in a
+    /// set may be written before that block.
     #[inline]
     fn next_key(&mut self) -> u64 {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
@@ -225,7 +225,7 @@ pub enum Data {
         /// repeat recently written blocks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dedup_set_bytes: Option<u64>,
-        /// Whether copies also repeat the sets of other workers: all those of the phase that have this setting.
+        /// Whether copies also repeat the sets of all other workers of the phase that have this setting.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         dedup_shared: bool,
     },

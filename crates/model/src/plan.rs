@@ -63,8 +63,8 @@ pub struct Plan {
     /// begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ns: Option<u64>,
-    /// Time budget of a command that answers a question, in ns from the start of the session; `None` if nothing limits it.
-    /// A sweep keeps its budget in its grid.
+    /// Time budget of a study, in ns from the start of the session; `None` for no limit. A sweep keeps its budget in
+    /// its grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,
     /// Every setting with its value and its origin.
@@ -187,7 +187,7 @@ impl Plan {
         TaskNumber { index: host * workers, count: hosts * workers }
     }
 
-    /// Returns the number of hosts, of `all`, that run a job.
+    /// Returns how many of `all` hosts run a job.
     pub fn hosts_in_job(&self, job: usize, all: usize) -> usize {
         self.study.hosts().map_or(all, |steps| steps.participants(job, all))
     }
@@ -249,9 +249,9 @@ pub enum Strategy {
     /// As often as the plan states.
     #[default]
     Fixed,
-    /// Until the 95 % interval of each job's rate is no wider than this share of it on either side.
+    /// Until the half width of the 95 % interval of each job's rate is at most a share of the rate.
     Precision {
-        /// Half the width of the interval divided by the rate.
+        /// The half width of the interval divided by the rate.
         share: f64,
         /// Maximum number of runs.
         at_most: u32,
@@ -280,7 +280,8 @@ pub enum Strategy {
 pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
-    /// Index of the first job in this plan that is from the earlier session. All later jobs are from it too, unchanged.
+    /// Index of the first job in this plan that is from the earlier session. All later jobs are from the earlier
+    /// session too, unchanged.
     pub from: usize,
     /// Index of the job that gave the earlier session's headline.
     pub headline: usize,
@@ -341,8 +342,8 @@ pub enum MadeFor {
 }
 
 impl MadeFor {
-    /// Returns the workers that a target of this role is for. A file that fathom did not create has no owner among the
-    /// workers.
+    /// Returns the workers that a target of this role is for. A file that fathom did not create is for all workers of
+    /// the host.
     #[must_use]
     pub fn where_made(self, role: Role) -> Self {
         if role == Role::Made { self } else { Self::Host }

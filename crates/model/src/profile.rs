@@ -171,7 +171,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "real",
-        about: "CrystalDiskMark's Real World Performance: both at depth 1",
+        about: "CrystalDiskMark's Real World Performance: sequential and random, each at depth 1",
         tests: &[test(Sequential, 1024, 1, 1), test(Random, 4, 1, 1)],
         read_percents: READ_WRITE,
         headline: 0,
@@ -203,7 +203,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "atto",
-        about: "ATTO Disk Benchmark: sequential at depth 4, 512 bytes to 64 MiB doubling, in 256 MiB; with its bars",
+        about: "ATTO Disk Benchmark: sequential at depth 4 in 256 MiB, sizes doubling from 512 bytes to 64 MiB; with its bars",
         tests: &[
             atto(0),
             atto(1),
@@ -546,7 +546,7 @@ fn test_names_follow_the_usual_form() {
     assert_eq!(find("six").map(|p| p.rows().count()), Some(6));
 }
 
-/// Findings know results by their names.
+/// Findings refer to results by name.
 #[test]
 fn row_names_of_a_profile_are_unique() {
     for profile in PROFILES {

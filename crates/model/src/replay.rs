@@ -90,7 +90,7 @@ impl ReplayPace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replay {
-    /// The capture file, as the text form of its path.
+    /// Path of the capture file as text ([`crate::name::text`]).
     pub file: String,
     /// When the captured requests are submitted.
     pub pace: ReplayPace,
@@ -116,7 +116,7 @@ pub struct Replay {
 pub struct Changes {
     /// Divisor of offsets, which remain multiples of 512 bytes; 0 leaves offsets unchanged.
     pub divide: u64,
-    /// Alignment in bytes, a power of two. Offsets are rounded down to its multiples, and sizes of requests up.
+    /// Alignment in bytes, a power of two. Offsets are rounded down to a multiple of it, and sizes of requests up.
     /// Operations of programs keep their sizes. 0 changes nothing.
     pub align_bytes: u64,
     /// Kinds that are skipped.
@@ -222,7 +222,7 @@ impl Replay {
     }
 }
 
-/// The version of the JSON.
+/// Version of the JSON of a [`FitCheck`].
 pub const FORMAT: u32 = 1;
 
 /// The result of running a fitted job, compared with its capture.

@@ -167,8 +167,8 @@ impl Report {
         serde_json::from_str(text).map_err(|e| e.to_string())
     }
 
-    /// Returns the paths of the targets of a result, or of all targets without one. A simulated target has no path, and the commands of the
-    /// user have no target.
+    /// Returns the paths of the targets of a result; of all targets if `result` is `None`. A simulated target has no
+    /// path, and the user's commands have no targets.
     pub fn targets_of(&self, result: Option<&Measured>) -> Vec<&str> {
         if self.study.commands().is_some() {
             return Vec::new();
@@ -203,7 +203,7 @@ pub struct Rerun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// Number of results that hold.
+    /// Number of results that no finding relabels, biases or invalidates.
     pub valid: usize,
     /// Number of results that are relabelled or biased.
     pub suspect: usize,
@@ -423,7 +423,7 @@ pub struct Rates {
     pub iops_interval: Option<[f64; 2]>,
     /// 95 % interval of `mb_per_s` over runs; `None` with fewer than three runs.
     pub mb_per_s_interval: Option<[f64; 2]>,
-    /// Median of `iops` over runs, with an interval by order statistics that supposes no distribution; `None` with fewer
+    /// Median of `iops` over runs, with an interval by order statistics that assumes no distribution; `None` with fewer
     /// than six runs.
     #[serde(default)]
     pub iops_median: Option<Estimate>,

@@ -171,8 +171,8 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
 }
 
-/// Returns the write of an intact sector; 0 if the sector may still have its content from before the first write, and
-/// has no stamp. `within` is the sector's offset in the block.
+/// Returns the number of the write that a sector is from. 0 for a sector without a stamp, if it may still have its
+/// content from before the first write. `within` is the sector's offset in the block.
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(examine(&new, &expected), Ok(Sound::Whole(25)));
         assert_eq!(examine(&halves(&new, &old), &expected), Ok(Sound::PartOfBegun { sectors: 4 }));
         assert_eq!(examine(&halves(&old, &new), &expected), Ok(Sound::PartOfBegun { sectors: 4 }));
-        // Everything else is damage as ever.
+        // All other content still counts as damage.
         let kind = |block: Vec<u8>| damage(&block, &expected).kind;
         assert_eq!(kind(block(ID, AT, 12)), DamageKind::Stale { sequence: 12, expected: 20 });
         assert_eq!(kind(block(ID, AT, 22)), DamageKind::Future { sequence: 22 });

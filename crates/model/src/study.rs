@@ -90,7 +90,7 @@ keyed_by_study! {
         /// target.
         Limit(LatencyTarget)
     }
-    /// The keys of a study in a plan: at most one.
+    /// JSON keys of a study in a plan; at most one is present.
     #[derive(Default, Serialize, Deserialize)]
     StudyKeys {
         layers: Layers(LayerComparison), layers -> LayerComparison;
@@ -113,7 +113,7 @@ keyed_by_study! {
         /// No result in addition to those of the jobs.
         Jobs,
     }
-    /// The keys of a study in a report: at most one, none for independent jobs.
+    /// JSON keys of a study in a report; at most one is present, none for independent jobs.
     #[derive(Default, Serialize, Deserialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     StudiedKeys {
@@ -170,7 +170,8 @@ impl Study {
 }
 
 impl Studied {
-    /// Whether the results are the table of the report: independent jobs, also in the layout of a well-known tool.
+    /// Whether the report's table lists the results of the jobs: for independent jobs, also in the layout of a
+    /// well-known tool.
     pub fn shows_results(&self) -> bool {
         matches!(self, Self::Jobs | Self::Profile(_))
     }
@@ -279,7 +280,8 @@ pub struct ApiRow {
     pub stored_before: Known<Extents>,
     /// How the file was stored after the last final sync; `None` if nothing was written.
     pub stored_after: Option<Known<Extents>>,
-    /// Ids of findings that invalidate, relabel or bias this row, except those that the row is meant to show.
+    /// Ids of findings that invalidate, relabel or bias this row. Leaves out the findings that a comparison of
+    /// interfaces is expected to have.
     pub findings: Vec<CheckId>,
 }
 
@@ -399,12 +401,12 @@ pub struct TargetRow {
 /// The number of hosts that run each job of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSteps {
-    /// Number of hosts for each job, ascending: the first hosts run it, the others are idle.
+    /// Number of hosts that run each job, ascending. The hosts of the lowest ranks run it.
     pub hosts: Vec<u32>,
 }
 
 impl HostSteps {
-    /// Returns the number of hosts, of `all`, that run a job. Ranks `0..n` run it.
+    /// Returns how many of `all` hosts run a job. Ranks `0..n` run it.
     pub fn participants(&self, job: usize, all: usize) -> usize {
         self.hosts.get(job).map_or(all, |hosts| all.min(*hosts as usize))
     }
@@ -558,8 +560,8 @@ pub enum LoadState {
     Void,
 }
 
-/// The load with the greatest power, which is operations per second divided by mean latency. Below it one percent
-/// more load costs less than one percent of latency, above it more.
+/// The load with the greatest power, which is operations per second divided by mean latency. Below the knee, one
+/// percent more load adds less than one percent of latency; above the knee, it adds more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {

@@ -9,7 +9,8 @@ use crate::units::{show_bytes, show_count, show_ns, show_rate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Default of `--tolerance`: how much faster than the winner a setting may be, as a share.
+/// Default of `--tolerance`, as a share: a setting that is faster than the winner by at most this share counts as
+/// equally fast.
 pub const TOLERANCE: f64 = 0.05;
 
 /// Returns the tolerance of sessions whose grid has none.
@@ -157,7 +158,7 @@ impl Grid {
     }
 }
 
-/// Returns the works of some cells in their order, each once.
+/// Returns the distinct works of `cells`, in the order of their first cells.
 pub fn works(cells: &[Cell]) -> Vec<String> {
     distinct(cells.iter().map(|c| c.setting.work()))
 }
@@ -193,9 +194,10 @@ pub struct Sweep {
     pub skipped: Vec<Skipped>,
     /// The fastest cell of each work (`read`, `write`, ...). Its figures are from runs after the search had chosen it.
     pub winner: BTreeMap<String, CellFigures>,
-    /// The cheapest cell of each work that is equally fast: the least memory, and then the least CPU time.
+    /// The cheapest cell of each work among those that are as fast as the winner: the one with the least memory, then
+    /// with the least CPU time.
     pub cheapest: BTreeMap<String, CellFigures>,
-    /// For each work, how it was decided and the conclusions.
+    /// How the winner of each work was decided, and the conclusions.
     pub works: Vec<Work>,
     /// A cell that was measured repeatedly, to find out whether the target changed during the sweep.
     pub reference: Option<Reference>,
@@ -213,7 +215,7 @@ pub struct Sweep {
 pub struct SweptSetting {
     /// `read`, `randrw 70/30`.
     pub work: String,
-    /// The only target, if the grid has targets as an axis.
+    /// Path of the target that was measured with this setting; `None` unless targets are an axis of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// `8 x 512K direct, io_uring`.
@@ -225,11 +227,12 @@ pub struct SweptSetting {
     /// Ids of the checks that invalidate the value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub void_by: Vec<CheckId>,
-    /// Whether the sweep names it the best of its work and target.
+    /// Whether the sweep names this setting the best for its work and target.
     pub best: bool,
 }
 
-/// Devices by settings, for one work: the value of each device at every setting that is the best on one of them.
+/// Devices by settings, for one work: the value of each device at every setting that is the best on at least one
+/// device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BestSettings {
@@ -249,9 +252,9 @@ pub struct BestSettings {
 pub struct DeviceBySettings {
     /// Name of the device or path of the target.
     pub name: String,
-    /// Index of the device's best setting; `None` if no setting of the device has a valid number that is the best.
+    /// Index of the device's best setting; `None` if its value is unknown or invalid.
     pub best: Option<usize>,
-    /// The value at each setting; `None` if it was not measured or is void.
+    /// The value at each setting; `None` if it was not measured or is invalid.
     pub values: Vec<Option<f64>>,
     /// Ids of the checks that invalidate the value of the best setting, or of all settings if no setting is the best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -566,7 +569,7 @@ pub struct Setting {
     /// Number of targets of the last worker; `None` if it has as many as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_of_last: Option<u32>,
-    /// The only target; `None` unless the grid has targets as an axis.
+    /// Path of the target that is measured with this setting; `None` unless targets are an axis of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Offset of the tested region in bytes, if the grid sets it.

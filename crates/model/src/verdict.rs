@@ -58,10 +58,10 @@ pub enum AnswerWord {
     /// No offered load meets the latency target.
     #[serde(rename = "MISSED")]
     Missed,
-    /// From some number of hosts on, more hosts add more latency than rate.
+    /// Above some number of hosts, more hosts add more latency than rate.
     #[serde(rename = "KNEE")]
     Knee,
-    /// No knee was reached: more hosts still add more than they cost.
+    /// No knee was reached: more hosts still add more rate than latency.
     #[serde(rename = "SCALES")]
     Scales,
     /// No target is shown to be faster. The sentence has the largest possible difference.
@@ -76,7 +76,7 @@ pub enum AnswerWord {
     /// A condition is broken, with 95 % confidence.
     #[serde(rename = "FAIL")]
     Fail,
-    /// The runs show neither: there are too few, or they differ too much.
+    /// The runs neither confirm nor refute a condition: there are too few, or they differ too much.
     #[serde(rename = "INCONCLUSIVE")]
     Inconclusive,
     /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
@@ -270,8 +270,8 @@ pub struct Gate {
     pub bounds: Option<[f64; 2]>,
     /// Number of runs in the value.
     pub runs: u32,
-    /// Total number of runs that would decide the condition four times of five; `None` if it is decided, or above a
-    /// thousand.
+    /// Total number of runs that would decide the condition in four of five repetitions; `None` if it is decided, or
+    /// above a thousand.
     pub runs_needed: Option<u32>,
     /// `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,

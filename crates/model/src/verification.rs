@@ -75,7 +75,7 @@ impl Verification {
         self.blocks.saturating_mul(u64::from(self.block_bytes))
     }
 
-    /// Returns the number of the next write after `synced` that a sync follows.
+    /// Returns the number of the last write before the next sync, if the writes up to `synced` are stable.
     pub fn next_sync(&self, synced: u64) -> u64 {
         let end_of_pass = (synced / self.blocks).saturating_add(1).saturating_mul(self.blocks);
         synced.saturating_add(self.sync_every).min(end_of_pass).min(self.writes())
@@ -92,8 +92,8 @@ impl Verification {
         Stamp { id: self.id, offset: self.offset_of(self.order(pass).block(place)), sequence }
     }
 
-    /// Returns the required and the allowed content of the block that is read back at turn `turn`, from 0; `None`
-    /// if no write to that block was begun.
+    /// Returns the required and the allowed content of the block that is read back as number `turn`, from 0; `None` if
+    /// no write to that block was begun.
     pub fn expected(&self, turn: u64, mark: Mark) -> Option<Expected> {
         let block = self.order(READING).block(turn);
         let pass = mark.synced / self.blocks;
@@ -432,20 +432,20 @@ pub struct Lost {
 /// Operations that failed or moved fewer bytes than requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// Number of failures by kind and errno, in this order.
+    /// Number of failures of each kind and errno, ordered by kind and then by errno.
     pub counts: Vec<FailureCount>,
     /// Details of the first [`LISTED`] failures.
     pub first: Vec<Failed>,
 }
 
-/// Number of operations that failed in one way.
+/// Number of operations of one kind that failed with the same error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureCount {
     /// Kind of operation.
     pub kind: Kind,
     /// Error number; 0 for operations that moved fewer bytes than requested.
     pub errno: i32,
-    /// Number of operations that failed in this way.
+    /// Number of operations that failed with this kind and error.
     pub count: u64,
 }
 
@@ -498,7 +498,7 @@ mod tests {
                 assert_eq!(order.place(block), place);
             }
         }
-        // Far beyond any table.
+        // This order is far too large for a table.
         let order = Order::new(u64::MAX >> 9, 1);
         assert_eq!(order.place(order.block(123_456_789)), 123_456_789);
     }
@@ -510,7 +510,7 @@ mod tests {
         let second: Vec<u64> = (10_001..=20_000).map(|s| v.stamp(s).offset).collect();
         let fixed = first.iter().zip(&second).filter(|(a, b)| a == b).count();
         let upwards = first.windows(2).filter(|w| w[0] < w[1]).count();
-        // One is expected; half with a deviation of 29.
+        // On average one block has the same place in both orders. Half of the steps go upwards, with a deviation of 29.
         assert!(fixed < 10, "{fixed}");
         assert!(upwards.abs_diff(5000) < 290, "{upwards}");
     }

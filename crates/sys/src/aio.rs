@@ -152,8 +152,8 @@ impl Aio {
         self.queue(slot, IOCB_CMD_PWRITE, self.write_flags, file, offset, bytes);
     }
 
-    /// Queues a sync of the completed writes to a file. The kernel's asynchronous I/O has no [`Flush::Range`]; instead of it, this does
-    /// an fdatasync. Callers refuse `Range` earlier.
+    /// Queues a sync of the completed writes to a file. The kernel's asynchronous I/O has no [`Flush::Range`], so such
+    /// a sync becomes an fdatasync. Callers refuse `Range` earlier.
     ///
     /// # Panics
     /// As [`Aio::read`].

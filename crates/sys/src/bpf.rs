@@ -61,7 +61,8 @@ const OPEN: u8 = 12;
 const OPENAT: u8 = 13;
 /// Table entry of `openat2`, which counts by its flags.
 const OPENAT2: u8 = 14;
-/// Table entry of a call that hardly any 64-bit program makes, but that ends every 32-bit program.
+/// Table entry of the number with which every 32-bit program ends (its `exit_group`). Hardly any 64-bit program makes a
+/// call with this number.
 const END_32: u8 = 15;
 /// Table entry of `execve` and `execveat`.
 const EXEC: u8 = 16;
@@ -164,7 +165,7 @@ const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
 const HASH_MAP: u64 = 1;
 const ARRAY_MAP: u64 = 2;
 const RAW_TRACEPOINT: u64 = 17;
-/// The kernel offers the time and its memory only to programs with a licence that is compatible with its own.
+/// The kernel lets only programs with a compatible licence read the time and kernel memory.
 const LICENCE: &[u8] = b"Dual MIT/GPL\0";
 
 /// Combines two 32-bit fields of `union bpf_attr`.
@@ -186,7 +187,7 @@ unsafe fn bpf(command: libc::c_long, attributes: &[u64]) -> io::Result<i32> {
 /// Calls `bpf(2)` with a command that makes a descriptor.
 ///
 /// # Safety
-/// As for [`bpf`], and the command must be such a command.
+/// As for [`bpf`]. The command must make a descriptor.
 unsafe fn bpf_file(command: libc::c_long, attributes: &[u64]) -> io::Result<File> {
     // SAFETY: the caller answers for the addresses.
     let descriptor = unsafe { bpf(command, attributes) }?;
@@ -246,7 +247,7 @@ impl Counting {
         let be_parent = load(&maps.be_parent())?;
         // SAFETY: the attributes hold no address: the program reads no context, and gets none.
         unsafe { bpf(PROG_TEST_RUN, &[number(&be_parent), 0, 0, 0, 0, 0, 0, 0, 0, 0]) }
-            .map_err(|e| format!("this kernel cannot run a BPF program once (Linux 5.10 can): {e}"))?;
+            .map_err(|e| format!("this kernel cannot test-run a BPF program (Linux 5.10 can): {e}"))?;
         let mut programs = vec![
             (c"sched_process_exit", maps.end_of_thread()),
             (c"sched_process_fork", maps.start_of_thread()),
@@ -822,7 +823,7 @@ const FIELDS: [(&str, &str); 10] = [
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 impl KernelLayout {
-    /// Returns the offsets in a task of its counters of read bytes and read calls.
+    /// Returns the offsets of a task's counters of read bytes and read calls.
     fn task_reads(&self) -> [i32; 2] {
         let [.., io, bytes, calls] = self.0;
         [io + bytes, io + calls]

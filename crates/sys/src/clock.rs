@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Duration of the comparison with the kernel's clock. The reads at its begin and its end are uncertain by 50 ns each, so after 20 ms the
-/// factor is right to 5 parts per million.
+/// Duration of the comparison with the kernel's clock. The reads at its start and its end are uncertain by 50 ns each,
+/// so after 20 ms the factor is right to 5 parts per million.
 const CALIBRATION: Duration = Duration::from_millis(20);
 /// Reads over which the cost of one read is averaged.
 const COST_READS: u32 = 20_000;

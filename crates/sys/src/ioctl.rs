@@ -71,7 +71,7 @@ struct LoopInfo {
     encryption: [u32; 3],
     flags: u32,
     file_name: [u8; 64],
-    /// Another name; the key; two words of initialisation.
+    /// `lo_crypt_name`, `lo_encrypt_key` and `lo_init`.
     rest: [u8; 64 + 32 + 16],
 }
 

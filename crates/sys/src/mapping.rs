@@ -273,7 +273,7 @@ fn install_bus_handler() -> io::Result<()> {
         };
         (rustix::param::page_size(), before)
     });
-    // Only now, since the handler reads the previous action. Installing it again changes nothing.
+    // Install the handler only now, because it reads the previous action. Installing it again changes nothing.
     // SAFETY: zeros are a valid action, and the relevant fields are set; the handler has the signature of SA_SIGINFO and is
     // async-signal-safe.
     let answer = unsafe {

@@ -86,8 +86,8 @@ impl PosixAio {
         self.queue(slot, Command::Write, file, offset, bytes);
     }
 
-    /// Queues a sync of a file. POSIX asynchronous I/O has no [`Flush::Range`]; instead of it, this does an fdatasync. Callers refuse
-    /// `Range` earlier.
+    /// Queues a sync of a file. POSIX asynchronous I/O has no [`Flush::Range`], so such a sync becomes an fdatasync.
+    /// Callers refuse `Range` earlier.
     ///
     /// # Panics
     /// As [`PosixAio::read`].

@@ -21,7 +21,7 @@ pub trait Buffered {
     /// The error of the kernel.
     fn write(&mut self, data: &[u8]) -> io::Result<usize>;
 
-    /// Sets the position, after writing the buffer.
+    /// Writes the buffer to the kernel, then sets the position.
     ///
     /// # Errors
     /// The error of the kernel.

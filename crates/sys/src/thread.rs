@@ -79,7 +79,7 @@ pub fn cpu_ns_of(thread: u32) -> io::Result<u64> {
 pub struct RunQueue(File);
 
 impl RunQueue {
-    /// Opens the file. Call it before the measurement: opening costs more than reading.
+    /// Opens the file `schedstat`. Call it before the measurement, because opening costs more than reading.
     ///
     /// # Errors
     /// `ENOENT` if the kernel has no such file or `/proc` is not mounted.
@@ -186,7 +186,7 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
 /// File that lists the CPUs of the machine, such as `0-7`.
 pub const PRESENT_CPUS: &str = "/sys/devices/system/cpu/present";
 
-/// Whether a CPU has a higher number than all CPUs in a list of the kernel. An empty list has no end.
+/// Whether a CPU has a higher number than all CPUs in a list of the kernel. False if the list is empty.
 pub fn is_beyond(cpu: u32, present: &str) -> bool {
     let last = present.trim().rsplit([',', '-']).next();
     last.and_then(|last| last.parse::<u32>().ok()).is_some_and(|last| cpu > last)

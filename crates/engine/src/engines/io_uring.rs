@@ -256,7 +256,7 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
         ),
         (io::ErrorKind::Unsupported, ..) => ("this kernel has no io_uring", "type --engine libaio"),
         (io::ErrorKind::OutOfMemory, ..) => (
-            "no memory for a ring of this depth, or more than may be locked",
+            "no memory for a ring of this depth, or the limit of locked memory is too low",
             "use a smaller --depth, or raise ulimit -l",
         ),
         (io::ErrorKind::InvalidInput, Thread::On(_), _) => (

@@ -224,7 +224,7 @@ pub static ENGINES: &[Entry] = &[
         ..default_facts("null", "completes at once and moves nothing: measures fathom itself")
     }),
     Entry {
-        // The simulated device has its own clock.
+        // Not `Boxed`, because the simulated device has its own clock.
         run_watched: worker::run::<no_storage::Sim, Watched>,
         ..Entry::new::<no_storage::Sim>(Facts {
             moves_bytes: false,

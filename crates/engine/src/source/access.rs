@@ -133,7 +133,7 @@ struct TargetTurns {
 enum Reply {
     /// A reply in the opposite direction.
     Opposite { line: usize, file: usize, request: Kind },
-    /// Repeat this operation with the same bytes.
+    /// The write after a trim, with the same bytes.
     Same(Op),
 }
 

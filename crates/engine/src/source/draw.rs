@@ -18,7 +18,7 @@ const MAX_REDRAWS: usize = 100;
 /// Directions are drawn as random numbers below this value.
 const DRAWN_FROM: u64 = 1 << 32;
 
-/// One of several by weight.
+/// A draw of one of several by weight.
 #[derive(Debug)]
 pub(super) enum Choice {
     /// A single choice.

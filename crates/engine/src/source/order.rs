@@ -24,8 +24,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// From this standard deviation (in spans) on, uniform draws with rejection replace normal draws. Normal draws are
-/// repeated until they are inside the span: that is cheaper for a narrow bell, but would never end for a very wide one.
+/// At this standard deviation (in spans) or above, uniform draws with rejection replace normal draws. Normal draws are
+/// repeated until one is inside the span. That is cheaper for a narrow bell, but would hardly ever end for a very wide
+/// one.
 const WIDE_DEVIATION: f64 = 0.4;
 
 /// How an order finds the next place.
@@ -91,7 +92,7 @@ impl NextOffset {
             }
             Order::Once => {
                 return Err(format!(
-                    "worker {worker} gets no block: each block is visited once, and there are {count}; choose \
+                    "worker {worker} gets no block: each block is visited once, and the span has only {count}; choose \
                      fewer workers or a larger span"
                 ));
             }
@@ -316,7 +317,7 @@ pub(super) struct Walk {
     lattice: u64,
     /// Distance from the edge of the span to this worker's start.
     first: u64,
-    /// Distance from the edge of the span to the restart.
+    /// Distance from the edge of the span to the place where the walk restarts.
     restart: u64,
     head: Option<Arc<Head>>,
 }
@@ -531,7 +532,7 @@ impl Map {
         let count = end - first;
         if count == 0 || count > MOST_BLOCKS {
             return Err(format!(
-                "each block once with several sizes needs a map of 1 to {MOST_BLOCKS} blocks per worker, and worker {worker} has \
+                "visiting each block once with several sizes needs a map of 1 to {MOST_BLOCKS} blocks per worker, and worker {worker} has \
                  {count}; choose one size, larger blocks or another span"
             ));
         }

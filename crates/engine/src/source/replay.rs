@@ -35,9 +35,9 @@ const MOST_OWED_NS: u64 = 1_000_000;
 const NUMBER_BITS: u32 = 48;
 /// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
-/// Marks the completion of an operation that is still in flight.
+/// Stands for the completion of an operation that is still in flight.
 const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, way_ns: 0 };
-/// The completion time of operations that wait for the start.
+/// Stands for the completion that the first operations wait for: the start of the replay.
 const START: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
 
 /// An operation of the load.
@@ -78,8 +78,8 @@ impl Counts {
         self.outside.store(discards, Ordering::Relaxed);
     }
 
-    /// Sets by how many ns an operation of a kind takes longer from submission to completion than in the driver. Captured waits were
-    /// measured at the driver, so the replay shortens each wait for such an operation by this time.
+    /// Sets how many ns longer an operation of a kind takes from submission to completion than in the driver. Captured
+    /// waits were measured at the driver, so the replay shortens each wait for such an operation by this time.
     pub fn set_way(&self, kind: Kind, ns: u64) {
         self.way_ns[kind as usize].store(ns, Ordering::Relaxed);
     }

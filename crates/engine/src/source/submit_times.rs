@@ -68,7 +68,7 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Res
             None => inner,
         },
         Pace::Each { .. } => {
-            return Err("the rates of directions need a source that chooses the direction".into());
+            return Err("separate rates need a workload that chooses the direction of each operation".into());
         }
         Pace::Open { iops, arrivals: Arrivals::Constant } => {
             let period = period(iops)?;
@@ -197,7 +197,7 @@ impl<G: Gaps> Times for BurstArrivals<G> {
     }
 }
 
-/// A rate limit. An operation is due when the time that all earlier operations and bytes need has passed.
+/// A rate limit. An operation is due when all earlier operations and bytes have had their time at the limited rate.
 pub(super) struct Limited {
     per_op: Moment,
     per_byte: Moment,

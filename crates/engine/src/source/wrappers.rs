@@ -111,7 +111,7 @@ impl Evenly {
         self.due += self.times;
     }
 
-    /// Returns whether an event is due, and takes it.
+    /// Returns whether an event is due. If so, counts it as done.
     #[inline]
     pub(super) fn take(&mut self) -> bool {
         let is_due = self.due >= self.every;

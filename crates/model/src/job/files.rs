@@ -87,7 +87,7 @@ impl Cache {
 pub struct Flush {
     /// The system call.
     pub call: SyncCall,
-    /// Number of a lane's writes that `calls` calls are evenly spread over.
+    /// Number of a lane's writes over which `calls` sync calls are spread evenly.
     pub every: u32,
     /// Number of calls for `every` writes; normally 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -233,7 +233,7 @@ pub struct Shared {
 pub enum Layout {
     /// A single segment, in which each task has one block of the largest possible size.
     Segmented,
-    /// Blocks of one transfer, assigned to the tasks in turn.
+    /// Blocks of the size of one transfer, assigned to the tasks in turn.
     Strided,
     /// Blocks of this many bytes.
     Blocks(u64),

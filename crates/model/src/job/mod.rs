@@ -116,7 +116,7 @@ pub struct Stream {
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_fallback: Option<EngineFallback>,
-    /// Options of the engine by name, with the number of an option that has one.
+    /// Options of the engine by name, each with its number; `None` for an option without a number.
     #[serde(default)]
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
@@ -202,8 +202,8 @@ pub struct Stream {
 /// run for long.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Minimum period in ns of an on-off load whose rate visibly goes up and down: the time series of a run has at most 32
-/// intervals per second.
+/// Shortest period in ns at which an on-off load is visible in the time series of a run, which has at most 32 intervals
+/// per second.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
@@ -231,7 +231,7 @@ fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
-/// Options of an engine by name, with the number of an option that has one.
+/// Options of an engine by name, each with its number; `None` for an option without a number.
 pub type Options = BTreeMap<String, Option<u64>>;
 
 /// Engine option: before the first write, the file is truncated to 0 and extended again, so that it has its length but
@@ -264,7 +264,7 @@ pub enum Sharing {
     /// Several operations in a row on each target of a group. When the pass over a target is complete, the next target
     /// replaces it in the group.
     Turns {
-        /// Whether the target of each row is random; otherwise targets take turns.
+        /// Whether the next target is chosen at random. Otherwise the targets take turns.
         drawn: bool,
         /// Operations in a row.
         operations: u32,
@@ -426,7 +426,7 @@ impl Stream {
         format!("{}{evicted}", self.cache.word())
     }
 
-    /// Returns the stream with only this one of its turns.
+    /// Returns a copy of the stream that repeats only this turn.
     #[must_use]
     pub fn with_turn(&self, turn: &Turn) -> Self {
         Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
@@ -437,8 +437,8 @@ impl Stream {
         self.replay.as_ref().map_or_else(|| self.access.largest_bytes(), |replay| replay.largest_bytes)
     }
 
-    /// Returns `each_worker_ns` if the recorder's own intervals cannot supply it and operations must be counted one by
-    /// one: a lane has several targets, or the intervals are shorter than the recorder's.
+    /// Returns `each_worker_ns` if fathom has to count the operations one by one: a lane has several targets, or the
+    /// intervals are shorter than those of the recorder. `None` if the recorder's intervals suffice.
     pub fn apart_ns(&self) -> Option<u64> {
         let shares = self.sharing != Sharing::Each && self.targets_each() > 1;
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
@@ -492,8 +492,8 @@ impl Stream {
         WITHOUT_DATA.contains(&self.engine.as_str())
     }
 
-    /// Whether the stream changes its targets, which needs permission to write them. Engines that move no data change
-    /// files even with reads.
+    /// Whether the stream changes its targets, and so needs write permission. Engines that move no data change files
+    /// even if the stream's direction is `read`.
     pub fn changes_targets(&self) -> bool {
         self.access.writes() || self.moves_no_data()
     }
@@ -570,9 +570,9 @@ impl Stream {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
-    /// Total number of reads, writes and trims in `turns` turns, evenly spread.
+    /// Number of reads, writes and trims in `turns` turns, spread evenly over these turns.
     pub operations: u32,
-    /// Number of turns that `operations` counts; from 1 to `operations`.
+    /// Number of turns over which `operations` are spread; from 1 to `operations`.
     pub turns: u32,
     /// The blocks and directions, as a single line.
     pub access: Access,
@@ -635,11 +635,11 @@ const WEIGHTS: u32 = 1_000_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoPriority {
-    /// Before all other classes; level 0 is served first, 7 last.
+    /// Served before all other classes; level 0 is served first, 7 last.
     Realtime(u8),
     /// The default class; level 0 is served first, 7 last.
     BestEffort(u8),
-    /// Only if no other process wants the device.
+    /// Served only if no other process uses the device.
     Idle,
 }
 
@@ -721,7 +721,7 @@ fn a_summary_of_turns_has_their_span_shares_and_calls() {
     assert_eq!((access.offset_bytes, access.span_bytes), (1 << 20, 4 << 20));
     let weights: Vec<u32> = access.lines.iter().map(|line| line.weight).collect();
     assert_eq!(weights, [398_671, 601_329]);
-    // 150.5 writes have 60 calls and slightly more than one.
+    // On average, 150.5 writes have 60 calls of the first turn and 90.5 / 90 calls of the second.
     let often = flush.map(|f| f64::from(f.every) / f64::from(f.calls)).unwrap_or_default();
     assert!((often - 150.5 / (60.0 + 90.5 / 90.0)).abs() < 1e-3, "{often}");
     assert_eq!(turns.map(|turn| turn.describe()), ["60 x 4K random write", "90.5 x 4K random write"]);

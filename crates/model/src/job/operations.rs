@@ -165,7 +165,7 @@ pub struct PerKind<T> {
     pub read: T,
     /// Value for operations that move bytes to the target.
     pub write: T,
-    /// Value for operations that give blocks back.
+    /// Value for operations that deallocate bytes.
     pub trim: T,
 }
 
@@ -215,7 +215,7 @@ impl Sizes {
         if let Self::Fixed(size) = self { Some(*size) } else { None }
     }
 
-    /// The smallest.
+    /// Returns the smallest size.
     pub fn least(&self) -> u32 {
         match self {
             Self::Fixed(size) | Self::Range(size, _) => *size,
@@ -223,7 +223,7 @@ impl Sizes {
         }
     }
 
-    /// The largest.
+    /// Returns the largest size.
     pub fn most(&self) -> u32 {
         match self {
             Self::Fixed(size) | Self::Range(_, size) => *size,
@@ -372,9 +372,9 @@ pub struct Zone {
 pub enum ZoneSize {
     /// Percent of the span.
     Percent(f64),
-    /// Bytes; a last zone that exceeds the span gets the rest.
+    /// A size in bytes. If the last zone would extend beyond the span, it ends with the span.
     Bytes(u64),
-    /// At most this many bytes; a zone without space gets no operations, and the others share its part.
+    /// At most this many bytes. A zone without space in the span gets no operations, and the other zones get its share.
     UpTo(u64),
 }
 
@@ -454,7 +454,7 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// Distance from the beginning of a zone to that of the next; at least 1.
+    /// Distance from the beginning of one zone to the beginning of the next; at least 1.
     pub fn step_bytes(&self) -> u64 {
         self.range_bytes.saturating_add(self.skip_bytes).max(1)
     }
@@ -527,7 +527,7 @@ pub struct Line {
     /// Whether directions share one position or have one each.
     #[serde(default, skip_serializing_if = "Positions::is_default")]
     pub positions: Positions,
-    /// Operations in a row from each random offset; 1 draws every offset.
+    /// Number of consecutive operations from each random offset; 1 if every operation has its own random offset.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub consecutive: u32,
     /// Mean number of sequential operations from each random offset, geometrically distributed; `None` if `consecutive`
@@ -548,7 +548,7 @@ pub struct Line {
     pub mix_by_run: bool,
     /// Sizes of reads, writes and trims.
     pub sizes: PerKind<Sizes>,
-    /// Alignment of offsets, counted from the span's first byte; 0 for that of the target.
+    /// Alignment of offsets, counted from the span's first byte; 0 for the alignment of the target.
     pub align_bytes: u64,
     /// Operations in a burst; matters only with `delay_ns`.
     pub burst: u32,
@@ -646,7 +646,7 @@ impl Access {
             .unwrap_or(0)
     }
 
-    /// Returns the smallest operation in bytes, without replies.
+    /// Returns the size of the smallest operation in bytes, not counting replies.
     pub fn smallest_bytes(&self) -> u32 {
         self.lines.iter().flat_map(|l| l.drawn_sizes().map(Sizes::least)).min().unwrap_or(0)
     }
@@ -700,7 +700,7 @@ impl Default for Line {
 }
 
 impl Line {
-    /// Whether operations of a kind are drawn.
+    /// Whether the line has operations of this kind, including replies, and writes after trims.
     pub fn does(&self, kind: Kind) -> bool {
         let replies = |to: Kind| self.reply_bytes > 0 && self.mix.does(to);
         let follows = match kind {

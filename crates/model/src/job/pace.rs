@@ -99,9 +99,9 @@ pub enum Arrivals {
     },
     /// Random arrivals in on periods and none in off periods; both have exponential lengths.
     OnOff {
-        /// Mean time on in ns.
+        /// Mean length of an on period in ns.
         on_ns: u64,
-        /// Mean time off in ns.
+        /// Mean length of an off period in ns.
         off_ns: u64,
     },
 }
@@ -122,7 +122,8 @@ impl Arrivals {
     }
 }
 
-/// Ends a stream early, counted over all its workers without warm-up. The first limit that is reached decides.
+/// Limits on the work of a stream, counted over all its workers without warm-up. The first limit that is reached ends
+/// the stream early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRule {
@@ -182,7 +183,7 @@ pub struct Steady {
     pub percent: bool,
     /// Time in ns that the values cover.
     pub window_ns: u64,
-    /// Start of the first value, in ns of the measured window.
+    /// Start of the first value, in ns since the measured window began.
     pub after_ns: u64,
     /// Time in ns covered by each value.
     pub every_ns: u64,
@@ -242,7 +243,7 @@ pub struct Spread {
     pub mean: f64,
     /// The largest distance of a value from the mean.
     pub deviation: f64,
-    /// Slope of the least squares line through the values, per value.
+    /// Slope of the least squares line through the values: the change from one value to the next.
     pub slope: f64,
 }
 
@@ -424,7 +425,7 @@ fn steadiness_limits_distance_or_slope() {
         rising.are_steady(&rule("distance", 13.1, true)) && !rising.are_steady(&rule("distance", 13.0, true))
     );
     assert!(rising.are_steady(&rule("slope", 8.7, true)) && !rising.are_steady(&rule("slope", 8.6, true)));
-    // Down is as steep as up.
+    // A falling rate has the same deviation and slope as a rising one.
     assert!(!steadied(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));
     // Too few values, and a percentage of a zero mean.
     assert!(!steadied(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));

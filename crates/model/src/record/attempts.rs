@@ -47,7 +47,7 @@ pub struct Attempt {
     pub repeat: u32,
     /// Number of earlier attempts at this run.
     pub attempt: u32,
-    /// Offered operations per second, if the strategy chose them; `None` if the job does.
+    /// Offered operations per second, if the strategy chose them; `None` if the job sets them.
     pub offered_iops: Option<u64>,
     /// Whether other processes or limits disturbed the attempt.
     pub disturbed: bool,

@@ -194,7 +194,7 @@ impl Record {
         Ok(())
     }
 
-    /// Marks all phases of the attempt that ended last.
+    /// Marks all phases of the attempt that ended last as disturbed.
     fn mark_disturbed(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
         let last = self.runs.last().map(Run::attempt).filter(|a| a.attempt == by.attempt);
         let Some(last) = last else { return Err(Disorder::Misplaced(at, "after another attempt")) };
@@ -260,7 +260,7 @@ pub struct Header {
     pub self_test: SelfTest,
 }
 
-/// Limits of fathom itself at the shapes of the plan, measured before the first run.
+/// Limits of fathom itself for the streams of the plan, measured before the first run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SelfTest {
     /// Bytes per second that one thread copies in memory, in blocks of 1 MiB.
@@ -326,7 +326,7 @@ pub struct RunStart {
     /// Number of earlier, disturbed attempts at this run; 0 in older files.
     #[serde(default, skip_serializing_if = "is_first")]
     pub attempt: u32,
-    /// Operations per second offered in an open loop, if the strategy chose them. `None` if the job decides.
+    /// Operations per second offered in an open loop, if the strategy chose them. `None` if the job sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// Index into the header's hosts.
@@ -539,7 +539,7 @@ pub enum Unreadable {
 /// A frame as a line, including the line feed.
 ///
 /// # Errors
-/// Only if a number has no JSON form, which no frame built by fathom has.
+/// Only if a number has no JSON form. No frame built by fathom contains such a number.
 pub fn encode(frame: &Frame) -> Result<String, serde_json::Error> {
     let json = serde_json::to_string(frame)?;
     Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
@@ -588,7 +588,7 @@ fn other_file(bytes: &[u8]) -> &'static str {
 pub const FIO_RESULT: &str = "it is a result of fio, which lacks the kernel's counters; type `fathom fio` and the same arguments to measure with \
      fathom, then `fathom list` for the id";
 
-/// Whether a file is a result of fio: as JSON, terse or as text.
+/// Whether a file is a result of fio in JSON, terse or text form.
 pub fn is_fio_result(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(FIO_START_BYTES)];
     let is_terse = start.get(1..6) == Some(b";fio-") && start[0].is_ascii_digit();

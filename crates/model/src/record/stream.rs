@@ -47,8 +47,8 @@ pub struct StreamEnd {
     /// Reads and writes by priority; empty unless some operations have their own priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
-    /// Operations completed while the load of all hosts ran, which alone count in rates. `None` if there is one host,
-    /// or if all hosts ran equally long.
+    /// Operations completed while the load of all hosts ran. Only these count in rates. `None` if there is one host, or
+    /// if all hosts ran equally long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
@@ -216,7 +216,7 @@ pub struct WorkerEnd {
     /// The depth that the worker found; `None` if it did not search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<FoundDepth>,
-    /// Distributions of the operations in flight and per call; `None` unless a format needs them.
+    /// Distributions of the operations in flight and of the operations per call; `None` unless a format needs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_counts: Option<DepthCounts>,
     /// Number of iterations of the hot loop. Operations per iteration show how busy the loop was.
@@ -391,8 +391,7 @@ pub struct DepthCounts {
     /// Number of submissions by the operations that each submitted: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65
     /// and more.
     pub submit: [u64; COLUMNS],
-    /// Number of times that completions were collected, by the completions collected at once, in the same columns as
-    /// `submit`.
+    /// Number of collections of completions, by the completions that each collected, in the same columns as `submit`.
     pub complete: [u64; COLUMNS],
 }
 

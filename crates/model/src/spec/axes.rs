@@ -59,7 +59,8 @@ pub struct Axis {
     set: fn(&mut Axes, &str, IsEngine) -> Result<(), String>,
     /// Formats the values of the axis; empty if none were given.
     pub format: fn(&Axes) -> String,
-    /// How to read the axis from a setting; `None` for axes without numbers that can rise.
+    /// Reads the number of this axis from a setting; `None` if the values of the axis are not numbers in ascending
+    /// order.
     pub scale: Option<Scale>,
 }
 
@@ -110,7 +111,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "bs",
         value: "SIZES",
-        about: "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), one with a step (4k..16k+4k, 4k..64k*4), or all of them [default: 4k..4m]",
+        about: "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), a range with a step (4k..16k+4k, 4k..64k*4), or a mix of these [default: 4k..4m]",
         set: |a, t, _| set_numbers(&mut a.bs, t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32)),
         format: |a| format_list(&a.bs, |v| (SIZES.show)(*v)),
         scale: Some(SIZES),
@@ -126,7 +127,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "workers",
         value: "COUNTS",
-        about: "Threads, likewise [default: 1]",
+        about: "Threads, as a list or range [default: 1]",
         set: |a, t, _| set_numbers(&mut a.workers, t, |t| count(t, 1, MAX_WORKERS)),
         format: |a| format_list(&a.workers, u32::to_string),
         scale: Some(WORKERS),
@@ -174,7 +175,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "spec",
         value: "NAMES",
-        about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or classics, iometer, all",
+        about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or a group: classics, iometer, all",
         set: |a, t, _| set_values(&mut a.spec, t.split(','), iometer::named),
         format: |a| format_list(&a.spec, |spec| spec.name.clone()),
         scale: None,
@@ -233,7 +234,8 @@ fn format_list<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
     values.iter().map(words).collect::<Vec<_>>().join(",")
 }
 
-/// Replaces the values of an axis by those of the pieces. A piece may stand for several values; no value may be repeated.
+/// Replaces the values of an axis by the values of the typed pieces. A piece may stand for several values; no value may
+/// be repeated.
 fn set_values<T: PartialEq>(
     axis: &mut Vec<T>,
     pieces: impl Iterator<Item: AsRef<str>>,
@@ -255,7 +257,7 @@ fn set_values<T: PartialEq>(
     Ok(())
 }
 
-/// Replaces the values of an axis by those of the pieces, each of which stands for one value.
+/// Replaces the values of an axis by those of the typed pieces, each of which is one value.
 fn set_words<T: PartialEq>(
     axis: &mut Vec<T>,
     pieces: impl Iterator<Item: AsRef<str>>,
@@ -409,7 +411,7 @@ pub enum Procedure {
     Sought,
     /// All cells equally often, unless a time budget is given.
     Each,
-    /// Each cell once, also those that this system does not distinguish.
+    /// Each cell once, even if several cells are the same on this system.
     Once,
     /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
     UntilSlow {
@@ -434,7 +436,7 @@ pub struct Rounds {
     pub at_most: u32,
 }
 
-/// Window of a cell in the specification.
+/// Length in ns of a cell's window in the SNIA's specification.
 pub const ROUND_CELL_NS: u64 = 60_000_000_000;
 
 /// Name of the preset whose cells follow a test type of Iometer ([`super::iometer::Cycle`]).
@@ -445,7 +447,7 @@ pub const IOMETER: &str = "iometer";
 pub struct Mode {
     /// The name in reports.
     pub name: &'static str,
-    /// The cache mode here.
+    /// The corresponding cache mode of fathom.
     pub cache: Cache,
     /// Whether only reads use this mode.
     pub reads_only: bool,
@@ -456,7 +458,7 @@ pub struct Mode {
 /// All presets.
 ///
 /// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB); of
-/// `iops`: the program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of `pts` and its kin: SNIA
+/// `iops`: the program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of the `pts` presets: SNIA
 /// Solid State Storage Performance Test Specification 2.0 (shares, sizes, minutes, rounds). The specification leaves
 /// threads and depth to the user; fathom's are in the table.
 pub const PRESETS: &[Preset] =
@@ -464,7 +466,7 @@ pub const PRESETS: &[Preset] =
 
 const IOPS: Preset = Preset {
     name: "iops",
-    about: "iops: 512 bytes doubling upward, 32 threads, 2 s each, reads; ends where a size is slow",
+    about: "iops: random reads by 32 threads, 2 s for each size from 512 bytes up, doubling until a size is slow",
     settings: &[
         ("bs", "512..1g"),
         ("workers", "32"),
@@ -480,7 +482,7 @@ const IOPS: Preset = Preset {
 
 const PTS: Preset = Preset {
     name: "pts",
-    about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads x 16, rounds until steady; writes",
+    about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads at depth 16, rounds until steady; overwrites the target",
     settings: &[
         ("rw", "randrw"),
         ("mix", "100,95,65,50,35,5,0"),
@@ -501,7 +503,7 @@ const PTS: Preset = Preset {
 
 const PTS_THROUGHPUT: Preset = Preset {
     name: "pts-throughput",
-    about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread x 32, rounds until steady",
+    about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread at depth 32, rounds until steady",
     settings: &[
         ("rw", "read,write"),
         ("bs", "1m,128k"),
@@ -520,7 +522,7 @@ const PTS_THROUGHPUT: Preset = Preset {
 
 const PTS_LATENCY: Preset = Preset {
     name: "pts-latency",
-    about: "SNIA PTS, latency: 8K, 4K and 512 bytes x 3 mixes, one at a time, rounds until steady; writes",
+    about: "SNIA PTS, latency: 8K, 4K and 512 bytes x 3 mixes, one at a time, rounds until steady; overwrites the target",
     settings: &[
         ("rw", "randrw"),
         ("mix", "100,65,0"),
@@ -553,7 +555,7 @@ const PTS_WSAT: Preset = Preset {
 
 const CCSIO: Preset = Preset {
     name: "ccsio",
-    about: "CCSIO Benchmark: 12 sizes x 5 counts x unbuffered, unbuffered-sequential and buffered-sequential",
+    about: "CCSIO Benchmark: 12 sizes x 5 depths, unbuffered, unbuffered-sequential and buffered-sequential",
     settings: &[("bs", "8k..16m"), ("depth", "1..16"), ("rw", "read,write")],
     modes: &[
         Mode { name: "unbuffered", cache: Cache::Direct, reads_only: false, remark: "" },
@@ -576,7 +578,7 @@ const CCSIO: Preset = Preset {
 
 const CCSIO_CLASSIC: Preset = Preset {
     name: "ccsio-classic",
-    about: "CCSIO Benchmark's own protocol: the same 285 cells, each measured once for 1 s, in about 5 min",
+    about: "CCSIO Benchmark's own protocol: the 285 cells of ccsio, each measured once for 1 s, in about 5 min",
     way: Procedure::Once,
     ..CCSIO
 };

@@ -17,7 +17,7 @@ use crate::spec::{TurnSpec, Until};
 /// Keys that each define the complete content of writes.
 const COMPLETE_CONTENT_KEYS: [&str; 3] = ["zeros", "counting", "data"];
 
-/// Keys that order operations: lines, turns and replays set these themselves.
+/// Keys for the kind and the order of operations. Lines, turns and replays define both themselves.
 const ACCESS_KEYS: [&str; 15] = [
     "rw",
     "mix",
@@ -36,7 +36,8 @@ const ACCESS_KEYS: [&str; 15] = [
     "mix-by-run",
 ];
 
-/// Keys about the place of operations and the calls between them.
+/// Keys for the region that operations touch, and for the sync calls and passes around them. Turns and replays define
+/// these themselves.
 const SURROUNDING_KEYS: [&str; 16] = [
     "strided",
     "line",
@@ -74,7 +75,7 @@ impl Problem {
         Self { keys: keys.to_vec(), phase: 0, stream: 0, message }
     }
 
-    /// The message as the reader of a command line knows the keys: `--rw randrw`.
+    /// The message with its keys as flags: `--rw randrw`.
     pub fn in_flags(&self) -> String {
         replace_keys(&self.message, |key, value| match value {
             Some(value) => format!("--{key} {value}"),
@@ -87,7 +88,7 @@ impl Problem {
         replace_keys(&self.message, format_key)
     }
 
-    /// The message as the reader of a job file knows the keys: `rw = "randrw"`.
+    /// The message with its keys as in a job file: `rw = "randrw"`.
     pub fn in_toml(&self) -> String {
         replace_keys(&self.message, |key, value| match value {
             Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => format!("`{key} = {number}`"),
@@ -145,7 +146,7 @@ impl JobSpec {
                     && settings.passes.is_none()
                 {
                     let message =
-                        "{steady-state} may never come; type {time} too, the longest that it may take";
+                        "the stream may never become steady enough for {steady-state}; type {time} too, as an upper limit";
                     found.push(Problem::new(&["steady-state"], message.into()));
                 }
                 problems.extend(found.into_iter().map(|p| Problem { phase, stream, ..p }));
@@ -154,7 +155,7 @@ impl JobSpec {
         problems
     }
 
-    /// The problems that appear once the targets named outside the job are known, for streams that name none.
+    /// Problems of streams without their own targets, which use the `named` targets named outside the job.
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (phase, spec) in self.phases.iter().enumerate() {
@@ -168,7 +169,7 @@ impl JobSpec {
 }
 
 impl JobSpec {
-    /// Contradictions among the settings for the number of runs, and settings that would change nothing.
+    /// Reports contradictions among the settings for the number of runs, and settings that would change nothing.
     fn check_repeats(&self) -> Option<Problem> {
         let few = |n: &u32| *n < FEWEST_ROUNDS;
         let (keys, message): (&[&'static str], String) = match self {
@@ -198,7 +199,7 @@ impl JobSpec {
             ),
             Self { until: Some(_), attempts: Some(_), .. } => (
                 &["attempts", "until"],
-                "{until steady} repeats no round, since every round changes the state of the device; leave {attempts} out".into(),
+                "{until steady} repeats no disturbed round, because every round changes the state of the device; leave {attempts} out".into(),
             ),
             Self { max_runs: Some(_), precision: None, until: None, settle: None | Some(false), .. } => (
                 &["max-runs"],
@@ -240,7 +241,7 @@ impl JobSpec {
     }
 }
 
-/// Shares of operations in groups with only one worker.
+/// Reports shares of operations (`flow`) in groups with only one worker.
 fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
     let group_and_workers = |s: &StreamSpec| Some((s.resolved.flow?.group, s.resolved.workers));
     let workers = move |group: u32| -> u32 {
@@ -288,7 +289,7 @@ impl StreamSpec {
         found
     }
 
-    /// Lowest rates of directions that do not occur.
+    /// Reports minimum rates of directions that the stream does not have.
     fn check_min_rate(&self, found: &mut Vec<Problem>) {
         let Some(rule) = self.resolved.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
         for kind in [Kind::Read, Kind::Write, Kind::Trim] {
@@ -303,7 +304,7 @@ impl StreamSpec {
         }
     }
 
-    /// Priorities of directions that the stream does not have.
+    /// Reports priorities of directions that the stream does not have.
     fn check_priorities(&self, found: &mut Vec<Problem>) {
         let mut all = self.resolved.op_priorities.iter();
         let kinds = |one: &OpPriority| one.kind.map_or(Kind::MOVING.to_vec(), |kind| vec![kind]);
@@ -319,7 +320,7 @@ impl StreamSpec {
         }
     }
 
-    /// Order and direction; the plan's default if not given.
+    /// Returns order and direction; the plan's default if not given.
     fn rw_or_default(&self) -> Rw {
         self.rw.unwrap_or(Rw::Randread)
     }
@@ -442,7 +443,7 @@ impl StreamSpec {
                 format!("{{{first}}} and {{{second}}} are two ways to make writes stable; type one of them");
             found.push(Problem::new(&[second, first], message));
         }
-        // A compressible share and a share of copies go together; zeros and a file are all of the data.
+        // A compressible share and a share of copies can be combined. Each of these keys sets the complete content.
         for (at, whole) in
             COMPLETE_CONTENT_KEYS.into_iter().enumerate().filter(|(_, whole)| data.contains(whole))
         {
@@ -502,7 +503,7 @@ impl StreamSpec {
 }
 
 impl StreamSpec {
-    /// Other keys that set the start of bursts.
+    /// Reports keys that conflict with `period`, because they change when bursts begin.
     fn check_period(&self, found: &mut Vec<Problem>) {
         let others = self.given_of(["think", "limit-iops", "limit-bandwidth"]).chain(self.repeats());
         for key in others.filter(|_| self.period.is_some()) {
@@ -629,7 +630,7 @@ impl StreamSpec {
         }
     }
 
-    /// Directions that are drawn only at random offsets.
+    /// Reports problems of `mix-by-run`, with which all operations of a sequential run have the same direction.
     fn check_runs(&self, found: &mut Vec<Problem>) {
         if !self.line.mix_by_run {
             return;
@@ -648,7 +649,7 @@ impl StreamSpec {
         }
     }
 
-    /// Lengths and number of sequential runs.
+    /// Reports problems of `run-length` and `interleaved`: the length and the number of sequential runs.
     fn check_interleaved(&self, found: &mut Vec<Problem>) {
         let mixed = self.is_partly_random();
         if self.has("run-length") {
@@ -757,7 +758,8 @@ impl StreamSpec {
         }
     }
 
-    /// Keys that choose the next operation or its time, which conflict with separate rates of directions.
+    /// Reports keys that conflict with separate rates of directions, because they choose the next operation or its
+    /// time.
     fn check_direction_rates_with(&self, key: &'static str, found: &mut Vec<Problem>) {
         if !matches!(self.rw_or_default(), Rw::Rw | Rw::Randrw) {
             return;
@@ -827,17 +829,17 @@ impl StreamSpec {
         }
     }
 
-    /// Keys about the place of operations and the calls between them that have an effect.
+    /// Returns the given keys of [`SURROUNDING_KEYS`]; `workers` only if there are several.
     fn surrounding_keys(&self) -> impl Iterator<Item = &'static str> {
         SURROUNDING_KEYS.into_iter().filter(|key| *key != "workers" || self.resolved.workers > 1)
     }
 
-    /// Those of these keys that were given: the switches that are on, and the other keys with any value.
+    /// Returns those of `keys` that were given. A switch that is off does not count.
     fn given_of(&self, keys: impl IntoIterator<Item = &'static str>) -> impl Iterator<Item = &'static str> {
         keys.into_iter().filter(|key| self.has(key))
     }
 
-    /// The key that repeats operations at one offset, if it does.
+    /// Returns the key that repeats operations at one offset; `None` if each offset has one operation.
     fn repeats(&self) -> Option<&'static str> {
         (self.line.times > 1).then_some("times")
     }
@@ -848,7 +850,7 @@ impl StreamSpec {
     }
 }
 
-/// Keys of a stream that hold for a replay too.
+/// Keys of a stream that also apply to a replay.
 #[cfg(test)]
 const REPLAY_HOLD_KEYS: &[&str] = &[
     "depth",
@@ -894,7 +896,7 @@ impl StreamSpec {
             found.push(Problem::new(&["turn"], message.into()));
         }
         let inside = ACCESS_KEYS.into_iter().chain(["think", "period", "burst", "drain"]);
-        // Several targets, and several workers with their own turns, are settings of the stream.
+        // A stream with turns may have several targets, and several workers with their own turns.
         let around = SURROUNDING_KEYS.into_iter().filter(|key| !["sharing", "workers"].contains(key));
         for key in self.given_of(inside.chain(around).chain(["burst-time"])) {
             let message =
@@ -942,7 +944,7 @@ impl TurnSpec {
         found
     }
 
-    /// The call that makes its writes stable.
+    /// Returns the call that makes the writes of the turn stable.
     fn sync_call(&self) -> Option<SyncCall> {
         let StreamSpec { fsync, fdatasync, sync_file_range, .. } = &self.what;
         let all = [

@@ -254,7 +254,7 @@ pub fn think(text: &str) -> Result<Think, String> {
 fn lognormal(text: &str) -> Result<Think, String> {
     let Some((median, mean)) = text.split_once('/') else {
         return Err(format!(
-            "{} has one time; type median and mean, such as lognormal:38us/161us",
+            "{} has only one time; type median and mean, such as lognormal:38us/161us",
             quoted_excerpt(text)
         ));
     };

@@ -147,7 +147,7 @@ fn with_even_shares(mut lines: Vec<Line>) -> Vec<Line> {
     lines
 }
 
-/// Finds specifications by name, ignoring case, blanks and signs, or by group.
+/// Finds specifications by name, ignoring case, blanks and punctuation, or by group.
 ///
 /// # Errors
 /// What is wrong and what to type.

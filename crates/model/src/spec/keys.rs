@@ -162,8 +162,8 @@ macro_rules! list {
     };
 }
 
-/// A field of the replay. The first key of a replay creates the replay's request. Its own part of the plan lists these
-/// fields.
+/// A field of the replay. The first key of a replay creates the replay's request. The plan lists these fields in its
+/// part about the replay.
 macro_rules! replay {
     ($($at:ident).+, $text:ident => $parse:expr) => {
         Set::Stream(Field {
@@ -243,7 +243,7 @@ pub const TARGET: &str = "target";
 pub const LINE: &str = "line";
 /// Key of a table of turns; only in job files.
 pub const TURN: &str = "turn";
-/// Key of a number of operations: after these a stream ends, or this is the length of a turn.
+/// Key of a number of operations: the limit of a stream, or the length of a turn.
 pub const OPS: &str = "ops";
 /// Key of the job's name; a stream in a job file has its own.
 pub const NAME: &str = "name";
@@ -669,7 +669,7 @@ pub const KEYS: &[Key] = &[
         "ops",
         Group::HowLong,
         "N",
-        "Stop after this many operations, if the time is not over before",
+        "Stop after this many operations, unless its time ends first",
         &[Run],
         option!(resolved.limit.operations, t => whole(t, 1, u64::MAX)),
     )
@@ -678,7 +678,7 @@ pub const KEYS: &[Key] = &[
         "bytes",
         Group::HowLong,
         "SIZE",
-        "Stop after this many bytes, if the time is not over before",
+        "Stop after this many bytes, unless its time ends first",
         &[Run],
         option!(resolved.limit.bytes, t => size(t, 1, u64::MAX)),
     )
@@ -695,7 +695,7 @@ pub const KEYS: &[Key] = &[
         "passes",
         Group::HowLong,
         "N",
-        "Stop after this many passes over the region, if the time is not over before",
+        "Stop after this many passes over the region, unless its time ends first",
         &[Run],
         option!(passes, t => count(t, 1, u32::MAX), v => v.to_string()),
     ),
@@ -742,7 +742,7 @@ pub const KEYS: &[Key] = &[
         "max-errors",
         Group::HowLong,
         "N|all",
-        "Failed operations after which a worker gives up and the run ends; all: it never ends because of them [default: 1000]",
+        "Failed operations after which a worker gives up and the run ends; all: failures never end it [default: 1000]",
         &[Run, RunCapture],
         value!(resolved.max_errors, t => values::max_errors(t), v => values::format_max_errors(*v)),
     ),
@@ -820,7 +820,7 @@ pub const KEYS: &[Key] = &[
         "dedup-set",
         Group::What,
         "SIZE",
-        "Take copies from the first SIZE bytes that each worker writes, such as 64m [default: of its last 64 blocks]",
+        "Take copies from the first SIZE bytes that each worker writes, such as 64m [default: from its last 64 blocks]",
         &[Run, RunCapture, Limit],
         option!(dedup_set, t => size(t, 4096, u64::MAX)),
     )
@@ -1061,7 +1061,7 @@ pub const KEYS: &[Key] = &[
         "read-back",
         Group::What,
         "N",
-        "Read and check what the N-th stream of the last phase wrote, each block as often as it did; such a stream has no other key than its name and op-log-interval",
+        "Read and check the blocks that the N-th stream of the previous phase wrote, each as often as it was written; only name and op-log-interval go with this key",
         &[],
         option!(read_back, t => count(t, 1, u32::MAX)),
     ),
@@ -1094,7 +1094,7 @@ pub const KEYS: &[Key] = &[
         "op-log-interval",
         Group::Output,
         "DURATION",
-        "Write a line for every interval of this length instead, with the operations, bytes, mean and largest latency of each worker [default: 0]",
+        "Write a line to the operation log for every interval of this length instead of every operation: operations, bytes, mean and largest latency of each worker [default: 0]",
         &[Run, RunCapture],
         option!(resolved.log_interval_ns, t => time(t, 0, MAX_TIME_NS)),
     )

@@ -81,7 +81,8 @@ pub struct PhaseSpec {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct StreamSpec {
-    /// The typed keys, of those whose default can be typed too.
+    /// Names of the typed keys whose value may equal the default. For all other keys, a value other than the default
+    /// shows that the key was typed.
     pub given: BTreeSet<&'static str>,
     /// The settings that the plan copies unchanged, with their defaults. The plan fills in all others.
     pub resolved: Stream,
@@ -361,7 +362,7 @@ pub struct TypedStream {
     /// Options of this stream only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Options,
-    /// Number of its group.
+    /// Number of the stream's group in fio's output (`groupid`).
     pub group: usize,
     /// Whether it is reported as one result with the previous stream, if both are in the same group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -462,7 +463,7 @@ impl LogKind {
 }
 
 impl Logs {
-    /// Returns the longest length in ns of intervals from which all log files can be made; 0 if they need each
+    /// Returns the length in ns of the longest intervals from which all log files can be made; 0 if they need each
     /// operation.
     pub fn interval_ns(&self) -> u64 {
         let each = |(kind, _): &(LogKind, String)| match kind {

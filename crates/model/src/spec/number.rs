@@ -63,7 +63,7 @@ pub const MAX_JOB_STREAMS: usize = 1000;
 pub const MAX_TARGETS: usize = 1000;
 /// Maximum length of a path in bytes: the kernel's `PATH_MAX` without the final zero.
 pub const MAX_PATH: usize = 4095;
-/// Maximum distance in ranks from a host to the one whose part it works on.
+/// Maximum distance in ranks from a host to the host whose part it uses.
 pub const MAX_SHIFT: u32 = 1 << 20;
 /// Maximum number of a CPU: the kernel's `NR_CPUS` is at most 8192.
 pub const MAX_CPU: u32 = 8191;
@@ -211,7 +211,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Bytes per second: a size, with or without `/s`; with it, MB and similar units are powers of ten, as in every
+/// Bytes per second: a size, with or without `/s`. With `/s`, MB and similar units are powers of ten, as in every
 /// table.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
-//! Values of keys that are words, names or short lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs,
-//! NUMA nodes and priorities. `sharing` parses one, [`Sharing::to_flag`] formats it for the parser.
+//! Values of keys that are words, names or short lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs, NUMA
+//! nodes and priorities. Each value has a parser, such as [`sharing`], and a formatter for the same text, such as
+//! [`Sharing::to_flag`].
 //!
 //! The plan finds out which engines, CPUs and nodes exist.
 
@@ -427,7 +428,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     let bytes = if fits { pairs.collect::<Option<Vec<u8>>>() } else { None };
     bytes.ok_or_else(|| {
         format!(
-            "{} is not a pattern; type up to 512 bytes by two digits each, such as pattern:deadbeef",
+            "{} is not a pattern; type up to 512 bytes with two hex digits each, such as pattern:deadbeef",
             quoted_excerpt(text)
         )
     })
