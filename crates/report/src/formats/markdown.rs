@@ -421,7 +421,7 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
     to.write_all(out.as_bytes())
 }
 
-/// Limits the findings before the table.
+/// Maximum number of findings before the table.
 const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {

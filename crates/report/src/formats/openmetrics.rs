@@ -4,11 +4,11 @@
 //! The textfile collector of node_exporter reads these files with the parser of the older Prometheus text format. Both parsers accept this
 //! output: only gauges and counters, each family in one piece, `TYPE`, `UNIT` and `HELP` before its samples, and `# EOF` at the end.
 //!
-//! - A report is gauges: verdicts and conditions as 0 and 1, rates with their 95 % intervals, latencies by quantile.
+//! - A report has gauges: verdicts and conditions as 0 and 1, rates with their 95 % intervals, latencies by quantile.
 //!   Every sample has the labels `title` (what was measured) and `target`, so that the files of several measurements
-//!   can be collected together. A result without a number has only a verdict, so an alert needs a missing series or the
-//!   verdict as its condition.
-//! - A watched interval is counters since the device appeared, in seconds and bytes, and gauges of the present state.
+//!   can be collected together. A result without a number has only a verdict, so an alert must react to a missing series
+//!   or to the verdict.
+//! - A watched interval has counters since the device appeared, in seconds and bytes, and gauges of the present state.
 //!   Readers can compute rates over any time. Processes are left out: their ids would create ever new series.
 
 use crate::{Content, Format, Style, writer};

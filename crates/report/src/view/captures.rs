@@ -8,7 +8,7 @@ use model::captured::{
 };
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
-/// Limits the lines of tasks; the JSON has more tasks.
+/// Maximum number of tasks with a line; the JSON has more tasks.
 const MAX_TASKS: usize = 10;
 
 /// Returns each aspect of the load as a name and a sentence.

@@ -33,7 +33,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
             let name = if is_short { number_name(pair, metric) } else { format!("  {}", metric.name) };
             (name, Some(metric), Some(metric.answer))
         });
-        // A pair that is not compared has one row; a full table has each pair's name first.
+        // A full table starts each pair with a row for its name. A pair that is not compared has only this row.
         let refusal = pair.metrics.is_empty().then(|| pair.refusal());
         let name = if is_short { pair.name.clone() } else { format!("{}:", pair.name) };
         let first = (!is_short || refusal.is_some()).then_some((name, None, refusal));

@@ -86,7 +86,8 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
         .table(&SWEEP_DROP_ORDER)
 }
 
-/// Whether every cell is an answer, not only the best one: the loads of a test type, positions, targets.
+/// Whether the report has a row for every cell instead of only for the best ones: for `--preset iometer`, and for sweeps over
+/// positions.
 pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| c.setting.offset_bytes.is_some())
 }
@@ -130,7 +131,7 @@ pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r
     std::iter::once(row(first.into(), winner, None)).chain(cheapest).chain(of_programs).collect()
 }
 
-/// Returns the name of the first row: if a cell is not proven to be the fastest, it is only the best observed one.
+/// Returns the name of the first row. It says whether the cell is proven to be the fastest, or only the best observed one.
 fn first_row_name(work: &Work) -> &'static str {
     match work.chosen {
         Chosen::Fastest if work.by.is_latency() => "lowest",
@@ -259,7 +260,7 @@ pub(crate) const WORKERS: Side = Side {
     without: |s| Setting { workers: 1, ..s.clone() },
 };
 
-/// A setting without a target count uses one target.
+/// Side of a map with the number of targets: 1 if the setting has no number of targets.
 pub(crate) const TARGETS: Side = Side {
     name: "targets",
     label: |s| s.targets.unwrap_or(1).to_string(),
@@ -267,7 +268,7 @@ pub(crate) const TARGETS: Side = Side {
     without: |s| Setting { targets: None, ..s.clone() },
 };
 
-/// The number of targets of all workers together.
+/// Side of a map with the number of targets of all workers together.
 pub(crate) const QUEUES: Side = Side {
     name: "targets of all workers",
     label: |s| s.queues().to_string(),
@@ -295,7 +296,7 @@ pub(crate) fn sides(cells: &[&CellFigures]) -> Sides {
     if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
         return Sides { rows: QUEUES, columns: DEPTH };
     }
-    // An access specification has random sizes.
+    // Access specifications have random sizes, so maps of them have no side for the block size.
     let plain = cells.iter().all(|c| c.setting.spec.is_none());
     let sizes = Some(SIZE).filter(|_| plain);
     let all = sizes.into_iter().chain([TARGET, POSITION, TARGETS, WORKERS, DEPTH]);
@@ -306,7 +307,7 @@ pub(crate) fn sides(cells: &[&CellFigures]) -> Sides {
         [side] if side.name != DEPTH.name => (*side, DEPTH),
         _ => (if plain { SIZE } else { WORKERS }, DEPTH),
     };
-    // The number of rows is unlimited, and row names have more room.
+    // Put a side with many or long labels in rows: rows are unlimited in number and have more room for names.
     let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
     if long { Sides { rows: columns, columns: rows } } else { Sides { rows, columns } }
 }
@@ -337,8 +338,8 @@ pub(crate) fn thread_counts(sweep: &Sweep) -> Vec<u32> {
     all
 }
 
-/// Returns a row for each size with the values that the article's lines lack: latencies, the device's counts and the
-/// limiter.
+/// Returns a row for each size with the values that the lines of `--preset iops` leave out: latencies, the device's
+/// counts and the limiter.
 pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
     // The threads are named only if they differ.
     let several = thread_counts(sweep).len() > 1;

@@ -12,7 +12,7 @@ mod text;
 use crate::{Content, Format};
 pub use text::verdict;
 
-/// The version of fio whose formats these are.
+/// The version of fio whose formats fathom writes.
 pub const VERSION: &str = "fio-3.33";
 
 /// The name of the text format.
@@ -88,7 +88,7 @@ pub mod aggregate {
             format!("{}, {}, {direction}, 0, 0\n", until_ns / MS_NS, kib as u64)
         };
         let steps = steps(&course, step_ns);
-        // An unfinished step has no comparable rate.
+        // Leave out an unfinished step: its rate would be too low.
         let step_end_ns = |at: u64| (at + 1).saturating_mul(step_ns);
         let over: String = steps
             .iter()
@@ -96,7 +96,7 @@ pub mod aggregate {
             .map(|(at, step)| line(step_end_ns(*at), step.bytes, step_ns))
             .collect();
         if over.is_empty() {
-            // As in fio, there is always a line.
+            // Like fio, write a line even if no step has ended.
             return line(end, steps.values().map(|step| step.bytes).sum(), end);
         }
         over

@@ -69,7 +69,7 @@ fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Returns the depth that the user typed, which a synchronous engine does not reach.
+/// Returns the depth that the user typed. A synchronous engine does not reach it, but fio prints it.
 fn typed_depth(member: &Member) -> Option<u32> {
     let typed = member.seen.typed.as_ref()?;
     let mut options = typed.stream.options.iter().chain(&typed.defaults);
@@ -434,7 +434,7 @@ pub(super) fn scaled_rate(value: f64) -> String {
 /// Units of sizes and rates, from `kb_base` and `unit_base`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Units {
-    /// Whether steps of 1000 come first.
+    /// Whether a value is printed first with units of 1000, then with units of 1024.
     pub(super) decimal_first: bool,
     /// Whether rates are in bits.
     pub(super) bits: bool,
@@ -463,7 +463,7 @@ impl Units {
     }
 }
 
-/// Formats a number in the smallest step that leaves at most `digits` digits, with decimals if they fit.
+/// Formats a number with the smallest unit prefix that leaves at most `digits` digits, with decimals if they fit.
 fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -> String {
     let mut step = 0;
     let mut rest = value as f64;

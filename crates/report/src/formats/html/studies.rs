@@ -1,7 +1,7 @@
 //! The cards of studies: layers, interfaces, targets, hosts, load curves and sweeps.
 //!
-//! A study of the same work in several ways is a row with its interval for each way, on one axis. A load curve is latency over load with
-//! knee, target and overloads. A sweep is maps with a shade for each cell.
+//! A study that does the same work in several ways (such as through several interfaces) has a row for each way, with its interval, on one
+//! axis. A load curve shows latency over load with knee, target and overloads. A sweep has maps with a shade for each cell.
 
 use super::page::{
     card, facts, folded, key, multiples, plain_card, rate_tick, short_number, time, time_or_dash, time_tick,
@@ -175,7 +175,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     out + &card("All figures", &lead, &body)
 }
 
-/// Number of drawn rows of a work.
+/// Returns the number of rows for a workload. A workload with a synced rate has an additional row.
 fn titled_rows(of_work: &[&ApiRow]) -> usize {
     of_work.len() + of_work.iter().filter(|row| row.synced_mb_per_s.is_some()).count()
 }
@@ -419,7 +419,7 @@ impl<'c> CurveDrawing<'c> {
         key(&items)
     }
 
-    /// Returns a load in percent of the capacity, if that is known, or in IOPS.
+    /// Returns the load of a point in percent of the capacity, or in IOPS if the capacity is unknown.
     fn load(&self, point: &LoadPoint) -> f64 {
         let share = point.share.filter(|_| self.in_shares);
         share.map_or(point.offered_iops as f64, |share| 100.0 * share)
@@ -553,7 +553,7 @@ impl<'c> CurveDrawing<'c> {
     }
 }
 
-/// Limits the maps of a work; the JSON has all cells.
+/// Maximum number of maps per workload; the JSON has all cells.
 const MAX_MAPS: usize = 12;
 /// A cell with at least this many runs counts as repeated.
 const REPEATED_FROM: usize = 3;
@@ -600,7 +600,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
-    // Cells measured in a fixed order are not ranked, so none of them wins.
+    // Cells measured in a fixed order are not ranked, so there is no best setting.
     let (heading, caption) = if sweep.is_in_order() {
         ("All settings", "Each setting, in the order of the grid")
     } else {
@@ -614,7 +614,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     out + &card(heading, &lead, &format!("{best}{}", folded("What was not measured", &facts(&skipped))))
 }
 
-/// Returns the card of devices by settings; empty without any.
+/// Returns the card with the rate of each device at the best setting of every device; empty without tables.
 pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
     let draw = |best: &BestSettings| {
         let title = best_settings_title(best);
@@ -643,7 +643,7 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
         .best
         .filter(|_| work.chosen == Chosen::Fastest)
         .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
-    // A void cell breaks its line.
+    // A cell with a void result leaves a gap in its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
     let drawn = mine.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
     let drawn: Vec<CellFigures> = drawn.collect();
@@ -701,8 +701,8 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Draws a map for each combination of the settings that are neither rows nor columns. Shades are relative to the value
-/// `of_all`; without it, to the best of these cells.
+/// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
+/// `of_all`, or of the best of these cells if `of_all` is `None`.
 fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
     let sides = sides(cells);
     let Sides { rows, columns } = sides;
@@ -757,10 +757,10 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Opt
     out
 }
 
-/// Limits the ticks of the axis next to the columns.
+/// Maximum number of ticks on the axis next to the columns.
 const MAX_TICKS: usize = 6;
 
-/// A row to draw.
+/// A row of a table of intervals.
 #[derive(Default)]
 pub(super) struct IntervalRow {
     /// Title above the row, at the start of a group.

@@ -13,11 +13,11 @@ use model::report::{Course, DeviceSecond, Figures, HostFigures, Measured, Report
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// Minimum length of a stretch of the device's line, because the device's counters are read twice a second.
+/// The device's line leaves out shorter intervals, because the device's counters are read twice a second.
 const MIN_DEVICE_STRETCH_S: f64 = 0.5;
-/// Limits the rows of the table of seconds; the JSON has all of them.
+/// Maximum number of rows in the table of seconds; the JSON has all of them.
 const MAX_TABLE_ROWS: usize = 120;
-/// Limits the runs that are named below the plot.
+/// Maximum number of runs that are named below the plot.
 const MAX_NAMED_RUNS: usize = 5;
 
 /// Draws the time series of a result; empty if the report kept none.
@@ -79,7 +79,7 @@ pub(super) fn draw_rates_on(
     (!result.series.is_empty()).then(|| drawing.rates())
 }
 
-/// Returns run, start and length in seconds of all stretches to draw.
+/// Returns the intervals to draw: run, start and length in seconds.
 fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
     let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
     let of_course =
@@ -87,7 +87,7 @@ fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ 
     of_seconds.chain(of_course)
 }
 
-/// Returns index, run, start and length of every stretch.
+/// Returns index, run, start and length of every interval.
 fn stretches(course: &Course) -> impl Iterator<Item = (usize, u32, f64, f64)> {
     let times = course.start_s.iter().zip(&course.seconds);
     course.run.iter().zip(times).enumerate().map(|(at, (run, (from, seconds)))| (at, *run, *from, *seconds))
@@ -215,7 +215,7 @@ impl TimeDrawing<'_> {
         runs.map(|run| plot::steps(run.iter().map(|(_, [from, to, y])| (*from, *to, *y)))).collect()
     }
 
-    /// Returns run, start, end and the rate of all directions for each stretch.
+    /// Returns run, start, end and the total rate of all directions for each interval.
     fn fine_rates(&self) -> Vec<(u32, [f64; 2], f64)> {
         let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
@@ -516,7 +516,7 @@ pub(super) struct Events {
     pub(super) marks: Vec<Mark>,
     /// Runs that other processes disturbed but that still count, with the disturbance.
     pub(super) foreign: Vec<(u32, String)>,
-    /// Runs whose mean includes warm-up, and its duration in seconds.
+    /// Runs whose mean includes warm-up, each with the duration of the warm-up in seconds.
     pub(super) warm_up: Vec<(u32, f64)>,
 }
 
@@ -562,12 +562,13 @@ impl Events {
     }
 }
 
-/// Gap between neighbouring runs, and maximum of all gaps together, as shares of the width.
+/// Gap between neighbouring runs, as a share of the width. With many runs it is smaller, so that all gaps together take
+/// at most [`MAX_GAPS`].
 const RUN_GAP: f64 = 0.012;
 const MAX_GAPS: f64 = 0.15;
-/// Maximum number of runs for ticks at the seconds of each run.
+/// With more runs than this, ticks show the starts of runs instead of seconds.
 const MAX_RUNS_WITH_SECONDS: usize = 12;
-/// Limits the run numbers in a small plot.
+/// Maximum number of run numbers in a small plot.
 const MAX_RUN_NUMBERS: usize = 6;
 
 /// The time axis: runs side by side.
@@ -579,13 +580,13 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Lays out stretches: run, start and length in seconds.
+    /// Lays out intervals: run, start and length in seconds.
     pub(super) fn from_stretches(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         Self::with_room_for(0.0, stretches)
     }
 
-    /// Lays out stretches (run, start and length in seconds) on a scale with room for at least `room_s` seconds, to match other plots that
-    /// take longer.
+    /// Lays out intervals (run, start and length in seconds) on a scale with room for at least `room_s` seconds, so that plots of shorter
+    /// results have the same scale.
     pub(super) fn with_room_for(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
         for (run, start, seconds) in stretches.filter(|(_, start, s)| start.is_finite() && s.is_finite()) {
@@ -622,7 +623,7 @@ impl Timeline {
         self.runs.values().map(|(_, length)| length).sum()
     }
 
-    /// Returns few ticks: the numbers of runs where they begin, or the seconds of a single run.
+    /// Returns the ticks of a small plot: the run numbers at the starts of the runs, or the seconds of a single run.
     pub(super) fn few_ticks(&self) -> Vec<Tick> {
         if self.runs.len() < 2 {
             return self.ticks();
@@ -632,7 +633,7 @@ impl Timeline {
         begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
     }
 
-    /// Returns ticks: the seconds of each run, or with many runs the start of each tenth run.
+    /// Returns the ticks: the seconds of each run or, with many runs, the starts of about ten runs.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
         let every = self.runs.len().div_ceil(10).max(1);
@@ -672,12 +673,12 @@ fn tick_step(longest: f64, runs: usize) -> f64 {
 /// Height of a strip in pixels, including the gap above it.
 const STRIP_HEIGHT: u32 = 17;
 
-/// A strip with its label, its description, and the share that it shows for a run.
+/// A row of blocks below the plot, which shows a share for each run.
 struct HostStrip {
     name: &'static str,
     description: &'static str,
     share: fn(&HostFigures) -> Option<f64>,
-    /// Whether a strip of zeros is shown.
+    /// Whether the strip is shown even if all of its values are zero.
     shows_zero: bool,
 }
 

@@ -49,7 +49,7 @@ pub const SCHEMAS: [(&str, &str); 4] = [
     ("watch", include_str!("schema-watch.json")),
 ];
 
-/// An object with the number of its format in front.
+/// A JSON object whose first member is `format`, the number of the format.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Numbered<T> {

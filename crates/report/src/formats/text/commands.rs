@@ -9,7 +9,7 @@ use model::finding::{Outcome, Severity};
 use model::report::{CountsAs, Report};
 use model::units::{show_bytes, show_count, show_ns, show_share};
 
-/// Limits the lines of devices.
+/// Maximum number of devices with a line.
 const MAX_DEVICES: usize = 1;
 /// Maximum number of findings in the line of the verdict.
 const MAX_NAMES: usize = 2;
@@ -97,7 +97,7 @@ fn time(seconds: f64) -> String {
 fn show_verdict(out: &mut Page, report: &Report) {
     let mut names: Vec<String> =
         report.findings.iter().filter(|f| acts(f)).map(|f| format!("{} {}", f.id, f.name)).collect();
-    // Several commands may have the same finding.
+    // Name a finding once, even if several commands have it.
     names.dedup();
     let word = report.verdict.word();
     let blind = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
@@ -186,7 +186,7 @@ fn describe_device(device: &DeviceUse) -> String {
     )
 }
 
-/// Returns the figures that the eight lines leave out.
+/// Returns the figures that the short report of eight lines leaves out.
 fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     if let Ok(syncs) = &run.syncs

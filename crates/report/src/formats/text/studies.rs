@@ -29,7 +29,7 @@ pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured])
     out.line("");
 }
 
-/// Limits the notes: hundreds of runs repeat the same notes with other numbers.
+/// Maximum number of notes: hundreds of runs repeat the same notes with other numbers.
 const MAX_NOTES: usize = 4;
 
 pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
@@ -140,7 +140,7 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
         let calls = row.calls_per_mib.as_ref().err().map(|why| (format!("calls of {}", row.interface), why));
         let device = row.device_bytes_per_byte.as_ref().err().map(|why| ("device".to_owned(), why));
         for (what, why) in calls.into_iter().chain(device) {
-            // If all interfaces share a reason, the note about the first interface has it.
+            // Print a reason that several interfaces share only once, with the first interface.
             if reasons.iter().all(|(_, known)| known != why) {
                 reasons.push((what, why));
             }
