@@ -142,7 +142,7 @@ fn first_row_name(work: &Work) -> &'static str {
 
 /// Heading of [`best_settings_table`].
 pub(crate) fn best_settings_title(best: &BestSettings) -> String {
-    format!("{}: {} of each device with the best setting of every device", best.work, best.by.heading())
+    format!("{}: {} of every device at each device's best setting", best.work, best.by.heading())
 }
 
 /// Legend of [`best_settings_table`].

@@ -108,7 +108,7 @@ fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     let error = match job.error() {
         0 => " 0".to_owned(),
         // An error without a number comes from fathom and is in the notes of the report.
-        -1 => "-1 (the run did not end in order)".to_owned(),
+        -1 => "-1 (the run ended early, without an error number)".to_owned(),
         number => format!("{number:2} ({})", io::Error::from_raw_os_error(number as i32)),
     };
     let (name, group, workers) = (job.name(), job.group, job.workers());

@@ -42,7 +42,7 @@ pub(super) static FORMAT: Format = Format {
     plan: writer("a page of the settings and the workloads", write_plan),
     sessions: writer("a page with a table", write_list),
     session_table: writer("a page with a table", sessions::write_session_table),
-    pages: writer("a page of them", write_check_pages),
+    pages: writer("a page with a card for each check", write_check_pages),
     diagnosis: writer("a page with every check", write_diagnosis),
     devices: writer("a page with a table", write_devices),
     verified: writer("a page with the verdict and the damage", write_verification),

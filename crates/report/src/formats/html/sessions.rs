@@ -263,7 +263,7 @@ fn write_compared(
 
 /// Explains the rows of a comparison.
 const ROWS_EXPLAINED: &str = "B divided by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
-                         tolerance within which both count as the same; hollow: neither a difference nor the same was shown.";
+                         tolerance within which both count as the same; hollow: the runs do not show whether both differ.";
 
 /// Writes a comparison of several sides with the first.
 pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {

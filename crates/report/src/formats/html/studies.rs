@@ -531,7 +531,7 @@ impl<'c> CurveDrawing<'c> {
     fn describe_point(&self, point: &LoadPoint) -> String {
         let state = match point.state {
             LoadState::Served => "",
-            LoadState::Late => "\nlate: more than a tenth of a percentile is fathom's own lateness",
+            LoadState::Late => "\nlate: fathom's own lateness is more than a tenth of a percentile",
             LoadState::Overload => "\noverload: more arrived than was served",
             LoadState::Void => "\nvoid: a finding invalidates it",
         };
@@ -624,7 +624,7 @@ pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
     if body.is_empty() {
         body
     } else {
-        card("Each device with the best setting of every device", &[BEST_SETTINGS_LEGEND], &body)
+        card("Every device at each device's best setting", &[BEST_SETTINGS_LEGEND], &body)
     }
 }
 

@@ -291,7 +291,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of other processes on vda (1,920 requests/s)`.
 fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
     let (run, attempt) = (disturbed.run.saturating_add(1), disturbed.attempt.saturating_add(1));
-    let why = disturbed.why.as_deref().unwrap_or("repeated with its round");
+    let why = disturbed.why.as_deref().unwrap_or("another run of its round was disturbed");
     let word = if disturbed.counts { "counts" } else { "left out" };
     format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(disturbed.iops))
 }

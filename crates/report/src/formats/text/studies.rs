@@ -58,7 +58,7 @@ fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
     if api.advice.is_empty() || api.advice.iter().all(|advice| answer_is(&advice.sentence)) {
         return;
     }
-    out.line("Which one to use");
+    out.line("Which interface to use");
     for advice in &api.advice {
         out.note(&advice.sentence);
     }
@@ -128,8 +128,8 @@ fn coverage_note(rows: &[ApiRow]) -> Option<String> {
         format!("from {} ({}) to {} ({})", show_share(least), named(first), show_share(most), named(last))
     };
     Some(format!(
-        "All interfaces touch the blocks of a pattern in the same order, until the time or the work of a run ends. The runs touched {touched} of \
-         the span."
+        "All interfaces access the blocks of a pattern in the same order, until a run has reached its time or its amount of data. Share of the \
+         span that the runs accessed: {touched}."
     ))
 }
 
@@ -244,7 +244,7 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
     let first = targets.names.first().map_or("the first", String::as_str);
     let legend = format!(
         "Against {first}: change of the rate with its 95 % interval, from alternating runs. An interval covers one \
-         test; the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE SEEN \
+         test; the answers are corrected for the number of tests: neither = the same within the tolerance; NO DIFFERENCE SEEN \
          = the interval bounds a possible difference.{rounded}"
     );
     out.paragraph(&legend);
@@ -333,8 +333,8 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
         ),
         (LoadState::Void, "void: a finding invalidates this load, and its numbers are withheld."),
     ];
-    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share that fathom's \
-                 own lateness adds to the percentile of the target (without a target, p99); - = too few samples, or overload.";
+    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share of \
+                 fathom's own lateness in the percentile of the target (without a target, in p99); - = too few samples, or overload.";
     let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }

@@ -429,7 +429,7 @@ fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
             report.findings.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
         return Err(format!("no number ({})", ids.join(", ")));
     }
-    cell.iops.ok_or_else(|| "no number (no run of it has ended)".into())
+    cell.iops.ok_or_else(|| "no number (no run has ended)".into())
 }
 
 /// `512   B`, `  4 KiB`.

@@ -406,7 +406,7 @@ fn append_wrapped(first: &str, indent: &str, details: &str, width: usize) -> Str
 
 fn describe_open_files(process: &WatchedProcess) -> String {
     if let Some(parent) = &process.children_of {
-        return format!("children of {parent}, which waited for them");
+        return format!("ended children of {parent}");
     }
     let open = match &process.open {
         _ if process.kernel => "kernel worker, owner unknown".into(),
