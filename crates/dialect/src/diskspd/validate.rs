@@ -340,7 +340,8 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
             format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"),
         ));
     }
-    // Threads of different streams do not share a position, and each stream counts its starting places from 0.
+    // Threads with different targets become different streams. Streams do not share a position (`-si`), and each stream
+    // counts the starting offsets of its threads (`-T`) from 0.
     let mut once = BTreeSet::new();
     let several: BTreeSet<usize> = pools
         .iter()

@@ -207,7 +207,7 @@ impl Reader<'_> {
         for child in elements(node) {
             let name = child.tag_name().name();
             if name == "AffinityAssignment" {
-                // The form that older versions write.
+                // Older versions of DISKSPD write the affinity in this form.
                 span.affinity.push((0, self.number(child, 0)));
                 continue;
             }

@@ -234,7 +234,7 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     let typed = job.count("iodepth", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth");
     job.refuse_if(typed > MAX_DEPTH, "iodepth", why)?;
-    // fio does the same, and adds a note to its text output.
+    // Synchronous engines have one operation in flight. fio prints a note about it.
     let depth = if deep { typed } else { 1 };
     let submit = match job.count("iodepth_batch", 0)?.unwrap_or(1) {
         0 => depth,
@@ -256,7 +256,7 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
 pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
-    // If both are due, fio only runs fsync.
+    // If fsync and fdatasync are due after the same write, fio runs only fsync.
     let fdatasync = fdatasync.filter(|data| fsync.is_none_or(|all| data % all > 0));
     let why = "fathom uses one kind of sync in a job; type fsync or fdatasync, or a multiple of fsync";
     job.refuse_if(fsync.is_some() && fdatasync.is_some(), "fdatasync", why)?;

@@ -38,7 +38,7 @@ pub struct Here {
 /// The job of a file.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place with what to write instead.
+/// All errors in the file, each with its place and what to write instead.
 pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<JobSpec, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
@@ -55,7 +55,7 @@ pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<Job
 /// Describes the tests of a file as text. The targets need not be paths.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place with what to write instead.
+/// All errors in the file, each with its place and what to write instead.
 pub fn explain(name: &str, text: &str, here: &Here) -> Result<String, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
