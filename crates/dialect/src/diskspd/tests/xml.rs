@@ -147,7 +147,7 @@ fn unsupported_settings_of_pool_threads_are_refused() {
     let shared = "<InterlockedSequential>true</InterlockedSequential>";
     let sizes = "<BlockSize>4096</BlockSize>";
     for (settings, word) in [
-        (["", sizes, ""], "only differ in path and weight"),
+        (["", sizes, ""], "differ only in path and weight"),
         ([&own(0) as &str, &own(0), &own(1)], "thread 2 has no target"),
         (["", "", &threads(&[(9, 1)])], "illegal thread"),
         (
