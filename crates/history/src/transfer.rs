@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Name of the form that is the session file itself.
+/// Value of `--format` that exports the session file itself.
 pub const FORM: &str = "session";
 
 /// The request of `fathom export`.
