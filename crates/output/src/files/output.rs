@@ -3,8 +3,8 @@
 //! 1. [`Rules::decide`] checks each path before anything is measured.
 //! 2. [`Outlet::write`] checks it again and writes. A stream (standard output, FIFO, terminal) gets the bytes directly; a
 //!    regular file is replaced atomically.
-//! 3. Never overwritten: block devices, files that this call reads or measures ([`Spared`]), sessions, files of the
-//!    kernel, and without `--force` anything but text.
+//! 3. fathom never overwrites block devices, files that this call reads or measures ([`Spared`]), sessions, and files of
+//!    the kernel. Without `--force` it overwrites only text.
 
 use crate::failure::{Failure, cause};
 use crate::session_directories::session_directories;
