@@ -182,7 +182,7 @@ fn sizes(job: &Job, rw: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
         Ok(Sizes::Fixed(size.unwrap_or(BLOCK_BYTES)))
     };
     match rw.directions() {
-        // In fio, each half of a pair has its own size in sequential orders, so trims and writes would diverge.
+        // In fio, the trim and the write of a pair may have different sizes in sequential orders, so their offsets would diverge.
         [write, trim] if rw.kind.writes_after_trims() => match sizes_of(*trim)? {
             sizes if rw.kind.is_random() || sizes_of(*write)? == sizes => Ok(PerKind::all(sizes)),
             _ => Err(job.fault("bs", "each write has the size of its trim; type one size for both")),
@@ -464,7 +464,7 @@ pub(super) fn zoned_bytes(zones: Strided, region_bytes: u64, stream: &StreamSpec
     let in_order = stream.random.is_none();
     let last = if in_order { zones.last_bytes(region_bytes, size, times) } else { 0 };
     if last == zones.moved(size * times) {
-        // The part that is cut off would not be reached anyway.
+        // The operations end before the part that is cut off.
         return all;
     }
     let round = zones.whole(region_bytes).saturating_mul(zones.moved(size * times)).saturating_add(last);

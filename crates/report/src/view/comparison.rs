@@ -124,12 +124,12 @@ fn is_short(pairs: &[Pair], all: bool) -> bool {
     !all && pairs.len() > 1
 }
 
-/// Whether a short table includes a number: the first of its result, and those that differ.
+/// Whether a short table includes a number. It includes the first number of each result, and every FASTER or SLOWER one.
 pub(crate) fn is_shown(at: usize, metric: &Metric) -> bool {
     at == 0 || matches!(metric.answer, Answer::Faster | Answer::Slower)
 }
 
-/// Returns how many numbers the table leaves out; `None` if it has all of them.
+/// Describes how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
     let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
     let hidden = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();

@@ -8,7 +8,7 @@ use model::report::{Ending, Headline, Report};
 use model::study::Studied;
 use model::units::{show_count, show_rate};
 
-/// Whether the table of results is the whole answer: independent jobs, or a profile.
+/// Whether the report is about jobs themselves (independent jobs or a profile), not a study of them.
 pub(crate) fn is_of_jobs(report: &Report) -> bool {
     matches!(report.study, Studied::Jobs | Studied::Profile(_))
 }

@@ -1,4 +1,4 @@
-//! Sweeps: the best settings of each work, the cells of a grid, and the sides of maps.
+//! Sweeps: the best settings of each workload, the cells of a grid, and the sides of maps.
 
 use crate::view::numbers::{
     device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
@@ -13,7 +13,7 @@ use model::sweep::{
 };
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
 
-/// Returns the sweep of a report if its answer is a setting for each work.
+/// Returns the sweep of a report if its answer is a setting for each workload.
 pub(crate) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     let word = report.answer.as_ref()?.word;
     let is_choice = matches!(word, AnswerWord::Fastest | AnswerWord::Tied | AnswerWord::CannotTell);
@@ -31,7 +31,7 @@ pub(crate) struct SweepRow<'r> {
     apart: Option<String>,
 }
 
-/// Returns the best cell of each work, followed by the cells that it is compared with.
+/// Returns the best cell of each workload, followed by the cells that it is compared with.
 pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
     let mut table = rows_table(Vec::new(), report);
     for work in &sweep.works {
@@ -92,7 +92,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| c.setting.offset_bytes.is_some())
 }
 
-/// Returns a row for each cell of a work. The name of a row has the settings that differ between the cells.
+/// Returns a row for each cell of a workload. The name of a row has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
@@ -115,7 +115,7 @@ fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     mine.iter().map(row).collect()
 }
 
-/// Returns the rows of a work: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
+/// Returns the rows of a workload: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
 pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     if shows_each_cell(sweep) {
         return cell_rows(sweep, work);
@@ -424,7 +424,7 @@ fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue)
     }
 }
 
-/// Names a work by its percentages of reads and writes, as the specification does.
+/// Names a workload by its percentages of reads and writes, as the specification does.
 fn read_write_shares(setting: &Setting) -> String {
     let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
     match named_by {

@@ -136,7 +136,7 @@ fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     write_steadied(job, &layout, to)
 }
 
-/// Writes whether the job became steady, if it has such a rule.
+/// Writes whether the job became steady, if it has a steady-state rule.
 fn write_steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     let Some((rule, seen)) = job.steadied() else { return Ok(()) };
     let mean = |quantity| seen.spread(quantity).mean;

@@ -583,7 +583,7 @@ struct MapCell {
     repeated: bool,
 }
 
-/// Returns a card for each work, and one for the cells that were not measured.
+/// Returns a card for each workload, and one for the cells that were not measured.
 pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out = best_settings_card(&best_settings(report, sweep));
     out.extend(sweep.works.iter().map(|work| work_card(report, sweep, work)));
@@ -651,7 +651,7 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&mine, work.by, marks, None)))
 }
 
-/// Draws the maps of several sessions by name, with a common scale of shades for each work.
+/// Draws the maps of several sessions by name, with a common scale of shades for each workload.
 pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
     let mut works: Vec<&Work> = Vec::new();
     for work in sweeps.iter().flat_map(|(_, sweep)| &sweep.works) {
@@ -679,7 +679,7 @@ fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s 
     sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
 }
 
-/// Returns the best cell of a work and the cheapest one with similar speed.
+/// Returns the best cell of a workload and the cheapest one with similar speed.
 fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
     let best = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
     let cheapest = sweep.cheapest.get(&work.name);

@@ -1,6 +1,6 @@
 //! The tables of studies, which replace the table of results: layers, interfaces, targets, numbers of hosts, and load curves.
 //!
-//! A load curve also has a small plot. If there are many loads, only those next to the answer are printed.
+//! A load curve also has a small plot. If there are many loads, only those near the answer are printed.
 
 use super::results;
 use crate::page::Page;
@@ -192,7 +192,7 @@ fn named(row: &ApiRow) -> String {
     format!("{}, {}", row.interface, row.work)
 }
 
-/// `a; b and 3 others`.
+/// Joins names, and counts those after the second: `a; b and 3 others`.
 fn shortened_list(names: &[&str]) -> String {
     match names {
         [first, second, rest @ ..] if !rest.is_empty() => {

@@ -1,6 +1,6 @@
 //! Sweeps as text, in place of the table of results.
 //!
-//! - A search prints the best cell of each work, the cheapest one with similar speed, the loss with the settings of
+//! - A search prints the best cell of each workload, the cheapest one with similar speed, the loss with the settings of
 //!   well-known programs, and maps. A map shows a number of every cell as shades over two settings, or as bars if only
 //!   one setting differs.
 //! - `--preset iops`: one line per size in the form of the article that made it known (Stärk and Schweizer, "Fundamentals of I/O
@@ -23,13 +23,13 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Maximum number of printed reasons for skipped cells; `--skipped` and the JSON have all of them.
 const MAX_REASONS: usize = 4;
-/// Maximum number of rows of a work if each cell has a row. `--verbose` prints all rows.
+/// Maximum number of rows of a workload if each cell has a row. `--verbose` prints all rows.
 const MAX_WORK_ROWS: usize = 24;
 
 /// Legend of a table of all cells.
 const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, where 100 % is one CPU all the time.";
 
-/// Prints the answer, a line for each work.
+/// Prints the answer, with a line for each workload.
 pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     let word = report.answer.as_ref().map_or("", |answer| answer.word.word());
     let mut first = format!("{}  ", out.paint(word, "1"));
