@@ -653,7 +653,7 @@ fn moment(value: &DeValue<'_>) -> Result<u64, String> {
     let time =
         text(value).ok_or_else(|| format!("`at` is a time, not {}; type it as in \"10s\"", kind(value)))?;
     parse_duration_ns(&time)
-        .map_err(|_| "`at` is not a time; type it from the job's beginning, such as \"10s\"".into())
+        .map_err(|_| "`at` is not a time; type the time since the start of the job, such as \"10s\"".into())
 }
 
 /// A caller's check that accepts every job.

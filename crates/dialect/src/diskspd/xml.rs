@@ -148,7 +148,7 @@ impl Reader<'_> {
                         "CreateOnlyFilesWithConstantOrZeroSizes",
                     ];
                     if !known.contains(&rule) {
-                        self.wrong(child, "there is no such rule; write UseMaxSize");
+                        self.wrong(child, "there is no such precreation rule; write UseMaxSize");
                     }
                     profile.precreate = Some(rule.to_owned());
                 }
@@ -293,7 +293,7 @@ impl Reader<'_> {
                 let typed = element_text(child);
                 target.flush = Flush::ALL.iter().find(|(word, ..)| *word == typed).map(|(.., flush)| *flush);
                 if target.flush.is_none() {
-                    self.wrong(child, "there is no such flush; write ViewOfFile");
+                    self.wrong(child, "there is no such flush mode; write ViewOfFile");
                 }
             }
             "WriteBufferContent" => self.content(child, target),
@@ -404,7 +404,7 @@ impl Reader<'_> {
         if random != (target.buffer > 0) {
             self.wrong(
                 node,
-                "the pattern random needs a RandomDataSource, and only that pattern; write both",
+                "a RandomDataSource and the pattern random belong together; write both or neither",
             );
         }
     }

@@ -204,7 +204,7 @@ fn block(job: &Job, text: &str) -> Result<u32, String> {
     if bytes > KERNEL_MOST {
         return Err("one call to Linux moves at most 2 GiB - 4 KiB; type bs=1g or less".into());
     }
-    Err("a block has 1 byte to 1 GiB; type such a size".into())
+    Err("a block has 1 byte to 1 GiB; type a size in this range".into())
 }
 
 fn range(job: &Job, text: &str) -> Result<Sizes, String> {
@@ -392,7 +392,7 @@ fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut Strea
             }
             let stride = size.and_then(|size| back.unsigned_abs().checked_sub(size)).filter(|s| *s > 0);
             let (Some(size), Some(stride)) = (size, stride) else {
-                return Err(job.fault("rw", "a step back needs one block size, and must be larger than it; type for example rw=read:-8k with bs=4k"));
+                return Err(job.fault("rw", "a step back needs a single block size, and must be larger than a block; type for example rw=read:-8k with bs=4k"));
             };
             stream.steps.backwards = true;
             stream.steps.stride_bytes = if stride == size { 0 } else { stride };
@@ -413,7 +413,7 @@ pub(super) fn strided_zones(
         (None | Some("none"), None) => {
             let alone = ["zonerange", "zoneskip"].into_iter().find(|option| job.text(option).is_some());
             return alone.map_or(Ok(None), |option| {
-                Err(job.fault(option, "zones are missing; type zonemode=strided and zonesize, or remove it"))
+                Err(job.fault(option, "zones are missing; type zonemode=strided and zonesize, or remove the option"))
             });
         }
         (Some("none"), Some(_)) => {
@@ -447,7 +447,7 @@ pub(super) fn strided_zones(
     let why = "an operation would cross the end of a zone; type a multiple of the block size";
     job.refuse_if(cut, option, why)?;
     let both = rw.kind.writes_after_trims() || (rw.kind.is_mixed() && !rw.kind.is_random());
-    let why = "fio counts both directions together and would start the zone again; type at most the bytes of zonerange";
+    let why = "fio counts the bytes of both directions together, so it would start the zone again; type at most the size of zonerange";
     job.refuse_if(both && bytes > range_bytes, "zonesize", why)?;
     Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
 }

@@ -232,7 +232,7 @@ struct Shares<'j> {
 }
 
 impl Shares<'_> {
-    /// A percentage of each file in bytes, at most the part after the offset, in whole operations.
+    /// Converts a percentage of each file to bytes. The result is at most the part of the file after the offset, in whole operations.
     fn bytes_of_each(&self, option: &str, percent: f64, offset: u64) -> Result<u64, Fault> {
         let length = self.length(option)?;
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));

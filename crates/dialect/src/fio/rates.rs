@@ -237,7 +237,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
         job.refuse_if(time > MAX_TIME_NS, option, "the time is more than a day; type a shorter time")?;
     }
     let is_short = every_ns < Steady::EVERY_NS || window_ns / every_ns < 2;
-    let why = "the window must cover two values of a second (or ss_interval) each; type a longer time";
+    let why = "the window needs two values, one for each second (or ss_interval); type a longer time";
     job.refuse_if(is_short, "steadystate_duration", why)?;
     Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
 }

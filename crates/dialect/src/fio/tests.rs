@@ -218,7 +218,7 @@ fn blocks_are_accessed_as_in_fio() {
         remarks("time_based").contains("without runtime")
             && !remarks("time_based runtime=1").contains("without")
     );
-    refused("rw=rw:-8k bs=4k,2k", &["one block size"]);
+    refused("rw=rw:-8k bs=4k,2k", &["single block size"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
     assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
     assert_eq!(stream("rw=read:512k bs=1m").steps.hole_bytes, 512 << 10);

@@ -23,7 +23,7 @@ pub(super) enum Size {
     Percent(f64),
 }
 
-/// The unit of a time that is typed without one.
+/// The unit of a time that is typed without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bare {
     Seconds,

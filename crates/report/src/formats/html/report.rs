@@ -56,7 +56,7 @@ fn page_header(report: &Report) -> Vec<String> {
     [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
 }
 
-/// Returns the cards of a study: the picture that answers it, and the cards below the findings.
+/// Returns the cards above the findings, which have the main figures, and the cards below the findings.
 fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {

@@ -512,7 +512,7 @@ const TIMED_CHECKS: [(CheckId, &str); 3] =
 /// Events to mark on the plots of a result.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// An event at a second of a run.
+    /// Events that happened at a known second of a run.
     pub(super) marks: Vec<Mark>,
     /// Runs that other processes disturbed but that still count, with the disturbance.
     pub(super) foreign: Vec<(u32, String)>,

@@ -218,7 +218,7 @@ fn show_full_foot(out: &mut Page, report: &Report) {
         None => out.line("Session not kept"),
     }
     if let Some(id) = session_id(report) {
-        out.line(&format!("        (fathom show {id} checks and prints it again)"));
+        out.line(&format!("        (fathom show {id} checks this session again and prints it)"));
     }
 }
 

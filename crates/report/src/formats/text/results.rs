@@ -67,7 +67,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     }
 }
 
-/// Prints the parts of the latencies in an open loop, where the table's latencies include waiting before submission.
+/// Prints service time and lateness separately for an open loop. The table's latencies include both.
 fn show_open_loop(out: &mut Page, result: &Measured) {
     for (word, figures) in [("reads", &result.read), ("writes", &result.write), ("trims", &result.trim)] {
         let Some(figures) = figures else { continue };
