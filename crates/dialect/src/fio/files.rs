@@ -321,7 +321,7 @@ impl Shares<'_> {
         Ok(Increment { bytes: (length as f64 * percent / 100.0) as u64, align })
     }
 
-    /// Bytes of each file.
+    /// The length of each file. Files of different lengths are refused.
     fn length(&self, option: &str) -> Result<u64, Fault> {
         let clones = if own_files(self.job) { self.job.count("numjobs", 1)?.unwrap_or(1) } else { 1 };
         let mut length = None;

@@ -229,7 +229,7 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
     table
 }
 
-/// Returns how many numbers the table leaves out; `None` if it has all of them.
+/// Describes how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
     let hidden = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
     let plural = if hidden == 1 { "" } else { "s" };

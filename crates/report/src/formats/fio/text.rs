@@ -426,7 +426,7 @@ pub(super) fn scaled_count(value: u64, digits: usize) -> String {
     scaled(value, digits, 1000, &DECIMAL, "")
 }
 
-/// Operations per second.
+/// Formats a number of operations per second in steps of 1000.
 pub(super) fn scaled_rate(value: f64) -> String {
     scaled_count(value as u64, MAX_DIGITS)
 }

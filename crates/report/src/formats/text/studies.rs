@@ -223,7 +223,7 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
     if hidden > 0 {
         report
             .notes
-            .push(format!("The JSON has {} more answers of checks and notes.", show_count(hidden as f64)));
+            .push(format!("The JSON has {} more findings, checks and notes.", show_count(hidden as f64)));
     }
     report
 }
@@ -285,8 +285,9 @@ pub(super) fn show_host_counts(out: &mut Page, scaling: &Scaling, measured: &[Me
     }
 }
 
-/// Maximum width and height of the plot.
+/// Maximum columns of the plot.
 const PLOT_WIDTH: usize = 64;
+/// Maximum lines of the plot.
 const PLOT_HEIGHT: usize = 8;
 /// Width of the labels left of the plot.
 const PLOT_LABEL_WIDTH: usize = 13;
