@@ -24,7 +24,7 @@ pub fn user_directory() -> Option<PathBuf> {
     home.map(|d| d.join(BELOW))
 }
 
-/// Magic numbers of the kernel's file systems in `statfs(2)`.
+/// Magic number of `/proc` in `statfs(2)`.
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 

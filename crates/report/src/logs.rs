@@ -122,7 +122,7 @@ fn interval_fields(one: &Interval) -> [String; 9] {
 }
 
 const MS_NS: u64 = 1_000_000;
-/// fio's latency buckets: 64 for each power of two (stat.h).
+/// Two to this power is the number of fio's latency buckets for each power of two (stat.h).
 const BUCKET_BITS: u32 = 6;
 const BUCKETS: usize = 29 << BUCKET_BITS;
 

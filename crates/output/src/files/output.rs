@@ -27,8 +27,9 @@ use std::time::{Duration, Instant};
 
 /// The path that stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
-/// Descriptors of standard output and standard error.
+/// File descriptor of standard output.
 const OUTPUT: i32 = 1;
+/// File descriptor of standard error.
 const ERRORS: i32 = 2;
 /// Maximum number of symbolic links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;

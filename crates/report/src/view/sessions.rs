@@ -13,7 +13,7 @@ use model::units::{GIB, show_bytes, show_count, show_share};
 /// If the session files take at least this much space, the list reports it.
 pub(crate) const MUCH_BYTES: u64 = GIB;
 
-/// Heading of the ids, and the column of targets.
+/// Heading of the column with the ids of sessions.
 pub(crate) const ID_HEADING: &str = "id";
 const TARGET_COLUMN: usize = 6;
 

@@ -181,7 +181,7 @@ pub(crate) struct Tick {
 const LABEL_WIDTHS: [(f64, &str); 5] =
     [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
 const HIDDEN: &str = "r5";
-/// Pixels of a letter of a label, and of the gap between two labels.
+/// Assumed width of a letter of a label in pixels.
 const LETTER_PX: f64 = 7.0;
 const LABEL_GAP_PX: f64 = 8.0;
 

@@ -457,10 +457,13 @@ pub(super) struct Direction {
     pub(super) word: &'static str,
     /// Word for the operations of this direction: `reads`.
     pub(super) plural: &'static str,
-    /// CSS classes of a line, of the area below it, of a band, and of text.
+    /// CSS class of a line.
     pub(super) line: &'static str,
+    /// CSS class of the area below a line.
     pub(super) area: &'static str,
+    /// CSS class of a band.
     pub(super) band: &'static str,
+    /// CSS class of text.
     pub(super) ink: &'static str,
 }
 

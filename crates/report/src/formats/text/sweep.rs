@@ -197,7 +197,7 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
 const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Maximum number of maps per workload; usually there is one for each cache mode.
 const MAX_MAPS: usize = 4;
-/// Minimum width of a value and of a row name.
+/// Minimum width of a value.
 const VALUE_WIDTH: usize = 7;
 const ROW_NAME_WIDTH: usize = 6;
 /// Maximum width of a bar.

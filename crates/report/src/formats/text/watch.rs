@@ -302,7 +302,7 @@ fn fit_figure(value: f64, room: usize) -> String {
     ">".repeat(room.min(1))
 }
 
-/// Widths of the name and of the process id.
+/// Width of the name of a process.
 const PROCESS_NAME_WIDTH: usize = 16;
 const PID_WIDTH: usize = 9;
 
