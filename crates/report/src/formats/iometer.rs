@@ -325,7 +325,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
         .cpu
         .map_or_else(|| [const { String::new() }; 3], |cpu| cpu.map(|percent| format!("{percent:.6}")));
     fields.extend(cpu);
-    // Interrupts are part of the kernel's time here.
+    // The two columns about interrupts are empty: fathom counts interrupts as kernel time.
     fields.extend([String::new(), String::new()]);
     fields.push(if row.raw { NS_PER_SECOND.to_string() } else { String::new() });
     fields.push(String::new());

@@ -437,7 +437,7 @@ impl<'c> CurveDrawing<'c> {
             known.into_iter().chain(p.percentile_intervals_ns.get(self.rank).copied().into_iter().flatten())
         });
         let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
-        // The interval of three runs can be absurdly wide: limit it to ten times the values.
+        // The interval of three runs can be absurdly wide: leave out ends beyond a third or three times the values.
         let bounds: Vec<f64> =
             points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
         let (low, high) = bounds

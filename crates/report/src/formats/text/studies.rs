@@ -140,7 +140,7 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
         let calls = row.calls_per_mib.as_ref().err().map(|why| (format!("calls of {}", row.interface), why));
         let device = row.device_bytes_per_byte.as_ref().err().map(|why| ("device".to_owned(), why));
         for (what, why) in calls.into_iter().chain(device) {
-            // Print a reason that several interfaces share only once, with the first interface.
+            // If several interfaces share a reason, print it once, with the first interface.
             if reasons.iter().all(|(_, known)| known != why) {
                 reasons.push((what, why));
             }
