@@ -183,7 +183,7 @@ fn result_gauges(report: &Report) -> [Gauge; 8] {
     let mut latency = Gauge::new(
         "fathom_latency_seconds",
         "seconds",
-        "Time that this share of the operations did not exceed; absent if too few operations support it.",
+        "Latency that this share of the operations did not exceed; absent if too few operations support it.",
     );
     let mut names = UniqueNames::default();
     for result in &report.results {
@@ -353,7 +353,7 @@ fn write_loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     let name = format!("{PREFIX}load_ratio");
-    let help = "Load of the last interval as a share of what fathom measured on this device.";
+    let help = "Load of the last interval as a share of the capacity that fathom measured on this device.";
     head(to, &name, "gauge", "ratio", help)?;
     for (device, load) in loads {
         let ends = [("at_least", Some(load.at_least_percent)), ("at_most", load.at_most_percent)];
@@ -382,7 +382,7 @@ fn write_latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    let help = "Time that this share of the requests that completed in the last interval did not exceed.";
+    let help = "Latency that this share of the requests in the last interval did not exceed.";
     head(to, &name, "gauge", "seconds", help)?;
     lines.iter().try_for_each(|line| writeln!(to, "{line}"))
 }

@@ -30,7 +30,7 @@ pub(super) fn result_cards(report: &Report) -> String {
                 card::<String>(
                     "More results",
                     &[format!(
-                        "{rest} more results are in the table above, and in the JSON with everything."
+                        "{rest} more results are in the table above. The JSON has all of their values."
                     )],
                     "",
                 )
@@ -420,7 +420,7 @@ fn percentile_table(result: &Measured) -> String {
         }
     }
     page::table(
-        "Percentiles of latency, all runs together and each; - where fewer than ten operations are above",
+        "Percentiles of latency, for all runs together and for each run; - where fewer than ten operations took longer",
         &table,
     )
 }

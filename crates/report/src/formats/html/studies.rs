@@ -414,7 +414,7 @@ impl<'c> CurveDrawing<'c> {
             ("bar", "95 % interval over runs"),
         ];
         if has(LoadState::Overload) {
-            items.push(("mark", "overload: more arrived than was served"));
+            items.push(("mark", "overload: more operations arrived than were served"));
         }
         key(&items)
     }
@@ -532,7 +532,7 @@ impl<'c> CurveDrawing<'c> {
         let state = match point.state {
             LoadState::Served => "",
             LoadState::Late => "\nlate: fathom's own lateness is more than a tenth of a percentile",
-            LoadState::Overload => "\noverload: more arrived than was served",
+            LoadState::Overload => "\noverload: more operations arrived than were served",
             LoadState::Void => "\nvoid: a finding invalidates it",
         };
         let ns = |rank: &str| page::time_or_dash(Some(Self::value(point, rank)).filter(|v| v.is_finite()));

@@ -244,7 +244,7 @@ impl TimeDrawing<'_> {
         let y = Axis::log(all.map(|ns| *ns as f64).chain(below));
         let mut plot = self.frame("Latency: median to p99, and the slowest (logarithmic)".into(), 190);
         plot.description =
-            "Latency over time: median, 99th percentile and the slowest of each stretch".into();
+            "Latency over time: median, 99th percentile and the slowest of each interval".into();
         plot.y = y.ticks_down(time_tick);
         self.draw_ground(&mut plot);
         for direction in &directions {
