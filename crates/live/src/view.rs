@@ -502,6 +502,6 @@ fn draws_are_limited_by_interval_and_cpu_time() {
     assert_eq!(
         due(began, Some(began + ms(1_000)), ms(300)),
         began + ms(6_000),
-        "and stands still for 5 s at most"
+        "the next draw is at most 5 s later"
     );
 }

@@ -192,9 +192,9 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     if all > 0 {
         let jobs = visible(&others.join(", ")).replace('\n', "\\n");
         let advice = if sessions.is_job_chosen {
-            "type a longer part of its name after --job to select one"
+            "type more of the name of a job after --job to select it"
         } else {
-            "--job NAME selects one"
+            "--job NAME selects a job"
         };
         out.push(format!("Left out: {} of other jobs ({jobs}); {advice}.", count(all, "session")));
     }

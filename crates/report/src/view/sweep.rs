@@ -508,7 +508,7 @@ fn sizes_are_mapped_against_the_other_varied_setting() {
     assert_eq!(
         side_names(&[plain(512, 1, 1), plain(1024, 8, 4)]),
         ("size", "depth"),
-        "one map for each other number"
+        "one map for each number of workers"
     );
     assert_eq!(side_names(&[plain(512, 1, 1), plain(512, 8, 1)]), ("workers", "depth"));
     let mut on = [plain(512, 1, 1), plain(1024, 1, 1)];
@@ -522,5 +522,5 @@ fn sizes_are_mapped_against_the_other_varied_setting() {
     };
     assert_eq!(side_names(&[at(0), at(50)]), ("position", "depth"));
     let cells = [&at(50), &at(5)];
-    assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "by where they are and not by letters");
+    assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "sorted by position, not alphabetically");
 }

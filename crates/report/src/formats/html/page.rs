@@ -301,7 +301,7 @@ pub(super) mod filters {
         unreachable_pub,
         clippy::inline_always,
         clippy::unused_self,
-        reason = "what the macro makes of a filter"
+        reason = "the code that the macro generates for a filter"
     )]
 
     use askama::filters::{Escaper, Html, Safe};
@@ -378,7 +378,7 @@ fn the_page_allows_only_its_own_script() {
     use base64::Engine;
     use sha2::{Digest, Sha256};
     let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT));
-    assert_eq!(SCRIPT_HASH, format!("sha256-{hash}"), "the script changed; its hash is this now");
+    assert_eq!(SCRIPT_HASH, format!("sha256-{hash}"), "the script has changed: update SCRIPT_HASH");
     let html = page("1", "<t>", &["<i>".into()], &[]);
     assert!(
         html.contains(&format!("script-src &#39;{SCRIPT_HASH}&#39;"))

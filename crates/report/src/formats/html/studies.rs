@@ -884,7 +884,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
     let first = |curve: &LoadCurve| {
         curve.points.first().map_or(f64::NAN, |p| axes.latency.down(CurveDrawing::value(p, "50")))
     };
-    assert!(first(&slower) < first(&one), "four times as long lies further up");
+    assert!(first(&slower) < first(&one), "a latency four times as long is drawn higher up");
     assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
     Ok(())
 }

@@ -267,7 +267,7 @@ new      sda Disk    512      -
 1        /data     86.0*   void
 MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, because a
   finding invalidates it.
-Left out: 3 sessions of other jobs (3 of bench six); --job NAME selects one.
+Left out: 3 sessions of other jobs (3 of bench six); --job NAME selects a job.
 Not read: 2 older sessions; --limit 0 reads all.
 ";
     assert_eq!(text, expected);
@@ -299,7 +299,7 @@ fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn
     let remarks = session_remarks(&table);
     assert_eq!(remarks.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{remarks:?}");
     assert!(remarks.iter().all(|remark| !remark.starts_with("new, VALID")), "{remarks:?}");
-    assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
+    assert!(session_remarks(&example()).is_empty(), "sessions read from the index have no remarks");
     Ok(())
 }
 

@@ -90,8 +90,8 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     show_skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let luck = if sweep.budget_seconds.is_some() {
-        " Most settings were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may \
-         be chance."
+        " Most settings had only one or two short runs, and only the winner was measured again at the end, so a higher value in a \
+         map may be chance."
     } else {
         ""
     };
@@ -539,7 +539,7 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
     let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
     out.note(&format!(
             "After SNIA SSS PTS 2.0; no conformance is claimed. Conformance would need a purge first (sanitize, format or secure \
-             erase), which fathom does not do; the drive itself as the target, with all of it active (here: {place}); a \
+             erase), which fathom does not do; the drive itself as the target, with its whole capacity active (here: {place}); a \
              reported write-cache state; and the specified test system. {filled}; in the rounds, {}.",
             show_bytes(rounds.bytes_written)
         ),
