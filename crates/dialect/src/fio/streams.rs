@@ -258,7 +258,7 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
     // If fsync and fdatasync are due after the same write, fio runs only fsync.
     let fdatasync = fdatasync.filter(|data| fsync.is_none_or(|all| data % all > 0));
-    let why = "fathom uses one kind of sync in a job; type only one of them, or an fdatasync that is a multiple of fsync";
+    let why = "fathom uses one kind of sync in a job; type only fsync or only fdatasync, or an fdatasync that is a multiple of fsync";
     job.refuse_if(fsync.is_some() && fdatasync.is_some(), "fdatasync", why)?;
     let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
     let dedup = job.percent("dedupe_percentage")?.filter(|percent| *percent > 0);

@@ -8,7 +8,7 @@
 use askama::Template;
 use serde_json::json;
 
-/// Limits the stops of the crosshair in a plot.
+/// Maximum number of places at which the crosshair of a plot stops.
 const MAX_STOPS: usize = 150;
 
 /// CSS class of labels in the lowest line of a drawing.
@@ -149,7 +149,7 @@ pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
 
 /// Units along each side of every drawing, independent of its size on the screen.
 pub(crate) const SIDE: f64 = 1000.0;
-/// Limits the ticks along a drawing.
+/// Maximum number of ticks along a drawing.
 const MAX_MARKS: usize = 10;
 
 /// Scale of an axis.

@@ -122,7 +122,7 @@ const NAMED_RANKS_SMALL: [&str; 2] = ["p50 ", "p99 "];
 const MAX_TICKS_SMALL: usize = 3;
 /// Percentiles in the table.
 const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
-/// Maximum number of runs whose percentiles are drawn as dots.
+/// Maximum number of runs whose own percentiles are drawn as dots or listed in the table.
 const MAX_RUN_DOTS: usize = 40;
 
 /// Draws the latencies of a result; empty without a histogram.
