@@ -122,7 +122,7 @@ fn interval_fields(one: &Interval) -> [String; 9] {
 }
 
 const MS_NS: u64 = 1_000_000;
-/// Two to this power is the number of fio's latency buckets for each power of two (stat.h).
+/// fio has 2^6 latency buckets for each power of two (stat.h).
 const BUCKET_BITS: u32 = 6;
 const BUCKETS: usize = 29 << BUCKET_BITS;
 

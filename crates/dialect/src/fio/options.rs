@@ -403,7 +403,7 @@ pub const OWN: &[ToolOption] = &[
     honoured("destroy", "", "Allow overwriting a file that fathom did not create (its path) or a block device (its name or serial number); may be repeated. fio has no such option: if a command line cannot be changed, set FATHOM_DESTROY to the paths, separated by :").takes("=NAME"),
 ];
 
-/// The option with this name or other name.
+/// The option with this name, or with this alias.
 pub fn find(name: &str) -> Option<&'static ToolOption> {
     crate::options::find(OPTIONS, name)
 }

@@ -606,8 +606,8 @@ fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
     inside.split_once(quote).ok_or_else(|| format!("a closing {quote} is missing; type it at the end"))
 }
 
-/// Parses a number at the beginning of a text, and returns the rest. Hexadecimal digits give bytes in their order, a decimal number gives
-/// its lowest byte first.
+/// Parses a number at the beginning of a text, appends it to `bytes`, and returns the rest. The bytes of a hexadecimal number keep their
+/// order. A decimal number is appended with its lowest byte first.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
     let not = || "not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {

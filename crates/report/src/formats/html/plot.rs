@@ -176,8 +176,8 @@ pub(crate) struct Tick {
     pub(crate) label: String,
 }
 
-/// Widths of a drawing in pixels, each with the class in `page.css` of labels that need at least this width. A label
-/// with the last class is never shown.
+/// Widths of a drawing in pixels, each with a CSS class. Labels with this class are shown only in drawings of at least
+/// this width (`page.css`).
 const LABEL_WIDTHS: [(f64, &str); 5] =
     [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
 const HIDDEN: &str = "r5";
