@@ -211,7 +211,7 @@ fn iops_resumes_after_an_interrupt() {
     running.signal(rustix::process::Signal::INT);
     let cut = running.end();
     assert_eq!(cut.code, Some(130), "{cut:?}");
-    assert!(cut.stdout.contains("   8 KiB blocks: no number (no run of it has ended)"), "{}", cut.stdout);
+    assert!(cut.stdout.contains("   8 KiB blocks: no number (no run has ended)"), "{}", cut.stdout);
     let out = stage.fathom("sweep --resume last --format json", nothing());
     assert!(!out.stderr.contains("cell 2 of"), "what was measured is not measured again: {}", out.stderr);
     let cells = out.report().0["sweep"]["cells"].clone();

@@ -286,7 +286,7 @@ fn targets_as_an_axis_are_measured_separately() {
         assert_eq!(targets.as_array().map(Vec::len), Some(1), "{targets:#}");
     }
     let shown = stage.fathom("show last", nothing()).stdout;
-    assert!(shown.contains("MB/s of each device with the best setting of every device"), "{shown}");
+    assert!(shown.contains("MB/s of every device at each device's best setting"), "{shown}");
     let listed = stage.fathom("list --table=devices --format json", nothing()).stdout;
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let best = &listed["best_settings"][0];

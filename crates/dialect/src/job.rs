@@ -306,7 +306,7 @@ impl Reader {
                 .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List(_)));
             if is_of_stream || word == LINE {
                 let message = format!(
-                    "`{word}` has no effect on a stream with `read-back`, which reads as the other stream wrote; remove `{word}`, or set it for that stream"
+                    "a stream with `read-back` has the settings of the stream that it reads back, so `{word}` has no effect; remove `{word}`, or set it for the other stream"
                 );
                 self.marks.push(Mark::new(name.span(), message));
             }
@@ -569,7 +569,7 @@ fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
                 span,
                 phase,
                 format!(
-                    "phases overlap: the one before ends at {}; type at = \"{}\", or a shorter time before",
+                    "phases overlap: the phase before ends at {}; type at = \"{}\", or a shorter time for the phase before",
                     show_ns(end as f64),
                     typed(end)
                 ),
@@ -578,7 +578,7 @@ fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
                 span,
                 phase,
                 format!(
-                    "nothing would run from {} to {}; type at = \"{}\", or a longer time before",
+                    "nothing would run from {} to {}; type at = \"{}\", or a longer time for the phase before",
                     show_ns(end as f64),
                     show_ns(at as f64),
                     typed(end)
@@ -591,7 +591,7 @@ fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
                     span,
                     phase,
                     format!(
-                        "phases overlap or lie more than a day apart: the one before begins at {}; type a later time, within a day",
+                        "phases overlap or lie more than a day apart: the phase before begins at {}; type a later time, within a day",
                         show_ns(start as f64)
                     ),
                 )),
@@ -599,7 +599,7 @@ fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
             (None, None) => marks.push(mark_with_phase_before(
                 span,
                 phase,
-                "the start of the phase before is unknown; type `time` or `at` for every phase before".into(),
+                "the start of the phase before is unknown; type `time` or `at` for every earlier phase".into(),
             )),
         }
         begin = Some(at);
@@ -653,7 +653,7 @@ fn moment(value: &DeValue<'_>) -> Result<u64, String> {
     let time =
         text(value).ok_or_else(|| format!("`at` is a time, not {}; type it as in \"10s\"", kind(value)))?;
     parse_duration_ns(&time)
-        .map_err(|_| "`at` is not a time; type it from the job's beginning, such as \"10s\"".into())
+        .map_err(|_| "`at` is not a time; type the time since the start of the job, such as \"10s\"".into())
 }
 
 /// A caller's check that accepts every job.
@@ -769,7 +769,7 @@ fn a_read_back_stream_has_no_other_settings() {
     assert_eq!(job.phases[1].streams[0].read_back, Some(1), "settings of outer levels are allowed");
     for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]"] {
         let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
-        refused(&text, "8:1", &["has no effect on a stream with `read-back`", "set it for that stream"]);
+        refused(&text, "8:1", &["a stream with `read-back` has the settings", "set it for the other stream"]);
     }
     refused(&format!("{head}read-back = 1\n[[phase.stream]]\ndepth = 4\n"), "9:1", &["`depth`"]);
     refused(&format!("{head}depth = 4\nread-back = 1\n"), "7:1", &["`depth`"]);

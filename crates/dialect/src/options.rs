@@ -15,8 +15,8 @@ pub struct ToolOption {
     pub how: How,
     /// The effect of the option in fathom, or the reason for another handling. The reason for a refusal also says what to type instead.
     pub about: &'static str,
-    /// The settings of fathom that the option sets, separated by blanks. Messages call a setting by the first option of the table that
-    /// has it.
+    /// The settings of fathom that the option sets, separated by spaces. If several options set a setting, messages name the first one of
+    /// the table.
     pub settings: &'static str,
     /// The possible values; empty if the parser of the value checks them.
     pub(crate) words: &'static [&'static str],
@@ -46,7 +46,7 @@ pub enum How {
 /// How a replay handles an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InReplay {
-    /// The option acts as in any other job.
+    /// The option has the same effect as in a job without a replay.
     AsElsewhere,
     /// The option has no effect, because the log defines the operations.
     NoEffect,
@@ -70,7 +70,7 @@ const fn option(name: &'static str, how: How, about: &'static str) -> ToolOption
     }
 }
 
-/// An option that sets these settings of fathom, or acts in another way if there are none.
+/// An option that works as in the tool. It sets these settings of fathom; if `settings` is empty, the parser handles it in another way.
 pub(crate) const fn honoured(name: &'static str, settings: &'static str, about: &'static str) -> ToolOption {
     ToolOption { settings, ..option(name, How::Honoured, about) }
 }

@@ -107,7 +107,7 @@ fn is_session(path: &Path) -> bool {
 }
 
 fn apply_change(session: &Path, change: &Change) -> Result<Annotations, Failure> {
-    // Held until the end, so that concurrent changes are not lost. Some file systems have no locks.
+    // Hold a lock until the change is written, so that concurrent changes are not lost. Some file systems have no locks.
     let held = File::open(files::directory(session)).map_err(|e| refuse(session, &e))?;
     let _ = held.lock();
     let usage = |why: String| Failure::Usage(format!("{}: {why}", id(session)));

@@ -122,7 +122,7 @@ fn newer_index_failure(path: &Path, version: i64) -> Failure {
     ))
 }
 
-/// Renames a database and its journal files. Replaces an older one of that name.
+/// Moves a database and its journal files aside: appends `why` to their names. Replaces files that already have these names.
 fn set_aside(path: &Path, why: &str) -> std::io::Result<PathBuf> {
     let named = |path: &Path, suffix: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -373,9 +373,9 @@ pub struct Filter {
     pub verdict: Option<Verdict>,
     /// A tag of the session, spelled exactly.
     pub tag: Option<String>,
-    /// The earliest start, in ns since 1970.
+    /// Matches sessions that began at this time or later, in ns since 1970.
     pub since: Option<i64>,
-    /// The first ns after the latest start.
+    /// Matches sessions that began before this time, in ns since 1970.
     pub until: Option<i64>,
 }
 

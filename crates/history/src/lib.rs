@@ -37,7 +37,7 @@ pub fn id(path: &Path) -> String {
     path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
 }
 
-/// Refreshes the index after a change. The next `list` reports a failure.
+/// Refreshes the index after a change. Ignores errors, because the next `fathom list` reports them.
 pub fn remember() {
     let _ = index::query(&Files::scan(), |_| Ok(()));
 }

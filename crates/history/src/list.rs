@@ -171,7 +171,7 @@ fn row(entry: &Entry, figures: Vec<Option<Figure>>) -> Row {
     let names: Vec<String> = disks(entry).map(shown).collect();
     let is_more_than_a_note = |mark: &&Mark| mark.severity.is_some_and(|severity| severity < Severity::Note);
     let mut findings: Vec<Mark> = entry.findings.iter().filter(is_more_than_a_note).cloned().collect();
-    // They are sorted by check, the worst effect first.
+    // The findings are sorted by check, the worst effect of each check first. Keep only this one.
     findings.dedup_by_key(|mark| mark.id);
     let bytes: u64 = disks(entry).map(|disk| disk.bytes).sum();
     Row {

@@ -208,7 +208,7 @@ impl Session {
                 if let Store::File(file) = &self.store {
                     let _ = file.set_len(self.bytes);
                 }
-                "the file has the results until now, and only the report that follows has the rest"
+                "the file keeps the results so far, and only the report that follows has the later ones"
             };
             stderr::say(&format!(
                 "fathom: the session file {} cannot be written: {why}{}; {consequence}",

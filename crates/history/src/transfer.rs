@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Name of the form that is the session file itself.
+/// Value of `--format` that exports the session file itself.
 pub const FORM: &str = "session";
 
 /// The request of `fathom export`.
@@ -67,7 +67,7 @@ fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &P
     Ok(())
 }
 
-/// Writes one session, like `-o` of a measurement: replaces a file as a whole, writes to a stream.
+/// Writes one session, like `-o` of a measurement: replaces a file atomically, and writes directly to a stream.
 fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) -> Result<(), Failure> {
     let mut spared = Spared::default();
     spared.add(session, "the session itself");

@@ -464,7 +464,7 @@ fn progress_never_falls_when_runs_are_added() {
     assert_eq!((progress(seconds(30), seconds(30)), progress(seconds(0), seconds(0))), (500, 0));
     std::thread::sleep(Duration::from_millis(2));
     let before = live.progress(Duration::from_millis(1).into());
-    // Runs are added.
+    // More runs are planned, so more time is left. The bar does not go back.
     assert!(before > 500 && live.progress(seconds(60).into()) == before);
 }
 

@@ -257,7 +257,7 @@ impl State {
         self.notes.drain(..more);
     }
 
-    /// Handles the key `q`.
+    /// Handles the key `q`: ends after the current run, or at once if pressed again.
     pub(super) fn ask_to_end(&mut self) {
         self.end = if self.run.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
     }

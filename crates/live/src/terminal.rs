@@ -111,7 +111,7 @@ pub(super) fn give_back() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
-    // This thread may hold the lock itself. Or another thread holds it and waits for a terminal that accepts no output.
+    // Wait only briefly for the lock. This thread may hold it, or another thread may hold it until the terminal accepts output.
     let until = Instant::now() + PATIENCE;
     let _turn = loop {
         match WRITING.try_lock() {

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 const DRAW_INTERVAL: Duration = Duration::from_millis(250);
 /// Minimum time between two samples of the counters.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
-/// Minimum elapsed time per CPU time of the thread: 1 % of a CPU.
+/// Limits the view thread to 1 % of a CPU: it may use one part of CPU time in this many parts of elapsed time.
 const TIME_PER_CPU_TIME: u32 = 100;
 /// Name of the thread. The kernel cuts it after 15 characters.
 const NAME: &str = "fathom-live";
@@ -502,6 +502,6 @@ fn draws_are_limited_by_interval_and_cpu_time() {
     assert_eq!(
         due(began, Some(began + ms(1_000)), ms(300)),
         began + ms(6_000),
-        "and stands still for 5 s at most"
+        "the next draw is at most 5 s later"
     );
 }

@@ -9,8 +9,8 @@ const BELOW: &str = "fathom/sessions";
 /// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Returns the directories that may hold sessions, best first. Includes the shared directory below that for temporary
-/// files only if the user's own is not writable, because other users may have put files into the shared one.
+/// Returns the directories that may hold sessions, best first. Includes the directory among the temporary files only if
+/// the user's data directory is not writable, because other users could have put files there.
 pub fn session_directories() -> Vec<PathBuf> {
     let home = user_directory();
     let usable = home.as_deref().is_some_and(is_usable);
@@ -24,11 +24,11 @@ pub fn user_directory() -> Option<PathBuf> {
     home.map(|d| d.join(BELOW))
 }
 
-/// Magic numbers of the kernel's file systems in `statfs(2)`.
+/// Magic number of `/proc` in `statfs(2)`.
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
-/// Returns whether a directory can be made and written, as far as this can be determined without doing it.
+/// Whether a directory is writable or can be created, as far as permissions and the file system show.
 fn is_usable(dir: &Path) -> bool {
     let there = dir.ancestors().find(|d| d.symlink_metadata().is_ok());
     let writable = |d: &Path| accessat(CWD, d, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();

@@ -19,7 +19,7 @@ const FENCE: &str = "```";
 pub fn chapter(markdown: &str, width: usize) -> String {
     let mut out = String::new();
     let mut lines = markdown.lines().peekable();
-    // Whether the last paragraph was an item of a list, whose further paragraphs are indented like code.
+    // Whether the last paragraph belonged to a list item. Further paragraphs of an item are indented like code.
     let mut in_list = false;
     while let Some(line) = lines.next() {
         let text = line.trim();
@@ -170,8 +170,8 @@ pub(crate) fn page_parts(page: &CheckPage) -> impl Iterator<Item = (&'static str
     all.into_iter().filter(|(_, text)| !text.is_empty())
 }
 
-/// Whether a line is a command, which is not wrapped: an indented line, or a line of [`TO_FIRE`] that neither ends like a
-/// sentence nor contains marked commands.
+/// Whether a line is a command. Commands are not wrapped. An indented line is a command. A line of [`TO_FIRE`] is one if
+/// it does not end like a sentence and contains no backtick.
 pub(crate) fn is_command(heading: &str, line: &str) -> bool {
     line.starts_with(' ') || (heading == TO_FIRE && !line.ends_with(['.', ':', ';']) && !line.contains('`'))
 }

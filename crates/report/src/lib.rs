@@ -184,14 +184,14 @@ impl<K: ?Sized> fmt::Debug for Writer<K> {
 
 /// A kind of report that formats write.
 pub trait ReportKind: 'static {
-    /// Name with its article.
+    /// Name with an article, for messages.
     const NAME: &'static str;
 
     /// Returns the writer of a format for this kind, or `None`.
     fn writer(format: &Format) -> Option<&Writer<Self>>;
 }
 
-/// Maps each kind to its field.
+/// Implements [`ReportKind`] for each kind: the field of [`Format`] with its writer, and the kind's name.
 macro_rules! kinds {
     ($($kind:ty: $field:ident, $name:literal;)*) => {$(
         impl ReportKind for $kind {

@@ -122,7 +122,7 @@ fn interval_fields(one: &Interval) -> [String; 9] {
 }
 
 const MS_NS: u64 = 1_000_000;
-/// fio's latency buckets: 64 for each power of two (stat.h).
+/// fio has 2^6 latency buckets for each power of two (stat.h).
 const BUCKET_BITS: u32 = 6;
 const BUCKETS: usize = 29 << BUCKET_BITS;
 
@@ -185,11 +185,11 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     all
 }
 
-/// The variable parts of a line.
+/// The values of a line in a log of fio.
 struct LogLine {
     ms: u64,
     value: u64,
-    /// The maximum, if lines have it.
+    /// The maximum of the interval, if the log has such a column.
     largest: u64,
     kind: Kind,
     bytes: u64,
@@ -242,13 +242,13 @@ impl FioLog {
     fn of_operation(&self, one: &Operation) -> LogLine {
         let bytes = u64::from(one.length);
         let value = match self.kind {
-            // As in fio, this value is in thousands of bytes, although others are in KiB.
+            // The unit is 1000 bytes per second, as in fio, although averaged values are in KiB per second.
             LogKind::Bw => (bytes * 1_000_000).checked_div(one.latency_ns).unwrap_or(0),
             LogKind::Iops => 1,
             _ => one.latency_ns,
         };
         let end_ns = self.since(one.end_ns);
-        // As in fio, other logs have no such column.
+        // Like fio, only the log of completion latencies has a column with the issue time.
         let has_issue = self.kind == LogKind::Clat;
         LogLine {
             ms: end_ns / MS_NS,
@@ -269,8 +269,8 @@ impl FioLog {
         let last_ms = self.since(intervals.last_ns) / MS_NS;
         let line = |i: model::figures::Interval| {
             let end_ms = self.since(i.end_ns) / MS_NS;
-            // If the job ended within the last interval, the rate of this interval would be too low, and its mean gets
-            // the time at which the job ended.
+            // If the job ended within the last interval, leave out the rate, which would be too low. A mean latency is
+            // kept with the time at which the job ended.
             let is_whole = end_ms <= last_ms + 1;
             if is_rate && !is_whole {
                 return None;
@@ -418,9 +418,9 @@ pub struct EventLine<'r> {
     pub queued_ns: Option<u64>,
     /// The operation.
     pub op: Op,
-    /// Whether it is a flush that its owner requested, as opposed to one that the device received.
+    /// Whether this is a flush that a task or file system requested, as opposed to one that the device received.
     pub asked: bool,
-    /// The flags as the kernel's letters.
+    /// The kernel's letters for the operation and its flags, such as `WS`.
     pub letters: &'r str,
     /// Negative `errno`, or 0.
     pub error: i32,

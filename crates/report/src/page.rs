@@ -222,7 +222,7 @@ pub(crate) fn shorten(word: &str, most: usize) -> Cow<'_, str> {
     head.into_iter().chain([ELLIPSIS]).chain(tail.into_iter().rev()).collect::<String>().into()
 }
 
-/// Returns as many characters as fit.
+/// Returns the leading characters that fit into `room` columns.
 fn take_width(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     let mut used = 0;
     let fits = |letter: &char| {
@@ -285,7 +285,7 @@ impl Table {
         short
     }
 
-    /// Draws the table with the column of [`Self::cut_to`] as narrow as `width` requires.
+    /// Draws the table. If it is wider than `width`, shortens the cells of the column that [`Self::cut_to`] chose.
     fn draw_to_width(&self, shown: &[usize], width: usize) -> Vec<String> {
         let lines = self.draw(shown);
         let excess = lines.iter().map(|line| display_width(line)).max().unwrap_or(0).saturating_sub(width);

@@ -35,7 +35,7 @@ fn reports() -> Result<Vec<(PathBuf, Report)>, Box<dyn std::error::Error>> {
     Ok(out)
 }
 
-/// Returns the suffix of a format's golden files: its extension, unless an earlier format has it too, or else its name.
+/// Returns the suffix of a format's golden files: the extension, or the name if an earlier format has the same extension.
 fn ending(format: &Format) -> &'static str {
     let first = FORMATS.iter().find(|f| f.extension == format.extension);
     if first.is_some_and(|f| f.name == format.name) { format.extension } else { format.name }

@@ -37,7 +37,7 @@ fn full_report() -> Result<Report, Box<dyn std::error::Error>> {
     Ok(report)
 }
 
-/// Sets the number of one-second runs of a result, and of stretches in each.
+/// Gives a result `runs` runs of one second, each divided into `stretches` intervals.
 fn set_runs(result: &mut Measured, runs: u32, stretches: u32) {
     let first = result.runs.first().cloned();
     let share = |run: u32| Some(f64::from(run * 37 % 100) / 100.0);
@@ -197,7 +197,7 @@ fn together(report: &Report, names: &[&str]) -> SessionTable {
 fn a_page_of_a_thousand_runs_is_small_and_fast() -> Tried {
     let mut report = full_report()?;
     report.results.truncate(1);
-    // As many stretches as a report keeps, and many more.
+    // A usual number of intervals per run, and many more.
     for stretches in [3, 100] {
         report.results.iter_mut().for_each(|result| set_runs(result, 1000, stretches));
         let since = Instant::now();

@@ -24,7 +24,7 @@ pub enum Ask {
     Measure,
     /// Print the profile as XML or as text.
     Profile,
-    /// Print a text.
+    /// Print this text, such as the help.
     Print(String),
 }
 
@@ -51,7 +51,7 @@ pub struct CommandLine {
     pub read: Vec<String>,
     /// Remarks on options that have no effect.
     pub remarks: Vec<String>,
-    /// The text with its places, for messages.
+    /// The text and the places of its options, for error messages.
     pub(super) source: Source,
 }
 
@@ -229,7 +229,7 @@ impl CommandLine {
         let Options { span, target, caching, .. } = all;
         let block = target.block;
         match letter {
-            // These two options were read before.
+            // `-b` and `-X` were read before the other options.
             'b' | 'X' => {}
             'C' => span.cooldown_s = number(value, 0)?,
             'd' => span.duration_s = number(value, 0)?,
@@ -286,7 +286,7 @@ impl CommandLine {
         Ok(())
     }
 
-    /// `[p]text`, `[p]xml`, or `p` alone.
+    /// Parses the value of `-R`: `[p]text`, `[p]xml`, or `p` alone.
     fn format(&mut self, value: &str) -> Result<(), String> {
         let format = match value.strip_prefix('p') {
             Some(format) => {
@@ -311,7 +311,7 @@ impl CommandLine {
 }
 
 impl Options {
-    /// `-B` and `-f`: first and last byte, and open hints.
+    /// Parses the values of `-B` and `-f`: the first and last byte of the region, and open hints.
     fn region(&mut self, letter: char, value: &str) -> Result<(), String> {
         let Self { target, base, end, .. } = self;
         match letter {
@@ -404,7 +404,7 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
         .strip_prefix(':')
         .ok_or_else(|| format!("{} follows the base; type a colon between base and length", quoted(rest)))?;
     let end = base.checked_add(size(length, block)?);
-    end.map(|end| (base, Some(end))).ok_or_else(|| "base and length are too large; type less".into())
+    end.map(|end| (base, Some(end))).ok_or_else(|| "base and length are too large; type smaller values".into())
 }
 
 /// CPUs, each after its group unless that is 0: `1,4,g1,2`.
@@ -536,7 +536,7 @@ pub(super) fn flush(value: &str) -> Result<Flush, String> {
     }
 }
 
-/// `-Z`: zeros, random data, or a buffer.
+/// Parses the value of `-Z`: zeros, random data, or a buffer.
 pub(super) fn data(value: &str, span: &mut TimeSpan, target: &mut Target) -> Result<(), String> {
     match value {
         "" => target.zeros = true,
@@ -550,7 +550,7 @@ pub(super) fn data(value: &str, span: &mut TimeSpan, target: &mut Target) -> Res
     Ok(())
 }
 
-/// `-r`, `-rs` and `-rd`.
+/// Parses the values of `-r`, `-rs` and `-rd`.
 pub(super) fn order_random(value: &str, target: &mut Target) -> Result<(), String> {
     if let Some(parts) = value.strip_prefix('d') {
         target.distribution = Some(distribution(parts, target.block)?);
@@ -580,7 +580,7 @@ pub(super) fn order_random(value: &str, target: &mut Target) -> Result<(), Strin
     }
 }
 
-/// `-s` and `-si`.
+/// Parses the values of `-s` and `-si`.
 pub(super) fn order_sequential(value: &str, target: &mut Target) -> Result<(), String> {
     let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |stride| (true, stride));
     if target.random_percent > 0 {

@@ -156,7 +156,7 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     stream
 }
 
-/// Direction and order.
+/// Sets the directions of the operations and the order of their offsets.
 fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     let random = target.random_percent > 0;
     let rw = match (random, target.write_percent) {
@@ -216,7 +216,7 @@ fn zones(parts: &Distribution) -> Order {
     Order::Zones(parts.ranges.iter().map(zone).collect())
 }
 
-/// First and last byte.
+/// Sets the first and last byte of the region.
 fn region(target: &Target, stream: &mut StreamSpec) {
     let end = match (target.end, target.create) {
         (0, create) => create,
@@ -244,7 +244,7 @@ fn limit_rate(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     }
 }
 
-/// The engine; `None`, the default engine, for several requests in flight.
+/// The engine. `None` stands for fathom's default engine, which serves several requests in flight.
 fn engine(target: &Target, depth: u32) -> Option<EngineSpec> {
     let name = match depth {
         _ if target.mapped => "mmap",

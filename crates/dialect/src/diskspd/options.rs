@@ -33,7 +33,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("fs", "advice", "`posix_fadvise(POSIX_FADV_SEQUENTIAL)`: more read-ahead"),
     refused("ft", TEMPORARY),
     honoured("F", "", "number of threads, each of which uses all targets (`--workers`, `--sharing each`)").takes("N"),
-    honoured("g", "limit-iops limit-bandwidth", "limit for each thread on each target: bytes per millisecond, or IOPS with i; pauses are not made up for").takes("N[i]"),
+    honoured("g", "limit-iops limit-bandwidth", "limit for each thread on each target: bytes per millisecond, or IOPS with i; a thread does not catch up after a pause").takes("N[i]"),
     honoured("h", "", "the same as -Sh"),
     honoured("i", "burst", "operations of a burst, divided by the threads of the target; needs -j").takes("N"),
     honoured("j", "think", "pause between bursts, from the last completion of a burst").takes("MS"),
@@ -44,12 +44,12 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("Nv", "fsync", "`msync(MS_SYNC)` after each write to a mapping"),
     refused("Nn", NON_VOLATILE),
     refused("Ni", NON_VOLATILE),
-    honoured("o", "depth", "queue depth of each thread on each target: 1 uses `pread` and `pwrite`, more use io_uring, or libaio if io_uring is denied; a mapping has 1 [default: 2]").takes("N"),
+    honoured("o", "depth", "queue depth of each thread on each target: 1 uses `pread` and `pwrite`, more use io_uring, or libaio if io_uring is denied; a mapping (-Sm) always has 1 [default: 2]").takes("N"),
     honoured("O", "sharing", "queue depth of each thread of -F on all its targets together; weights choose the target of each operation (`--sharing weighted:`)").takes("N"),
     honoured("p", "times", "all operations in flight of a thread have the same offset: each offset is used -o times in a row"),
     honoured("P", "", "progress as lines on standard error instead of dots").takes("N"),
-    honoured("r", "random align", "random offsets, in multiples of this from -B [default: the block size]").takes("[ALIGN]"),
-    honoured("rdpct", "", "percentage of random operations for each part of the target (`--random zones:`); the remaining operations go to the rest of the target, and a part with 0/ gets none; with -rs, runs start there").takes("IO%/TARGET%:..."),
+    honoured("r", "random align", "random offsets: multiples of ALIGN, counted from the base of -B [default: the block size]").takes("[ALIGN]"),
+    honoured("rdpct", "", "percentage of random operations for each part of the target (`--random zones:`); the remaining operations go to the rest of the target, and a part with 0/ gets none; with -rs, each sequential run starts in one of these parts").takes("IO%/TARGET%:..."),
     honoured("rdabs", "", "like -rdpct, with sizes; parts beyond the end are left out, and their operations go to the other parts").takes("IO%/SIZE:..."),
     honoured("rs", "run-length mix-by-run", "percentage of random operations; the others continue after the last one (`--random mixed:`). In a mix of reads and writes each run has one direction").takes("PERCENT"),
     honoured("R", "", "format of the results; -Rptext and -Rpxml print the profile and measure nothing [default: text]").takes("text|xml"),
@@ -92,5 +92,5 @@ pub fn help() -> String {
         let (name, about) = (format!("{}{}", option.name, option.value), option.explained().replace('`', ""));
         out += &format!("  -{name:<16} {about}\n");
     }
-    out + "\nOptions are those of DISKSPD 2.2; `fathom help reference/diskspd` explains them. Without -Z or -Zr, writes repeat the bytes 0 to 255\nas in DISKSPD, of which storage that compresses keeps almost nothing.\n"
+    out + "\nOptions are those of DISKSPD 2.2; `fathom help reference/diskspd` explains them. Without -Z or -Zr, writes repeat the bytes 0 to 255,\nas in DISKSPD. Storage that compresses data stores almost nothing of them.\n"
 }

@@ -286,7 +286,7 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
         (
             span.iops && buckets.saturating_mul(lanes) > MAX_BUCKETS,
             "D",
-            format!("all threads together have at most {MAX_BUCKETS} intervals; type longer ones"),
+            format!("all threads together record at most {MAX_BUCKETS} intervals; type a longer interval"),
         ),
         (
             seeds.iter().any(|seed| seed != &span.seed),
@@ -331,7 +331,7 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
     if differs {
         return Some((
             "O",
-            "the targets of a thread may only differ in path and weight; write a ThreadTarget for each, so that every thread has such targets, or ThreadsPerFile instead of ThreadCount".into(),
+            "the targets of a thread may differ only in path and weight; give each thread such targets with ThreadTarget, or write ThreadsPerFile instead of ThreadCount".into(),
         ));
     }
     if pools.len() > MAX_STREAMS {
@@ -340,7 +340,8 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
             format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"),
         ));
     }
-    // Threads of different streams do not share a position, and each stream counts its starting places from 0.
+    // Threads with different targets become different streams. Streams do not share a position (`-si`), and each stream
+    // counts the starting offsets of its threads (`-T`) from 0.
     let mut once = BTreeSet::new();
     let several: BTreeSet<usize> = pools
         .iter()
@@ -353,7 +354,7 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
     several.iter().filter_map(target).any(in_order).then(|| {
         (
             "O",
-            "threads with -si or -T need the same targets; leave -si and -T out, or write the same ThreadTargets into all of them".into(),
+            "threads with -si or -T need the same targets; leave -si and -T out, or write the same ThreadTargets into all threads".into(),
         )
     })
 }

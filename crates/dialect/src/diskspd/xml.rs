@@ -148,7 +148,7 @@ impl Reader<'_> {
                         "CreateOnlyFilesWithConstantOrZeroSizes",
                     ];
                     if !known.contains(&rule) {
-                        self.wrong(child, "there is no such rule; write UseMaxSize");
+                        self.wrong(child, "there is no such precreation rule; write UseMaxSize");
                     }
                     profile.precreate = Some(rule.to_owned());
                 }
@@ -207,7 +207,7 @@ impl Reader<'_> {
         for child in elements(node) {
             let name = child.tag_name().name();
             if name == "AffinityAssignment" {
-                // The form that older versions write.
+                // Older versions of DISKSPD write the affinity in this form.
                 span.affinity.push((0, self.number(child, 0)));
                 continue;
             }
@@ -293,7 +293,7 @@ impl Reader<'_> {
                 let typed = element_text(child);
                 target.flush = Flush::ALL.iter().find(|(word, ..)| *word == typed).map(|(.., flush)| *flush);
                 if target.flush.is_none() {
-                    self.wrong(child, "there is no such flush; write ViewOfFile");
+                    self.wrong(child, "there is no such flush mode; write ViewOfFile");
                 }
             }
             "WriteBufferContent" => self.content(child, target),
@@ -404,7 +404,7 @@ impl Reader<'_> {
         if random != (target.buffer > 0) {
             self.wrong(
                 node,
-                "the pattern random needs a RandomDataSource, and only that pattern; write both",
+                "a RandomDataSource and the pattern random belong together; write both or neither",
             );
         }
     }

@@ -182,7 +182,7 @@ fn sizes(job: &Job, rw: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
         Ok(Sizes::Fixed(size.unwrap_or(BLOCK_BYTES)))
     };
     match rw.directions() {
-        // In fio, each half of a pair has its own size in sequential orders, so trims and writes would diverge.
+        // In fio, the trim and the write of a pair may have different sizes in sequential orders, so their offsets would diverge.
         [write, trim] if rw.kind.writes_after_trims() => match sizes_of(*trim)? {
             sizes if rw.kind.is_random() || sizes_of(*write)? == sizes => Ok(PerKind::all(sizes)),
             _ => Err(job.fault("bs", "each write has the size of its trim; type one size for both")),
@@ -204,7 +204,7 @@ fn block(job: &Job, text: &str) -> Result<u32, String> {
     if bytes > KERNEL_MOST {
         return Err("one call to Linux moves at most 2 GiB - 4 KiB; type bs=1g or less".into());
     }
-    Err("a block has 1 byte to 1 GiB; type such a size".into())
+    Err("a block has 1 byte to 1 GiB; type a size in this range".into())
 }
 
 fn range(job: &Job, text: &str) -> Result<Sizes, String> {
@@ -392,7 +392,7 @@ fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut Strea
             }
             let stride = size.and_then(|size| back.unsigned_abs().checked_sub(size)).filter(|s| *s > 0);
             let (Some(size), Some(stride)) = (size, stride) else {
-                return Err(job.fault("rw", "a step back needs one block size, and must be larger than it; type for example rw=read:-8k with bs=4k"));
+                return Err(job.fault("rw", "a step back needs a single block size, and must be larger than a block; type for example rw=read:-8k with bs=4k"));
             };
             stream.steps.backwards = true;
             stream.steps.stride_bytes = if stride == size { 0 } else { stride };
@@ -413,7 +413,7 @@ pub(super) fn strided_zones(
         (None | Some("none"), None) => {
             let alone = ["zonerange", "zoneskip"].into_iter().find(|option| job.text(option).is_some());
             return alone.map_or(Ok(None), |option| {
-                Err(job.fault(option, "zones are missing; type zonemode=strided and zonesize, or remove it"))
+                Err(job.fault(option, "zones are missing; type zonemode=strided and zonesize, or remove the option"))
             });
         }
         (Some("none"), Some(_)) => {
@@ -447,7 +447,7 @@ pub(super) fn strided_zones(
     let why = "an operation would cross the end of a zone; type a multiple of the block size";
     job.refuse_if(cut, option, why)?;
     let both = rw.kind.writes_after_trims() || (rw.kind.is_mixed() && !rw.kind.is_random());
-    let why = "fio counts both directions together and would start the zone again; type at most the bytes of zonerange";
+    let why = "fio counts the bytes of both directions together, so it would start the zone again; type at most the size of zonerange";
     job.refuse_if(both && bytes > range_bytes, "zonesize", why)?;
     Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
 }
@@ -464,7 +464,7 @@ pub(super) fn zoned_bytes(zones: Strided, region_bytes: u64, stream: &StreamSpec
     let in_order = stream.random.is_none();
     let last = if in_order { zones.last_bytes(region_bytes, size, times) } else { 0 };
     if last == zones.moved(size * times) {
-        // The part that is cut off would not be reached anyway.
+        // The operations end before the part that is cut off.
         return all;
     }
     let round = zones.whole(region_bytes).saturating_mul(zones.moved(size * times)).saturating_add(last);

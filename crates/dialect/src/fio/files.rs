@@ -20,7 +20,7 @@ pub(super) fn region(
 ) -> Result<Increment, Fault> {
     let is_null = stream.engine.as_ref().is_some_and(|e| e.name == "null");
     let range = filesize_range(job)?;
-    // With a size, fio ends there.
+    // With a size, fio stops at the size instead of filling the device.
     let has_size = ["size", "filesize"].iter().any(|option| job.text(option).is_some());
     let fills_files = job.on("fill_device", false)? && !has_size && !on_devices(job, files, environment);
     let why =
@@ -232,7 +232,7 @@ struct Shares<'j> {
 }
 
 impl Shares<'_> {
-    /// A percentage of each file in bytes, at most the part after the offset, in whole operations.
+    /// Converts a percentage of each file to bytes. The result is at most the part of the file after the offset, in whole operations.
     fn bytes_of_each(&self, option: &str, percent: f64, offset: u64) -> Result<u64, Fault> {
         let length = self.length(option)?;
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
@@ -276,8 +276,8 @@ impl Shares<'_> {
         Ok(each.saturating_mul(self.files.into()))
     }
 
-    /// Whether operations with holes restart at the beginning of a file until they have moved its size. In fio this happens only if the
-    /// region is a whole file, and the last operation neither ends exactly at the end of the file nor would exceed it.
+    /// Whether a job with holes starts again at the beginning of a file until it has moved the file's size. As in fio, it does so only if the
+    /// region is a whole file, and its last operation ends before the end of the file.
     fn wraps(&self, stream: &StreamSpec) -> bool {
         let hole = stream.steps.hole_bytes;
         if hole == 0 || stream.resolved.access.offset_bytes > 0 {
@@ -321,7 +321,7 @@ impl Shares<'_> {
         Ok(Increment { bytes: (length as f64 * percent / 100.0) as u64, align })
     }
 
-    /// Bytes of each file.
+    /// The length of each file. Files of different lengths are refused.
     fn length(&self, option: &str) -> Result<u64, Fault> {
         let clones = if own_files(self.job) { self.job.count("numjobs", 1)?.unwrap_or(1) } else { 1 };
         let mut length = None;
@@ -427,7 +427,7 @@ fn set_end(
             job.refuse_if(whole == 0, "io_size", "the size is less than one block; type a larger size")?;
             let ends_by_pass = matches!(stream.random, None | Some(Order::Once)) && rw.step == 0;
             let passes = match shares.region("io_size", stream) {
-                // Each pass ends with the files. fio begins `loops` passes, and more until it has moved io_size.
+                // A pass ends at the end of the files. fio runs `loops` passes, and further passes until it has moved io_size.
                 Ok(region)
                     if ends_by_pass && io_size.is_some() && stream.resolved.access.strided.is_none() =>
                 {
@@ -455,7 +455,7 @@ fn set_end(
             // size.
             let region = size.map_or_else(|| shares.region("size", stream), Ok)?;
             let least = u64::from(shares.least);
-            // fio starts an operation while any of these bytes are left.
+            // fio starts another operation as long as any byte of the size is left.
             let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
             // The last operation may have the largest block size, and must not exceed the bytes.
             let rest = u64::from(largest_block(stream).saturating_sub(shares.least));

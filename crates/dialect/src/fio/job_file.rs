@@ -303,7 +303,7 @@ fn unknown(name: &str, is_shown: bool) -> String {
 
 fn refusal(option: &ToolOption, value: &str, why: &str) -> String {
     let typed = if value.is_empty() { String::new() } else { format!("={}", visible(value)) };
-    // A reason without `; ` is itself the advice what to type.
+    // A reason without `; ` already says what to type.
     let link = if why.contains("; ") { ":" } else { " is not supported;" };
     format!("{}{typed}{link} {why}", option.name)
 }
@@ -489,7 +489,7 @@ impl Job {
         self.text(option).map(parse).transpose().map_err(|why| self.fault(option, why))
     }
 
-    /// A whole number.
+    /// The value of an option as a whole number.
     pub(super) fn number(&self, option: &str) -> Result<Option<u64>, Fault> {
         self.parse(option, |text| self.units(option).whole(text))
     }
@@ -525,7 +525,7 @@ impl Job {
         }
     }
 
-    /// A time in ns.
+    /// The value of an option as a time in ns.
     pub(super) fn time(&self, option: &str, bare: Bare) -> Result<Option<u64>, Fault> {
         let is_sum = self.text(option).is_some_and(|text| text.starts_with('('));
         let why = "fio reads numbers in parentheses as microseconds; type the time without them";
@@ -533,7 +533,7 @@ impl Job {
         self.parse(option, |text| time(text, bare))
     }
 
-    /// A switch.
+    /// Whether a switch is on.
     pub(super) fn on(&self, option: &str, default: bool) -> Result<bool, Fault> {
         Ok(self.parse(option, switch)?.unwrap_or(default))
     }
@@ -557,7 +557,7 @@ impl Job {
         Ok(all.map(|number| number.unwrap_or(0)))
     }
 
-    /// The value for the directions that a job has. These must have the same value.
+    /// The value that all `directions` of a job have. Different values are refused.
     pub(super) fn same_for<T: PartialEq>(
         &self,
         option: &str,

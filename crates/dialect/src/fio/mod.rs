@@ -113,7 +113,7 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
         }
     }
     if line.readonly {
-        // Create no file, like fio in this case.
+        // Like fio, create no file with `--readonly`.
         spec.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.create = None);
     }
     spec.typed = Some(Typed { idle: line.idle, ..typed });

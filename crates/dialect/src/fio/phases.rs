@@ -73,7 +73,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
                 .map_or(Ok(()), |job| job.refuse_if(phase.streams.len() > MAX_STREAMS, "numjobs", why))?;
         }
         if is_over {
-            // Further phases do not start, but create their files like all others.
+            // An earlier phase ended the job: run no operation, but create the files as fio does.
             phase.streams.iter_mut().for_each(|stream| stream.resolved.limit.operations = Some(0));
             read_backs.streams.clear();
         }
@@ -148,7 +148,7 @@ fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     let Some(name) = job.text("wait_for").filter(|name| *name != "none") else { return Ok(false) };
     let is_known = before.iter().any(|b| b.name() == name);
     job.refuse_if(!is_known, "wait_for", "no earlier job has this name; type the name of one")?;
-    // Jobs that do not run at the same time have ended.
+    // A job that is not in `running` has already ended.
     let named = running.iter().filter(|b| b.name() == name).count();
     let why = "other jobs run at the same time as the job that this one waits for; type stonewall to wait for all of them";
     job.refuse_if(named > 0 && named < running.len(), "wait_for", why)?;

@@ -115,7 +115,7 @@ impl<'j> Rates<'j> {
     fn set_limits(self, stream: &mut StreamSpec) -> Result<(), Fault> {
         let sizes = stream.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let sizes = [sizes.read, sizes.write, sizes.trim];
-        // As in fio, the rate limits bytes if operations have several sizes: the bytes of that many operations of the smallest size.
+        // As in fio, `rate_iops` limits bytes if operations have several sizes: the rate times the smallest size.
         let is_bytes = |at: usize| self.option == "rate" || sizes[at].fixed().is_none();
         let factor = |at: usize| if self.option == "rate" { 1.0 } else { f64::from(sizes[at].least()) };
         let bytes = |at: usize| if is_bytes(at) { self.per_second[at] as f64 * factor(at) } else { 0.0 };
@@ -237,7 +237,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
         job.refuse_if(time > MAX_TIME_NS, option, "the time is more than a day; type a shorter time")?;
     }
     let is_short = every_ns < Steady::EVERY_NS || window_ns / every_ns < 2;
-    let why = "the window must cover two values of a second (or ss_interval) each; type a longer time";
+    let why = "the window needs two values, one for each second (or ss_interval); type a longer time";
     job.refuse_if(is_short, "steadystate_duration", why)?;
     Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
 }

@@ -124,6 +124,6 @@ fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Resu
         b"fio version 2 iolog" | b"fio version 3 iolog" => Ok(false),
         [_, c, b, a, ..] if [*a, *b, *c] == MAGIC => Ok(true),
         [a, b, c, _, ..] if [*a, *b, *c] == MAGIC => Ok(true),
-        _ => Err(fault("neither an iolog of version 2 or 3 nor a blktrace file; name such a file")),
+        _ => Err(fault("neither an iolog of version 2 or 3 nor a blktrace file; type the name of one")),
     }
 }

@@ -234,7 +234,7 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     let typed = job.count("iodepth", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth");
     job.refuse_if(typed > MAX_DEPTH, "iodepth", why)?;
-    // fio does the same, and adds a note to its text output.
+    // Synchronous engines have one operation in flight. fio prints a note about it.
     let depth = if deep { typed } else { 1 };
     let submit = match job.count("iodepth_batch", 0)?.unwrap_or(1) {
         0 => depth,
@@ -256,9 +256,9 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
 pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
-    // If both are due, fio only runs fsync.
+    // If fsync and fdatasync are due after the same write, fio runs only fsync.
     let fdatasync = fdatasync.filter(|data| fsync.is_none_or(|all| data % all > 0));
-    let why = "fathom uses one kind of sync in a job; type fsync or fdatasync, or a multiple of fsync";
+    let why = "fathom uses one kind of sync in a job; type only fsync or only fdatasync, or an fdatasync that is a multiple of fsync";
     job.refuse_if(fsync.is_some() && fdatasync.is_some(), "fdatasync", why)?;
     let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
     let dedup = job.percent("dedupe_percentage")?.filter(|percent| *percent > 0);
@@ -606,8 +606,8 @@ fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
     inside.split_once(quote).ok_or_else(|| format!("a closing {quote} is missing; type it at the end"))
 }
 
-/// Parses a number at the beginning of a text, and returns the rest. Hexadecimal digits give bytes in their order, a decimal number gives
-/// its lowest byte first.
+/// Parses a number at the beginning of a text, appends it to `bytes`, and returns the rest. The bytes of a hexadecimal number keep their
+/// order. A decimal number is appended with its lowest byte first.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
     let not = || "not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -823,7 +823,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     job.refuse_if(is_empty, "write_hist_log", why)?;
     let has_latencies = logs.files.iter().any(|(kind, _)| *kind == LogKind::Lat || *kind == LogKind::Clat);
     let lacks = logs.issue_time && !(logs.offset && has_latencies);
-    job.refuse_if(lacks, "log_issue_time", "the option needs write_lat_log and log_offset=1; type both too")?;
+    job.refuse_if(lacks, "log_issue_time", "the option needs write_lat_log and log_offset=1; type both")?;
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 

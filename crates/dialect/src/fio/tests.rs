@@ -218,7 +218,7 @@ fn blocks_are_accessed_as_in_fio() {
         remarks("time_based").contains("without runtime")
             && !remarks("time_based runtime=1").contains("without")
     );
-    refused("rw=rw:-8k bs=4k,2k", &["one block size"]);
+    refused("rw=rw:-8k bs=4k,2k", &["single block size"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
     assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
     assert_eq!(stream("rw=read:512k bs=1m").steps.hole_bytes, 512 << 10);
@@ -556,7 +556,7 @@ fn a_job_ends_by_its_size_unless_it_is_time_based() {
     refused("runtime=400d", &["more than a year"]);
     refused("ramp_time=1", &["type time_based and runtime"]);
     refused("runtime=(60)", &["microseconds"]);
-    // A stream with another end than the phase ends by itself.
+    // A stream has its own run time if it does not end together with its phase.
     let uneven = job(
         "[a]\nsize=1m\nruntime=5\ntime_based\n[b]\nsize=1m\nruntime=2\n[c]\nsize=1m\nruntime=2\nstartdelay=3\n",
     );
@@ -661,11 +661,11 @@ fn honoured_options_are_read_and_others_are_not() {
         include_str!("streams.rs"),
     ];
     for option in OPTIONS {
-        // By its name, or by the setting that it sets.
+        // The parser reads an option by its name, or by the setting that it sets.
         let names = [option.name, option.settings].map(|name| format!("\"{name}\""));
         let is_read = sources.iter().any(|s| names.iter().any(|name| name.len() > 2 && s.contains(name)));
         match option.how {
-            // Values with the same meaning are only checked.
+            // An option with listed values may need no reader: the parser only checks the value.
             How::Honoured => {
                 assert!(is_read || !option.words.is_empty(), "{} is honoured but never read", option.name);
             }

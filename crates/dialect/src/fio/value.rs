@@ -23,7 +23,7 @@ pub(super) enum Size {
     Percent(f64),
 }
 
-/// The unit of a time that is typed without one.
+/// The unit of a time that is typed without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bare {
     Seconds,
@@ -56,7 +56,7 @@ impl Units {
     pub(super) fn whole(self, text: &str) -> Result<u64, String> {
         let advice = "a number; type one such as 4096, 4k or 1g";
         let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| not(text, advice))?;
-        // Up to here a float represents whole numbers exactly.
+        // A float represents whole numbers exactly up to this limit.
         if (0.0..=9.0e15).contains(&value) { Ok(value.floor() as u64) } else { Err(not(text, advice)) }
     }
 

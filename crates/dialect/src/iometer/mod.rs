@@ -38,7 +38,7 @@ pub struct Here {
 /// The job of a file.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place with what to write instead.
+/// All errors in the file, each with its place and what to write instead.
 pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<JobSpec, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
@@ -55,7 +55,7 @@ pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<Job
 /// Describes the tests of a file as text. The targets need not be paths.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place with what to write instead.
+/// All errors in the file, each with its place and what to write instead.
 pub fn explain(name: &str, text: &str, here: &Here) -> Result<String, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
@@ -158,7 +158,7 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
     let elsewhere = |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
     for manager in icf.managers.iter().filter(elsewhere) {
         let why = format!(
-            "the manager {} has another network address than {}, but one call measures only its own machine; remove it, and run a file for it on its host, or write a job for all hosts (docs/how-to/many-hosts.md)",
+            "the manager {} has another network address than {}, but one call measures only its own machine; remove the manager and run its workers from a file on its host, or write a job for all hosts (docs/how-to/many-hosts.md)",
             quoted(&manager.name),
             quoted(&first.name)
         );

@@ -33,7 +33,7 @@ pub const HEADINGS: &[ToolOption] = &[
     honoured("use fixed seed", "seed", "the same for all workers").also(&["fixed seed value"]),
     honoured("'Disk maximum size", "size offset", "in sectors of 512 bytes").also(&["starting sector"]),
     honoured("Data pattern", "compress dedup", "0, 1, 2: `--compress 100`; copies of one buffer (`--dedup 100`); random and unique. A file without a pattern means 1"),
-    honoured("'Assigned access specs", "", "what the worker does in each test; nothing if it has fewer specifications than others, or is Idle. If none is assigned: those with the default ALL or DISK"),
+    honoured("'Assigned access specs", "", "the access specification of the worker in each test. A worker is idle in a test if it has fewer specifications than others, or the specification Idle. A worker without any has those with the default assignment ALL or DISK"),
     honoured("'Target", "target", "a target of the worker; a TARGET of the command line takes its place"),
     no_effect("'Results Display", "fathom draws no bars"),
 ];

@@ -60,8 +60,8 @@ fn two_managers(cycle: &str, addresses: [&str; 2]) -> String {
 
 #[test]
 fn each_test_type_has_its_tests_for_each_access_specification() {
-    // For each test: the workers with their targets and depths. The third worker is idle in the first specification, and only the first
-    // worker has four.
+    // For each test: the workers with their targets and depths. The third worker is idle in the first specification. Only the first
+    // worker has four specifications.
     assert_eq!(
         test_cells("NORMAL"),
         [vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1), (2, 2)], vec![(2, 4)], vec![(2, 4)]]

@@ -227,7 +227,7 @@ fn replace_non_ascii(frame: &mut Frame) {
 
 /// Text for an unknown value.
 const UNKNOWN: &str = "-";
-/// Columns of labels and of figures, for wide and narrow screens.
+/// Columns of a label and of a figure on a wide screen.
 const WIDE_COLUMNS: (usize, usize) = (12, 44);
 const NARROW_COLUMNS: (usize, usize) = (9, 23);
 /// Minimum columns of a useful sparkline.
@@ -406,7 +406,7 @@ fn show_latency(ns: Option<f64>) -> String {
 
 /// Columns of a figure in the table of results.
 const CELL_COLUMNS: usize = 11;
-/// Headings of the results, for screens of different widths.
+/// Headings of the results on a wide screen.
 const WIDE_HEADINGS: &[&str] = &["runs", "IOPS", "MB/s", "p50", "p99", "max"];
 const MEDIUM_HEADINGS: &[&str] = &["IOPS", "MB/s", "p99"];
 const NARROW_HEADINGS: &[&str] = &["IOPS"];
@@ -465,7 +465,7 @@ fn result_cell(named: &Named, column: &str) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
-/// Headings of the hosts, for wide and narrow screens.
+/// Headings of the hosts on a wide screen.
 const WIDE_HOST_HEADINGS: &[&str] = &["IOPS", "p99", "state"];
 const NARROW_HOST_HEADINGS: &[&str] = &["IOPS", "state"];
 /// With at least this many remaining rows the table of hosts has a title and a blank row after the table.
@@ -520,7 +520,7 @@ fn host_cell(host: &HostRow, column: &str) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
-/// Columns of a device name, of a figure, and of the load.
+/// Columns of the name of a device.
 const NAME_COLUMNS: usize = 12;
 const FIGURE_COLUMNS: usize = 8;
 const LOAD_COLUMNS: usize = 11;

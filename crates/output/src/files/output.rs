@@ -3,8 +3,8 @@
 //! 1. [`Rules::decide`] checks each path before anything is measured.
 //! 2. [`Outlet::write`] checks it again and writes. A stream (standard output, FIFO, terminal) gets the bytes directly; a
 //!    regular file is replaced atomically.
-//! 3. Never overwritten: block devices, files that this call reads or measures ([`Spared`]), sessions, files of the
-//!    kernel, and without `--force` anything but text.
+//! 3. fathom never overwrites block devices, files that this call reads or measures ([`Spared`]), sessions, and files of
+//!    the kernel. Without `--force` it overwrites only text.
 
 use crate::failure::{Failure, cause};
 use crate::session_directories::session_directories;
@@ -27,8 +27,9 @@ use std::time::{Duration, Instant};
 
 /// The path that stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
-/// Descriptors of standard output and standard error.
+/// File descriptor of standard output.
 const OUTPUT: i32 = 1;
+/// File descriptor of standard error.
 const ERRORS: i32 = 2;
 /// Maximum number of symbolic links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;

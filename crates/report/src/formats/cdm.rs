@@ -64,7 +64,7 @@ fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
     to.write_all((out.join("\r\n") + "\r\n").as_bytes())
 }
 
-/// Returns the parts of a result's line; `None` if the format has no line for this work.
+/// Returns the parts of a result's line; `None` if the format has no line for this workload.
 fn row(result: &Measured) -> Option<Row<'_>> {
     let [phase] = result.job.phases.as_slice() else { return None };
     let [stream] = phase.streams.as_slice() else { return None };

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 
 /// The name of the format.
 pub const NAME: &str = "iometer-csv";
-/// The version whose format this is.
+/// The version of Iometer whose format fathom writes.
 const VERSION: &str = "1.1.0";
 /// Columns of the file.
 pub(super) const HEADER: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps,MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary),MBps (Decimal),Read MBps (Decimal),Write MBps (Decimal),Transactions per Second,Connections per Second,Average Response Time,Average Read Response Time,Average Write Response Time,Average Transaction Time,Average Connection Time,Maximum Response Time,Maximum Read Response Time,Maximum Write Response Time,Maximum Transaction Time,Maximum Connection Time,Errors,Read Errors,Write Errors,Bytes Read,Bytes Written,Read I/Os,Write I/Os,Connections,Transactions per Connection,Total Raw Read Response Time,Total Raw Write Response Time,Total Raw Transaction Time,Total Raw Connection Time,Maximum Raw Read Response Time,Maximum Raw Write Response Time,Maximum Raw Transaction Time,Maximum Raw Connection Time,Total Raw Run Time,Starting Sector,Maximum Size,Queue Depth,% CPU Utilization,% User Time,% Privileged Time,% DPC Time,% Interrupt Time,Processor Speed,Interrupts per Second,CPU Effectiveness,Packets/Second,Packet Errors,Segments Retransmitted/Second,0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,5 to 10 mS,10 to 15 mS,15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,100 to 200 mS,200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,4.7 to 5 s,5 to 10 s, >= 10 s";
@@ -210,7 +210,7 @@ struct Row {
     name: String,
     spec: String,
     counts: [Option<usize>; 3],
-    /// First sector, largest size and depth.
+    /// Starting sector, maximum size and queue depth.
     place: [String; 3],
     cpu: Option<[f64; 3]>,
     /// Whether the row has raw times.
@@ -325,7 +325,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
         .cpu
         .map_or_else(|| [const { String::new() }; 3], |cpu| cpu.map(|percent| format!("{percent:.6}")));
     fields.extend(cpu);
-    // Interrupts are part of the kernel's time here.
+    // The two columns about interrupts are empty: fathom counts interrupts as kernel time.
     fields.extend([String::new(), String::new()]);
     fields.push(if row.raw { NS_PER_SECOND.to_string() } else { String::new() });
     fields.push(String::new());

@@ -48,10 +48,10 @@ pub(super) static FORMAT: Format = Format {
     plan: writer("settings with their origins, for a comment", write_plan),
     sessions: writer("a table for a document", write_list),
     session_table: writer("a table for a document", write_session_table),
-    pages: writer("whole pages; without an ID, the document docs/reference/checks.md", write_check_pages),
-    diagnosis: writer("the worst first, then a table, for a comment", write_diagnosis),
+    pages: writer("the page of each ID; without an ID, docs/reference/checks.md", write_check_pages),
+    diagnosis: writer("the worst findings, then a table, for a comment", write_diagnosis),
     devices: writer("a table for a document", write_devices),
-    verified: writer("for a comment", write_verification),
+    verified: writer("the verdict and the damage, for a comment", write_verification),
     watched: None,
     load_over_time: None,
     captured: None,
@@ -421,7 +421,7 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
     to.write_all(out.as_bytes())
 }
 
-/// Limits the findings before the table.
+/// Maximum number of findings before the table.
 const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {

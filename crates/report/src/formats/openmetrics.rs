@@ -4,11 +4,11 @@
 //! The textfile collector of node_exporter reads these files with the parser of the older Prometheus text format. Both parsers accept this
 //! output: only gauges and counters, each family in one piece, `TYPE`, `UNIT` and `HELP` before its samples, and `# EOF` at the end.
 //!
-//! - A report is gauges: verdicts and conditions as 0 and 1, rates with their 95 % intervals, latencies by quantile.
+//! - A report has gauges: verdicts and conditions as 0 and 1, rates with their 95 % intervals, latencies by quantile.
 //!   Every sample has the labels `title` (what was measured) and `target`, so that the files of several measurements
-//!   can be collected together. A result without a number has only a verdict, so an alert needs a missing series or the
-//!   verdict as its condition.
-//! - A watched interval is counters since the device appeared, in seconds and bytes, and gauges of the present state.
+//!   can be collected together. A result without a number has only a verdict, so an alert must react to a missing series
+//!   or to the verdict.
+//! - A watched interval has counters since the device appeared, in seconds and bytes, and gauges of the present state.
 //!   Readers can compute rates over any time. Processes are left out: their ids would create ever new series.
 
 use crate::{Content, Format, Style, writer};
@@ -183,7 +183,7 @@ fn result_gauges(report: &Report) -> [Gauge; 8] {
     let mut latency = Gauge::new(
         "fathom_latency_seconds",
         "seconds",
-        "Time that this share of the operations did not exceed; absent if too few operations support it.",
+        "Latency that this share of the operations did not exceed; absent if too few operations support it.",
     );
     let mut names = UniqueNames::default();
     for result in &report.results {
@@ -353,7 +353,7 @@ fn write_loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     let name = format!("{PREFIX}load_ratio");
-    let help = "Load of the last interval as a share of what fathom measured on this device.";
+    let help = "Load of the last interval as a share of the capacity that fathom measured on this device.";
     head(to, &name, "gauge", "ratio", help)?;
     for (device, load) in loads {
         let ends = [("at_least", Some(load.at_least_percent)), ("at_most", load.at_most_percent)];
@@ -382,7 +382,7 @@ fn write_latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    let help = "Time that this share of the requests that completed in the last interval did not exceed.";
+    let help = "Latency that this share of the requests in the last interval did not exceed.";
     head(to, &name, "gauge", "seconds", help)?;
     lines.iter().try_for_each(|line| writeln!(to, "{line}"))
 }

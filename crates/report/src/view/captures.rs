@@ -8,7 +8,7 @@ use model::captured::{
 };
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
-/// Limits the lines of tasks; the JSON has more tasks.
+/// Maximum number of tasks with a line; the JSON has more tasks.
 const MAX_TASKS: usize = 10;
 
 /// Returns each aspect of the load as a name and a sentence.
@@ -97,7 +97,7 @@ pub(crate) fn operation_table(all: &[Operation]) -> Table {
         .table(&["size", "share", "p99.9", "max"])
 }
 
-/// `-` if too few requests support the percentile.
+/// Formats a percentile, or `-` if too few requests support it.
 fn percentile(latency: &Latency, name: &str) -> String {
     latency.percentiles.get(name).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
 }
@@ -143,7 +143,7 @@ fn describe_sequence(sequence: &Sequence) -> String {
     text
 }
 
-/// Formats a mean with decimals and a whole number without.
+/// Formats a figure: a whole number without decimals, any other with them.
 fn number(figure: f64) -> String {
     if figure.fract() == 0.0 { show_count(figure) } else { show_rate(figure) }
 }

@@ -33,7 +33,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
             let name = if is_short { number_name(pair, metric) } else { format!("  {}", metric.name) };
             (name, Some(metric), Some(metric.answer))
         });
-        // A pair that is not compared has one row; a full table has each pair's name first.
+        // A full table starts each pair with a row for its name. A pair that is not compared has only this row.
         let refusal = pair.metrics.is_empty().then(|| pair.refusal());
         let name = if is_short { pair.name.clone() } else { format!("{}:", pair.name) };
         let first = (!is_short || refusal.is_some()).then_some((name, None, refusal));
@@ -124,12 +124,12 @@ fn is_short(pairs: &[Pair], all: bool) -> bool {
     !all && pairs.len() > 1
 }
 
-/// Whether a short table includes a number: the first of its result, and those that differ.
+/// Whether a short table includes a number. It includes the first number of each result, and every FASTER or SLOWER one.
 pub(crate) fn is_shown(at: usize, metric: &Metric) -> bool {
     at == 0 || matches!(metric.answer, Answer::Faster | Answer::Slower)
 }
 
-/// Returns how many numbers the table leaves out; `None` if it has all of them.
+/// Describes how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
     let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
     let hidden = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();
@@ -229,7 +229,7 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
     table
 }
 
-/// Returns how many numbers the table leaves out; `None` if it has all of them.
+/// Describes how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
     let hidden = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
     let plural = if hidden == 1 { "" } else { "s" };

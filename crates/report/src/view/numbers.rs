@@ -34,8 +34,8 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
     if places > 0 { format!("~{rounded:.places$}") } else { format!("~{}", show_count(rounded)) }
 }
 
-/// Returns the verdict on a row, with its accepted findings. A void result is invalid, even if an older
-/// version judged it otherwise.
+/// Returns the verdict on a row, with its accepted findings. A void result is invalid, even if the version of fathom
+/// that measured it gave another verdict.
 pub(crate) fn verdict_mark(result: &Measured) -> String {
     verdict_word(result).to_owned() + &accepted(&result.accepted)
 }

@@ -79,7 +79,7 @@ fn describe_repeats(plan: &Plan) -> String {
             format!("{} to {at_most} runs, until the interval is within ±{}", plan.runs, show_share(share))
         }
         Strategy::Targets(_) => {
-            format!("{} runs, then more of the tests that vary most", plan.runs)
+            format!("{} runs, then more runs of the tests that vary most", plan.runs)
         }
         Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
         Strategy::Settle { at_most } => {

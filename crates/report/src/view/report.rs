@@ -8,7 +8,7 @@ use model::report::{Ending, Headline, Report};
 use model::study::Studied;
 use model::units::{show_count, show_rate};
 
-/// Whether the table of results is the whole answer: independent jobs, or a profile.
+/// Whether the report is about jobs themselves (independent jobs or a profile), not a study of them.
 pub(crate) fn is_of_jobs(report: &Report) -> bool {
     matches!(report.study, Studied::Jobs | Studied::Profile(_))
 }
@@ -67,7 +67,7 @@ pub(crate) fn headline_number(headline: &Headline, report: &Report) -> String {
     let number = format!("{} {}", show_rate(value), headline.unit);
     if let Studied::Limit(curve) = &report.study {
         return match curve.latency_target.as_ref().map(|p| p.missed_iops) {
-            Some(Some(missed)) => format!("{number}, missed at {}", show_count(missed as f64)),
+            Some(Some(missed)) => format!("{number}; {} IOPS miss the target", show_count(missed as f64)),
             Some(None) => format!("{number}, and no offered load missed the target"),
             None => number,
         };

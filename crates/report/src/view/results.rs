@@ -133,7 +133,7 @@ pub(crate) fn read_write_tests<'r>(results: impl Iterator<Item = &'r Measured>) 
     tests
 }
 
-/// Limits the rows of hosts: the lost and the slowest hosts come first.
+/// Maximum number of rows of hosts: the lost and the slowest hosts come first.
 pub(crate) const MAX_HOSTS: usize = 64;
 
 /// Describes how evenly the hosts share the rate.
@@ -204,7 +204,7 @@ fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
 /// Numbers of this size or larger are printed without decimals.
 const NO_DECIMALS_FROM: f64 = 1000.0;
 
-/// Returns the caption of the table.
+/// Returns the caption of [`replay_table`].
 pub(crate) fn replay_caption(replay: &ReplayComparison) -> String {
     format!("{} and its replay, --pace {}, --speed {}", replay.capture, replay.pace, replay.speed)
 }

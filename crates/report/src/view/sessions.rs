@@ -13,7 +13,7 @@ use model::units::{GIB, show_bytes, show_count, show_share};
 /// If the session files take at least this much space, the list reports it.
 pub(crate) const MUCH_BYTES: u64 = GIB;
 
-/// Heading of the ids, and the column of targets.
+/// Heading of the column with the ids of sessions.
 pub(crate) const ID_HEADING: &str = "id";
 const TARGET_COLUMN: usize = 6;
 
@@ -192,9 +192,9 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     if all > 0 {
         let jobs = visible(&others.join(", ")).replace('\n', "\\n");
         let advice = if sessions.is_job_chosen {
-            "type a longer part of its name after --job to select one"
+            "type more of the name of a job after --job to select it"
         } else {
-            "--job NAME selects one"
+            "--job NAME selects a job"
         };
         out.push(format!("Left out: {} of other jobs ({jobs}); {advice}.", count(all, "session")));
     }

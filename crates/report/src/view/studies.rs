@@ -15,8 +15,8 @@ use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show
 /// Text for a number that a finding invalidates.
 const NO_NUMBER: &str = "no number";
 
-/// Returns a row for each layer under the name of its work: what fathom did and what the device did, at any width. A number that a finding
-/// invalidates is in parentheses.
+/// Returns a row for each layer under the name of its workload. The columns of fathom's and of the device's IOPS are kept at any width. A
+/// number that a finding invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
     let did = |pace: &Pace, iops: String| match pace.bytes {
         Some(_) => format!("{iops} x {}", request_size(pace)),
@@ -249,14 +249,14 @@ pub(crate) fn host_count_table(scaling: &Scaling, measured: &[Measured]) -> Tabl
         .table(&["p50", "p99", "±95 %", "MB/s", "±95 %", "verdict"])
 }
 
-/// Limits the loads in the table, unless all are wanted.
+/// Maximum number of loads in the short table.
 pub(crate) const MAX_LOADS: usize = 12;
 
 /// Share of the capacity at which the latency is quoted if there is no latency target.
 const QUOTED_SHARE: f64 = 0.7;
 
-/// Returns the loads to show, ascending. If there are too many: those that support the answer, both ends, the knee, and the loads
-/// nearest to the answer.
+/// Returns the loads to show, ascending. If there are too many, chooses the loads that support the answer, both ends, the
+/// knee, and the loads nearest to the answer.
 pub(crate) fn shown_loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
     let points = &curve.points;
     if all || points.len() <= MAX_LOADS {

@@ -1,4 +1,4 @@
-//! Sweeps: the best settings of each work, the cells of a grid, and the sides of maps.
+//! Sweeps: the best settings of each workload, the cells of a grid, and the sides of maps.
 
 use crate::view::numbers::{
     device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
@@ -13,7 +13,7 @@ use model::sweep::{
 };
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
 
-/// Returns the sweep of a report if its answer is a setting for each work.
+/// Returns the sweep of a report if its answer is a setting for each workload.
 pub(crate) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     let word = report.answer.as_ref()?.word;
     let is_choice = matches!(word, AnswerWord::Fastest | AnswerWord::Tied | AnswerWord::CannotTell);
@@ -31,7 +31,7 @@ pub(crate) struct SweepRow<'r> {
     apart: Option<String>,
 }
 
-/// Returns the best cell of each work, followed by the cells that it is compared with.
+/// Returns the best cell of each workload, followed by the cells that it is compared with.
 pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
     let mut table = rows_table(Vec::new(), report);
     for work in &sweep.works {
@@ -86,12 +86,13 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
         .table(&SWEEP_DROP_ORDER)
 }
 
-/// Whether every cell is an answer, not only the best one: the loads of a test type, positions, targets.
+/// Whether the report has a row for every cell instead of only for the best ones: for `--preset iometer`, and for sweeps over
+/// positions.
 pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| c.setting.offset_bytes.is_some())
 }
 
-/// Returns a row for each cell of a work. The name of a row has the settings that differ between the cells.
+/// Returns a row for each cell of a workload. The name of a row has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
@@ -114,7 +115,7 @@ fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     mine.iter().map(row).collect()
 }
 
-/// Returns the rows of a work: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
+/// Returns the rows of a workload: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
 pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     if shows_each_cell(sweep) {
         return cell_rows(sweep, work);
@@ -130,7 +131,7 @@ pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r
     std::iter::once(row(first.into(), winner, None)).chain(cheapest).chain(of_programs).collect()
 }
 
-/// Returns the name of the first row: if a cell is not proven to be the fastest, it is only the best observed one.
+/// Returns the name of the first row. It says whether the cell is proven to be the fastest, or only the best observed one.
 fn first_row_name(work: &Work) -> &'static str {
     match work.chosen {
         Chosen::Fastest if work.by.is_latency() => "lowest",
@@ -141,7 +142,7 @@ fn first_row_name(work: &Work) -> &'static str {
 
 /// Heading of [`best_settings_table`].
 pub(crate) fn best_settings_title(best: &BestSettings) -> String {
-    format!("{}: {} of each device with the best setting of every device", best.work, best.by.heading())
+    format!("{}: {} of every device at each device's best setting", best.work, best.by.heading())
 }
 
 /// Legend of [`best_settings_table`].
@@ -259,7 +260,7 @@ pub(crate) const WORKERS: Side = Side {
     without: |s| Setting { workers: 1, ..s.clone() },
 };
 
-/// A setting without a target count uses one target.
+/// Side of a map with the number of targets: 1 if the setting has no number of targets.
 pub(crate) const TARGETS: Side = Side {
     name: "targets",
     label: |s| s.targets.unwrap_or(1).to_string(),
@@ -267,7 +268,7 @@ pub(crate) const TARGETS: Side = Side {
     without: |s| Setting { targets: None, ..s.clone() },
 };
 
-/// The number of targets of all workers together.
+/// Side of a map with the number of targets of all workers together.
 pub(crate) const QUEUES: Side = Side {
     name: "targets of all workers",
     label: |s| s.queues().to_string(),
@@ -295,7 +296,7 @@ pub(crate) fn sides(cells: &[&CellFigures]) -> Sides {
     if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
         return Sides { rows: QUEUES, columns: DEPTH };
     }
-    // An access specification has random sizes.
+    // Access specifications have random sizes, so maps of them have no side for the block size.
     let plain = cells.iter().all(|c| c.setting.spec.is_none());
     let sizes = Some(SIZE).filter(|_| plain);
     let all = sizes.into_iter().chain([TARGET, POSITION, TARGETS, WORKERS, DEPTH]);
@@ -306,7 +307,7 @@ pub(crate) fn sides(cells: &[&CellFigures]) -> Sides {
         [side] if side.name != DEPTH.name => (*side, DEPTH),
         _ => (if plain { SIZE } else { WORKERS }, DEPTH),
     };
-    // The number of rows is unlimited, and row names have more room.
+    // Put a side with many or long labels in rows: rows are unlimited in number and have more room for names.
     let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
     if long { Sides { rows: columns, columns: rows } } else { Sides { rows, columns } }
 }
@@ -337,8 +338,8 @@ pub(crate) fn thread_counts(sweep: &Sweep) -> Vec<u32> {
     all
 }
 
-/// Returns a row for each size with the values that the article's lines lack: latencies, the device's counts and the
-/// limiter.
+/// Returns a row for each size with the values that the lines of `--preset iops` leave out: latencies, the device's
+/// counts and the limiter.
 pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
     // The threads are named only if they differ.
     let several = thread_counts(sweep).len() > 1;
@@ -423,7 +424,7 @@ fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue)
     }
 }
 
-/// Names a work by its percentages of reads and writes, as the specification does.
+/// Names a workload by its percentages of reads and writes, as the specification does.
 fn read_write_shares(setting: &Setting) -> String {
     let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
     match named_by {
@@ -507,7 +508,7 @@ fn sizes_are_mapped_against_the_other_varied_setting() {
     assert_eq!(
         side_names(&[plain(512, 1, 1), plain(1024, 8, 4)]),
         ("size", "depth"),
-        "one map for each other number"
+        "one map for each number of workers"
     );
     assert_eq!(side_names(&[plain(512, 1, 1), plain(512, 8, 1)]), ("workers", "depth"));
     let mut on = [plain(512, 1, 1), plain(1024, 1, 1)];
@@ -521,5 +522,5 @@ fn sizes_are_mapped_against_the_other_varied_setting() {
     };
     assert_eq!(side_names(&[at(0), at(50)]), ("position", "depth"));
     let cells = [&at(50), &at(5)];
-    assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "by where they are and not by letters");
+    assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "sorted by position, not alphabetically");
 }

@@ -147,7 +147,7 @@ fn unsupported_settings_of_pool_threads_are_refused() {
     let shared = "<InterlockedSequential>true</InterlockedSequential>";
     let sizes = "<BlockSize>4096</BlockSize>";
     for (settings, word) in [
-        (["", sizes, ""], "only differ in path and weight"),
+        (["", sizes, ""], "differ only in path and weight"),
         ([&own(0) as &str, &own(0), &own(1)], "thread 2 has no target"),
         (["", "", &threads(&[(9, 1)])], "illegal thread"),
         (
@@ -167,7 +167,7 @@ fn unsupported_settings_of_pool_threads_are_refused() {
     let apart = pool([&format!("{sizes}{}", own(0)), &own(1), &own(2)]);
     let all = with_xml(&apart, "-Xp.xml").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.phases[0].streams.len(), 3);
-    // Without a limit on operations in flight of their own, all threads have all targets, so they are alike too.
+    // Without RequestCount, every thread has every target, so all targets need the same settings.
     let each = pool(["", sizes, ""]).replace("<RequestCount>6</RequestCount>", "");
     assert!(refusal_text(with_xml(&each, "-Xp.xml")).contains("ThreadsPerFile"));
 }

@@ -25,7 +25,7 @@ use model::record::Bucket;
 use model::report::{Measured, Report};
 use std::collections::BTreeMap;
 
-/// The version of DISKSPD whose formats these are, and its date.
+/// Version and date of DISKSPD that the output states. The formats are those of this version.
 const VERSION: [&str; 2] = ["2.2.0", "2024/6/3"];
 
 /// The name of the text format.
@@ -120,12 +120,12 @@ fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
     for (stream, seen) in seen.iter().enumerate() {
         let pool = pools.get(stream);
         if seen.lanes.is_empty() {
-            // Workers were not counted separately: they are one thread.
+            // The workers were not counted separately, so print them as one thread.
             let thread = out.last().map_or(0, |lane: &Lane| lane.thread + 1);
             out.push(combined_lane(seen, thread));
         }
         out.extend(seen.lanes.iter().map(|lane| {
-            // As typed, a stream is a pool of threads with its own targets.
+            // In the requested profile, each stream is a pool of threads with its own targets.
             let typed = pool.and_then(|pool| requested.targets.get(pool.targets.get(lane.target)?.0));
             let thread =
                 lane.worker.checked_sub(first).and_then(|at| pool?.threads.get(at as usize).copied());
@@ -215,7 +215,7 @@ fn target_of_stream(stream: &Stream, seen: Option<&Observed>) -> Target {
     }
 }
 
-/// Minimum number of operations above a percentile.
+/// A percentile is printed only if at least this many operations took longer.
 const MIN_BEYOND: f64 = 10.0;
 
 /// Which directions to sum.
@@ -239,7 +239,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Sums some lanes, with at most `stretches` buckets: an incomplete last one is dropped.
+    /// Sums the operations of several lanes over the first `stretches` buckets. This leaves out an incomplete last bucket.
     fn from_lanes<'l>(
         which: DirectionFilter,
         lanes: impl IntoIterator<Item = &'l Lane>,
@@ -268,7 +268,7 @@ impl Figures {
         }
     }
 
-    /// Operations.
+    /// Returns the number of operations.
     fn count(&self) -> u64 {
         self.latency.count
     }
@@ -413,7 +413,7 @@ fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> St
     out + "\n\tactive power scheme:\tN/A\n"
 }
 
-/// Returns the CPUs as a bit mask, as far as a number holds them.
+/// Returns the bit mask of the CPUs. Leaves out CPUs above 127.
 fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
     let bits = cpus.filter(|cpu| *cpu < 128).fold(0_u128, |bits, cpu| bits | 1 << cpu);
     format!("0x{bits:x}")

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 type Out<'o> = &'o mut dyn Write;
 
 const STARS: &str = "*******************************************************************************";
-/// Percentiles with their names.
+/// Percentiles of the table, each with its name.
 const PERCENTILES: [(f64, &str); 13] = [
     (0.25, "25th"),
     (0.50, "50th"),
@@ -52,7 +52,7 @@ pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<(
     write!(to, "\n{}{}", front_and_back_end(report), verdict(report))
 }
 
-/// Returns what each test did and what the device below completed, in two lines, even if a finding invalidates the number.
+/// Returns two lines for each test: what the test did, and what the device below completed. Includes invalidated numbers.
 pub fn front_and_back_end(report: &Report) -> String {
     let mut out = String::new();
     for result in &report.results {
@@ -88,7 +88,8 @@ pub(super) fn write_span(span: &Span, topology: &Topology, to: Out) -> io::Resul
     if span.requested.latency { write_percentiles(span, to) } else { Ok(()) }
 }
 
-/// Writes the CPUs, with columns for topology levels that have several members.
+/// Writes a row for each CPU. Sockets and nodes have a column if the machine has several. Cores have one if a core has
+/// several CPUs.
 fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
@@ -329,8 +330,8 @@ fn span_text(span: &TimeSpan) -> String {
     out
 }
 
-/// Returns the lines of a target. The flags tell whether the target has its own threads, its own queue depth, and
-/// completion routines.
+/// Returns the lines of a target. `threads`: it has its own threads. `requests`: it has its own queue depth. `routines`:
+/// it uses completion routines.
 pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routines: bool) -> String {
     let mut out = match target.path.strip_prefix('*') {
         Some(number) => format!("\tpath: template target '{number}'\n"),

@@ -12,7 +12,7 @@ use model::report::Report;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Percentiles that follow the whole ones, with their digits.
+/// Percentiles that follow those from 0 to 99, with their text in the XML.
 const NINES: [(f64, &str); 7] = [
     (0.999, "99.9"),
     (0.9999, "99.99"),
@@ -221,7 +221,7 @@ fn write_target(lane: &Lane, span: &Span, lines: &mut Lines) {
     }
 }
 
-/// Lines of XML, indented by two blanks for each level.
+/// Lines of XML, indented by two spaces for each level.
 pub(super) struct Lines {
     pub(super) text: String,
     indent: usize,
@@ -249,12 +249,12 @@ impl Lines {
         }
     }
 
-    /// Adds an element around others.
+    /// Adds an element with the child elements that `write` adds.
     pub(super) fn within(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
         self.with(name, "", write);
     }
 
-    /// Adds an element with attributes around others. `attributes` begins with a blank.
+    /// Adds an element with attributes and the child elements that `write` adds. `attributes` begins with a space.
     pub(super) fn with(&mut self, name: &str, attributes: &str, write: impl FnOnce(&mut Self)) {
         self.line(format_args!("<{name}{attributes}>"));
         self.indent += 2;
@@ -282,7 +282,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// Returns the element Profile, indented by `indent` blanks.
+/// Returns the element Profile, indented by `indent` spaces.
 pub(super) fn profile_xml(profile: &Profile, indent: usize) -> String {
     let mut lines = Lines::new(indent);
     lines.within("Profile", |lines| {

@@ -94,7 +94,7 @@ impl<'r> Member<'r> {
             && self.stream.reads_back() == usize::try_from(writer.result.stream).ok()
     }
 
-    /// Returns the stream's own name, which fio uses alone; otherwise the name of the result.
+    /// Returns the stream's own name, as fio does. A stream without a name has the name of the result.
     pub(super) fn name(&self) -> &'r str {
         if self.stream.name.is_empty() { &self.result.name } else { &self.stream.name }
     }
@@ -415,7 +415,7 @@ impl RateSamples {
     }
 }
 
-/// Limits the steps of a time series; later data is left out.
+/// Maximum number of steps of a time series; later data is left out.
 const MAX_STEPS: u64 = 1 << 20;
 
 /// Operations that completed in a step.
@@ -454,7 +454,7 @@ pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, lea
     usual.saturating_mul(least_ns.div_ceil(usual))
 }
 
-/// Smallest share that is printed for a column with operations, as in fio.
+/// If a column of queue depths has any operations, its share is at least this many percent, as in fio.
 const MIN_DEPTH_SHARE: f64 = 0.1;
 /// Names of the columns of queue depths.
 pub(super) const DEPTH_LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
@@ -463,7 +463,7 @@ pub(super) const CALL_LEVELS: [&str; COLUMNS] = ["0", "4", "8", "16", "32", "64"
 /// Maximum number of operations per call in the column `4`.
 const SMALLEST_CALL: u64 = 4;
 
-/// The three tables in percent, as far as known.
+/// fio's three tables of depths, in percent. An unknown table is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Depths {
     /// Shares of operations in flight at each submission, by [`DEPTH_LEVELS`].
@@ -475,7 +475,8 @@ pub(super) struct Depths {
 }
 
 impl Depths {
-    /// Returns the tables of a job from the counts of all its workers, or else weighted by the operations of each result.
+    /// Returns the tables of a job. Uses the counts of its workers if they are known. Otherwise returns the mean over its
+    /// results, weighted by their operations.
     pub(super) fn from_job(job: &Job) -> Self {
         if let Some(counts) = job.costs().depth_counts.filter(|counts| *counts != DepthCounts::NONE) {
             return Self::from_counts(&counts);
@@ -542,8 +543,8 @@ impl Depths {
 /// Number of percentiles in a terse line.
 pub(super) const TERSE_PERCENTILES: usize = 20;
 
-/// Upper limits of the latency columns. Nanoseconds and microseconds lack the last column; milliseconds have one
-/// more.
+/// Upper limits of the latency columns. The columns of nanoseconds and microseconds end at 1000. Milliseconds have
+/// another column for latencies above 2000.
 pub(super) const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
 /// Shares of latencies in percent, by unit and [`LATENCY_LIMITS`].
@@ -566,7 +567,7 @@ impl LatencyShares {
             visible_percent(count, total, MIN_LATENCY_SHARE)
         };
         let row = |unit: u64, at: usize| {
-            // The columns of the smaller unit have the shorter latencies.
+            // The first column starts at one unit: shorter latencies are in the columns of the smaller unit.
             let from =
                 if at == 0 && unit == 1 { 0 } else { at.checked_sub(1).map_or(1, |at| LATENCY_LIMITS[at]) };
             share(
@@ -582,7 +583,7 @@ impl LatencyShares {
     }
 }
 
-/// Smallest share that is printed for a column with operations.
+/// If a column of latencies has any operations, its share is at least this many percent, as in fio.
 const MIN_LATENCY_SHARE: f64 = 0.01;
 
 fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {

@@ -81,7 +81,7 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
         out.insert("total_err".into(), total.into());
         out.insert("first_error".into(), job.error().into());
     }
-    // fio leaves these out for a job that only creates its files.
+    // fio leaves out the following keys for a job that only creates its files.
     if job.first().stream.limit.operations != Some(0) {
         out.insert("latency_depth".into(), job.depth().into());
         // As in fio, the target is in ns and the window in us.
@@ -315,7 +315,7 @@ fn verdict_json(report: &Report) -> Value {
     })
 }
 
-/// fio's layout: a blank before each colon, and six decimals.
+/// fio's layout of JSON: a space before each colon, and six decimals.
 #[derive(Default)]
 struct FioFormatter(PrettyFormatter<'static>);
 

@@ -12,7 +12,7 @@ mod text;
 use crate::{Content, Format};
 pub use text::verdict;
 
-/// The version of fio whose formats these are.
+/// The version of fio whose formats fathom writes.
 pub const VERSION: &str = "fio-3.33";
 
 /// The name of the text format.
@@ -28,7 +28,7 @@ pub(super) static JSON_PLUS: Format = Format::of_measurements(
     "fio-json+",
     "json",
     Content::Json,
-    "the same with all latencies, as fio's json+",
+    "as fio's json+, with all latency bins",
     |r, _, to| json::write(r, true, to),
 );
 pub(super) static TERSE: Format = Format::of_measurements(
@@ -39,15 +39,15 @@ pub(super) static TERSE: Format = Format::of_measurements(
     |r, _, to| text::write_terse(r, 3, to),
 );
 pub(super) static TERSE_2: Format =
-    Format::of_measurements("fio-terse-2", "terse", Content::Text, "the same, version 2", |r, _, to| {
+    Format::of_measurements("fio-terse-2", "terse", Content::Text, "as fio's terse lines, version 2", |r, _, to| {
         text::write_terse(r, 2, to)
     });
 pub(super) static TERSE_4: Format =
-    Format::of_measurements("fio-terse-4", "terse", Content::Text, "the same, version 4", |r, _, to| {
+    Format::of_measurements("fio-terse-4", "terse", Content::Text, "as fio's terse lines, version 4", |r, _, to| {
         text::write_terse(r, 4, to)
     });
 pub(super) static TERSE_5: Format =
-    Format::of_measurements("fio-terse-5", "terse", Content::Text, "the same, version 5", |r, _, to| {
+    Format::of_measurements("fio-terse-5", "terse", Content::Text, "as fio's terse lines, version 5", |r, _, to| {
         text::write_terse(r, 5, to)
     });
 
@@ -88,7 +88,7 @@ pub mod aggregate {
             format!("{}, {}, {direction}, 0, 0\n", until_ns / MS_NS, kib as u64)
         };
         let steps = steps(&course, step_ns);
-        // An unfinished step has no comparable rate.
+        // Leave out an unfinished step: its rate would be too low.
         let step_end_ns = |at: u64| (at + 1).saturating_mul(step_ns);
         let over: String = steps
             .iter()
@@ -96,7 +96,7 @@ pub mod aggregate {
             .map(|(at, step)| line(step_end_ns(*at), step.bytes, step_ns))
             .collect();
         if over.is_empty() {
-            // As in fio, there is always a line.
+            // Like fio, write a line even if no step has ended.
             return line(end, steps.values().map(|step| step.bytes).sum(), end);
         }
         over

@@ -97,7 +97,7 @@ fn size_text(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
-/// Returns the block sizes, if a single option expresses them.
+/// Returns the option that sets the block sizes; `None` if no single option can express them.
 fn size_options(access: &Access) -> Option<NamedOption> {
     let [line] = access.lines.as_slice() else { return None };
     if let Some(bytes) = access.block_bytes() {
@@ -144,7 +144,7 @@ fn cache_options(cache: Cache) -> Vec<NamedOption> {
     out
 }
 
-/// Returns the mix of directions and the order of offsets, if options express them.
+/// Returns the options for the mix of directions and the order of offsets, as far as fio has such options.
 fn order_options(access: &Access) -> Vec<NamedOption> {
     let [line] = access.lines.as_slice() else { return Vec::new() };
     let mut out = Vec::new();

@@ -69,7 +69,7 @@ fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Returns the depth that the user typed, which a synchronous engine does not reach.
+/// Returns the depth that the user typed. A synchronous engine does not reach it, but fio prints it.
 fn typed_depth(member: &Member) -> Option<u32> {
     let typed = member.seen.typed.as_ref()?;
     let mut options = typed.stream.options.iter().chain(&typed.defaults);
@@ -108,7 +108,7 @@ fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     let error = match job.error() {
         0 => " 0".to_owned(),
         // An error without a number comes from fathom and is in the notes of the report.
-        -1 => "-1 (the run did not end in order)".to_owned(),
+        -1 => "-1 (the run ended early, without an error number)".to_owned(),
         number => format!("{number:2} ({})", io::Error::from_raw_os_error(number as i32)),
     };
     let (name, group, workers) = (job.name(), job.group, job.workers());
@@ -136,7 +136,7 @@ fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     write_steadied(job, &layout, to)
 }
 
-/// Writes whether the job became steady, if it has such a rule.
+/// Writes whether the job became steady, if it has a steady-state rule.
 fn write_steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     let Some((rule, seen)) = job.steadied() else { return Ok(()) };
     let mean = |quantity| seen.spread(quantity).mean;
@@ -426,7 +426,7 @@ pub(super) fn scaled_count(value: u64, digits: usize) -> String {
     scaled(value, digits, 1000, &DECIMAL, "")
 }
 
-/// Operations per second.
+/// Formats a number of operations per second in steps of 1000.
 pub(super) fn scaled_rate(value: f64) -> String {
     scaled_count(value as u64, MAX_DIGITS)
 }
@@ -434,7 +434,7 @@ pub(super) fn scaled_rate(value: f64) -> String {
 /// Units of sizes and rates, from `kb_base` and `unit_base`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Units {
-    /// Whether steps of 1000 come first.
+    /// Whether a value is printed first with units of 1000, then with units of 1024.
     pub(super) decimal_first: bool,
     /// Whether rates are in bits.
     pub(super) bits: bool,
@@ -463,7 +463,7 @@ impl Units {
     }
 }
 
-/// Formats a number in the smallest step that leaves at most `digits` digits, with decimals if they fit.
+/// Formats a number with the smallest unit prefix that leaves at most `digits` digits, with decimals if they fit.
 fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -> String {
     let mut step = 0;
     let mut rest = value as f64;

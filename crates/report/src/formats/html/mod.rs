@@ -4,7 +4,8 @@
 //! drawings as SVG ([`plot`]). Templates escape all foreign text. Only HTML that this module made is inserted unescaped
 //! (`safe`).
 //!
-//! The pages that consist of a headline and tables follow: verifications, diagnoses, plans, lists, checks and devices.
+//! This file writes the pages that consist of a headline and tables: verifications, diagnoses, plans, lists, checks and
+//! devices.
 
 mod observed_load;
 mod page;
@@ -41,7 +42,7 @@ pub(super) static FORMAT: Format = Format {
     plan: writer("a page of the settings and the workloads", write_plan),
     sessions: writer("a page with a table", write_list),
     session_table: writer("a page with a table", sessions::write_session_table),
-    pages: writer("a page of them", write_check_pages),
+    pages: writer("a page with a card for each check", write_check_pages),
     diagnosis: writer("a page with every check", write_diagnosis),
     devices: writer("a page with a table", write_devices),
     verified: writer("a page with the verdict and the damage", write_verification),
@@ -51,7 +52,7 @@ pub(super) static FORMAT: Format = Format {
     fitted: None,
 };
 
-/// `1 session`, `2 sessions`.
+/// Formats a count with its noun: `1 session`, `2 sessions`.
 fn count_of(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
@@ -104,7 +105,7 @@ fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
     verification::damage_items(verification).into_iter().map(|item| ("damage".to_owned(), item)).collect()
 }
 
-/// Returns the facts of a verified host other than the damage.
+/// Returns the facts about a verified host, without the damage.
 fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
     let notes = verification::verification_notes(verification)
         .into_iter()

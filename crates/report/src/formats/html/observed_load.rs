@@ -15,7 +15,7 @@ use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
 use std::io::{self, Write};
 
-/// Link of all plots of a capture over time, which makes them share a crosshair.
+/// Link name of all plots of a capture over time. Plots with the same link share a crosshair.
 const CAPTURE_LINK: &str = "course";
 
 pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -78,7 +78,7 @@ fn plural(op: Op) -> &'static str {
     }
 }
 
-/// A plot over time: its title, a number for each stretch, and the format of numbers.
+/// A plot over time: its title, a value for each interval, and the format of the values.
 struct TimePlot<'c> {
     title: &'static str,
     series: Vec<(&'c CourseOf, Vec<f64>)>,

@@ -64,7 +64,7 @@ struct Head<'c> {
     sentences: Vec<String>,
 }
 
-/// Returns the first card of a page: a word and sentences. `like` is the word whose colour the card gets.
+/// Returns the first card of a page: a word and sentences. The card gets the colour of the word `like`.
 pub(super) fn head_card(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
     let class = like.split(' ').next().unwrap_or_default();
     let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
@@ -102,7 +102,7 @@ struct DetailsTemplate<'p> {
     is_open: bool,
 }
 
-/// Returns an HTML body that is folded until the user opens it; empty without a body.
+/// Returns HTML that hides `body` until the user opens it. Returns an empty string if `body` is empty.
 pub(super) fn folded(summary: &str, body: &str) -> String {
     if body.is_empty() {
         return String::new();
@@ -208,7 +208,7 @@ pub(crate) fn rate_tick(value: f64) -> String {
     }
 }
 
-/// Formats up to three digits, without zeros after the point.
+/// Formats a number with up to three digits and without trailing zeros.
 pub(crate) fn short_number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -301,7 +301,7 @@ pub(super) mod filters {
         unreachable_pub,
         clippy::inline_always,
         clippy::unused_self,
-        reason = "what the macro makes of a filter"
+        reason = "the code that the macro generates for a filter"
     )]
 
     use askama::filters::{Escaper, Html, Safe};
@@ -378,7 +378,7 @@ fn the_page_allows_only_its_own_script() {
     use base64::Engine;
     use sha2::{Digest, Sha256};
     let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT));
-    assert_eq!(SCRIPT_HASH, format!("sha256-{hash}"), "the script changed; its hash is this now");
+    assert_eq!(SCRIPT_HASH, format!("sha256-{hash}"), "the script has changed: update SCRIPT_HASH");
     let html = page("1", "<t>", &["<i>".into()], &[]);
     assert!(
         html.contains(&format!("script-src &#39;{SCRIPT_HASH}&#39;"))

@@ -8,7 +8,7 @@
 use askama::Template;
 use serde_json::json;
 
-/// Limits the stops of the crosshair in a plot.
+/// Maximum number of places at which the crosshair of a plot stops.
 const MAX_STOPS: usize = 150;
 
 /// CSS class of labels in the lowest line of a drawing.
@@ -130,7 +130,7 @@ impl Label {
     }
 }
 
-/// Moves labels, sorted from the top down, apart: at least `least` from each to the next.
+/// Moves labels apart until neighbours are at least `least` apart. The labels must be sorted from the top down.
 pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
     labels.retain(|label| label.at.is_finite());
     labels.sort_by(|a, b| a.at.total_cmp(&b.at));
@@ -149,7 +149,7 @@ pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
 
 /// Units along each side of every drawing, independent of its size on the screen.
 pub(crate) const SIDE: f64 = 1000.0;
-/// Limits the ticks along a drawing.
+/// Maximum number of ticks along a drawing.
 const MAX_MARKS: usize = 10;
 
 /// Scale of an axis.
@@ -176,17 +176,17 @@ pub(crate) struct Tick {
     pub(crate) label: String,
 }
 
-/// Widths of a drawing in pixels, each with the class in `page.css` of labels that need at least this width. A label
-/// with the last class is never shown.
+/// Widths of a drawing in pixels, each with a CSS class. Labels with this class are shown only in drawings of at least
+/// this width (`page.css`).
 const LABEL_WIDTHS: [(f64, &str); 5] =
     [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
 const HIDDEN: &str = "r5";
-/// Pixels of a letter of a label, and of the gap between two labels.
+/// Assumed width of a letter of a label in pixels.
 const LETTER_PX: f64 = 7.0;
 const LABEL_GAP_PX: f64 = 8.0;
 
-/// Returns the class of each label, so that no two of them overlap at any width. Labels are centred on their places. A label that is shown
-/// in a narrow drawing is shown in a wide one too: the widths are tried from the narrowest up, and each keeps the labels that are there.
+/// Returns the CSS class of each label, so that no two labels overlap at any width. Labels are centred on their places.
+/// Tries the widths from the narrowest up. Each width keeps the labels of the narrower ones and adds those that fit.
 pub(crate) fn label_classes(labels: &[(f64, &str)]) -> Vec<&'static str> {
     let half = |at: usize| labels[at].1.chars().count() as f64 * LETTER_PX / 2.0;
     let mut classes = vec![HIDDEN; labels.len()];
@@ -228,7 +228,8 @@ impl Axis {
         Self { low: low / 1.15, high: high * 1.15, scale: Scale::Log }
     }
 
-    /// Returns the place of a value: from 0 to [`SIDE`] within the range, beyond it outside; NaN without a place.
+    /// Returns the place of a value along the axis. Values in the range are at 0 to [`SIDE`], others outside. NaN for a
+    /// value that a logarithmic axis cannot show.
     pub(crate) fn along(&self, value: f64) -> f64 {
         let part = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -238,13 +239,14 @@ impl Axis {
         part * SIDE
     }
 
-    /// Returns the place of a value from the top down, as drawings count: from 0 to [`SIDE`] within the range, beyond it outside; NaN
-    /// without a place.
+    /// Returns the place of a value counted from the top, as SVG does. Values in the range are at 0 to [`SIDE`], others
+    /// outside. NaN for a value that a logarithmic axis cannot show.
     pub(crate) fn down(&self, value: f64) -> f64 {
         SIDE - self.along(value)
     }
 
-    /// Returns the place of a value, from 0 to [`SIDE`], clamped to the range; NaN without a place.
+    /// Returns the place of a value along the axis, clamped to 0 to [`SIDE`]. NaN for a value that a logarithmic axis
+    /// cannot show.
     pub(crate) fn within(&self, value: f64) -> f64 {
         self.along(value).clamp(0.0, SIDE)
     }
@@ -273,7 +275,7 @@ impl Axis {
     }
 }
 
-/// Returns about five round values.
+/// Returns about five round values between `low` and `high`.
 fn linear_marks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -283,7 +285,8 @@ fn linear_marks(low: f64, high: f64) -> Vec<f64> {
     (first..first + 12).map(|i| i as f64 * step).take_while(|v| *v <= high).collect()
 }
 
-/// Returns 1, 2 and 5 of each decade; if these are too many, powers of ten, or only some of those.
+/// Returns 1, 2 and 5 times each power of ten in the range. If these are more than `most`, returns fewer values per decade, or only every
+/// second or third power of ten.
 fn log_marks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let (from, to) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let multiples = |digits: &[f64], every: usize| -> Vec<f64> {
@@ -425,7 +428,7 @@ pub(crate) fn strip_middle(row: usize, rows: usize) -> f64 {
     f64::midpoint(top, bottom)
 }
 
-/// Draws a row of stretches: `(from, to, share)`.
+/// Draws a row of blocks: `(from, to, share)`.
 pub(crate) fn strip(row: usize, rows: usize, stretches: &[(f64, f64, Option<f64>)]) -> Strip {
     let [top, bottom] = strip_edges(row, rows);
     let height = |share: f64| (bottom - share.clamp(0.0, 1.0) * (bottom - top)).round();
@@ -477,7 +480,7 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
     let percent = |v: f64| 100.0 * axis.within(v) / SIDE;
     let tenth = |v: f64| if v.is_finite() { (10.0 * v).round() / 10.0 } else { 0.0 };
     let [low, high] = interval.unwrap_or([value; 2]);
-    // A value without a place on a logarithmic axis counts as before its start.
+    // A value that a logarithmic axis cannot show counts as left of the axis.
     let before = |v: f64| !axis.along(v).is_finite() || axis.along(v) < 0.0;
     let from = if before(low) { 0.0 } else { percent(low) };
     Whisker {
@@ -489,7 +492,8 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
     }
 }
 
-/// Returns a range with all values and their intervals, which are cut at a multiple of the values' range: with few runs, an interval can be absurdly wide.
+/// Returns the values that the axis must include: all values, and the ends of their intervals. Leaves out an end below half the lowest or
+/// above twice the highest value, because the interval of few runs can be absurdly wide.
 pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<Item = f64> + use<> {
     const AROUND: f64 = 2.0;
     let values: Vec<f64> = rows.iter().map(|r| r.0).filter(|v| v.is_finite() && *v > 0.0).collect();
@@ -499,11 +503,11 @@ pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<
     values.into_iter().chain(kept.collect::<Vec<_>>())
 }
 
-/// Number of shades, from the lightest to the darkest.
+/// Number of shades in a grid of counts.
 const CELL_SHADES: usize = 5;
 
 /// Returns the paths of a grid of counts `(column, row, count)`, one path for each shade, from the lightest on. The first row is at the
-/// bottom, and cells ascend by column and row. Shades divide the logarithm of the counts. Adjacent cells of a shade form one rectangle.
+/// bottom. Shades divide the logarithm of the counts. Adjacent cells of a shade form one rectangle.
 pub(crate) fn count_cells(
     [columns, rows]: [usize; 2],
     cells: impl IntoIterator<Item = (usize, usize, u64)>,
@@ -535,7 +539,7 @@ pub(crate) fn count_cells(
     paths
 }
 
-/// Number of shades.
+/// Number of shades in a map of a sweep.
 const MAP_SHADES: f64 = 9.0;
 
 /// Returns the shade, 0 to 8, of a value, given as a share of the best value.
@@ -729,8 +733,8 @@ fn dots_are_at_their_values_and_overlapping_dots_are_merged() {
 fn the_height_of_a_block_is_its_share_and_missing_is_not_zero() {
     let runs = [(0.0, 300.0, Some(0.5)), (320.0, 620.0, Some(0.0)), (640.0, 1000.0, None)];
     let drawn = strip(0, 1, &runs);
-    assert_eq!(drawn.blocks, "M0 650H300V1000H0Z", "half of what is below the gap");
-    assert_eq!(drawn.ground, "M0 300H300V1000H0ZM320 300H620V1000H320Z", "nothing where it is not known");
+    assert_eq!(drawn.blocks, "M0 650H300V1000H0Z", "a share of 0.5 fills half of the row");
+    assert_eq!(drawn.ground, "M0 300H300V1000H0ZM320 300H620V1000H320Z", "an unknown share has no background");
     assert_eq!(strip(0, 1, &[]), Strip::default());
     assert_eq!(
         strip(1, 2, &[(0.0, 1000.0, Some(7.0))]).blocks,

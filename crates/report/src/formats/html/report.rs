@@ -56,7 +56,7 @@ fn page_header(report: &Report) -> Vec<String> {
     [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
 }
 
-/// Returns the cards of a study: the picture that answers it, and the cards below the findings.
+/// Returns the cards above the findings, which have the main figures, and the cards below the findings.
 fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {
@@ -174,8 +174,8 @@ struct Hero {
     verdict: &'static str,
     icon: &'static str,
     counted: String,
-    /// Verdict on the number itself. Empty without a number, and with a single result, because the session then has the
-    /// same verdict.
+    /// Verdict on the headline's number. Empty if there is no number. Also empty with a single result, because the
+    /// session has the same verdict.
     own_verdict: &'static str,
     own_icon: &'static str,
     number: String,
@@ -416,7 +416,7 @@ struct GridCell {
     raw: Option<String>,
     note: String,
     verdict: &'static str,
-    /// Width of the bar, in 1/1000 of that of the fastest result.
+    /// Width of the bar, in thousandths of the widest bar.
     width: u32,
 }
 
@@ -528,7 +528,7 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
     FindingList { findings: findings.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
-/// Returns a row for each check and answer, with its first result if there are many.
+/// Returns a row for each check and answer. If many results share the answer, the row names the first one.
 fn check_table(findings: &[Finding]) -> String {
     let mut seen = BTreeSet::new();
     let first =
@@ -553,7 +553,7 @@ fn check_table(findings: &[Finding]) -> String {
     page::table("Every check and its answer", &table)
 }
 
-/// Limits the results whose settings are listed.
+/// Maximum number of results whose settings are listed.
 const MAX_JOBS: usize = 12;
 
 /// Returns the cards below the checks.

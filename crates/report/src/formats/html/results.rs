@@ -15,7 +15,7 @@ use model::figures::{Account, Entry, Moved};
 use model::report::{LatencyBuckets, Measured, Report, Verdict};
 use model::units::{show_bytes, show_count, show_share};
 
-/// Limits the results with plots, to keep the page small.
+/// Maximum number of results with plots, to keep the page small.
 const MAX_PICTURES: usize = 16;
 
 /// Returns the cards of all results: a single result has a card for each plot, several results have one card each.
@@ -30,7 +30,7 @@ pub(super) fn result_cards(report: &Report) -> String {
                 card::<String>(
                     "More results",
                     &[format!(
-                        "{rest} more results are in the table above, and in the JSON with everything."
+                        "{rest} more results are in the table above. The JSON has all of their values."
                     )],
                     "",
                 )
@@ -118,11 +118,11 @@ const OMITTED_SHARE: f64 = 1e-4;
 const NAMED_RANKS: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
 /// Percentiles that are labelled in a small plot, by the start of the label.
 const NAMED_RANKS_SMALL: [&str; 2] = ["p50 ", "p99 "];
-/// Limits the ticks of a small plot.
+/// Maximum number of ticks in a small plot.
 const MAX_TICKS_SMALL: usize = 3;
 /// Percentiles in the table.
 const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
-/// Limits the runs whose percentiles are separate dots.
+/// Maximum number of runs whose own percentiles are drawn as dots or listed in the table.
 const MAX_RUN_DOTS: usize = 40;
 
 /// Draws the latencies of a result; empty without a histogram.
@@ -142,7 +142,7 @@ pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
 /// Axes for the latencies of one or several results.
 pub(super) struct CommonAxes {
     latency: Axis,
-    /// Number of decades of rarity to draw.
+    /// Number of decades on the axis of rarity: with 3, it ends at 1 in 1,000.
     deepest: f64,
 }
 
@@ -275,13 +275,13 @@ fn draw_densities(
     plot
 }
 
-/// Returns the number of decades of rarity to draw: as many as the number of operations of any direction supports.
+/// Returns the number of decades on the axis of rarity: enough for the rarest known share.
 fn decades(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> f64 {
     let percentiles = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
     let ranks = all.iter().filter_map(|(d, _)| percentiles(d)).flatten().filter(|(_, ns)| ns.is_some());
     let rarest = all.iter().flat_map(|(_, buckets)| rarity_tail(buckets)).map(|(_, share)| share);
     let rarest = rarest.chain(ranks.map(|(rank, _)| share_above(rank))).fold(1.0, f64::min);
-    // A value slightly below a whole power counts as that power.
+    // Ignore rounding errors: a share slightly below a power of ten needs no further decade.
     (-rarest.log10() - 1e-6).ceil().max(1.0)
 }
 
@@ -368,7 +368,7 @@ fn percentile_dots(
     }));
 }
 
-/// `1 in 10³`, from the number of zeros.
+/// Returns a tick with the label `1 in 10³` for three zeros.
 fn rarity(zeros: i32, at: f64) -> Tick {
     const RAISED: [&str; 10] = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
     let label = match usize::try_from(zeros).unwrap_or(0) {
@@ -420,12 +420,13 @@ fn percentile_table(result: &Measured) -> String {
         }
     }
     page::table(
-        "Percentiles of latency, all runs together and each; - where fewer than ten operations are above",
+        "Percentiles of latency, for all runs together and for each run; - where fewer than ten operations took longer",
         &table,
     )
 }
 
-/// Minimum number of operations above a latency for showing its rarity, as for percentiles.
+/// If fewer operations than this took longer than a latency, the plot does not show their share. The same limit applies
+/// to percentiles.
 const MIN_BEYOND: u64 = 10;
 
 /// Returns the share of operations in each bucket: `(from, to, share)`, including empty buckets between others.
@@ -443,8 +444,8 @@ pub(crate) fn bucket_shares(buckets: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
     out
 }
 
-/// Returns the share of operations that took longer than each latency: `(latency, share)`. Ends where too few
-/// operations are above.
+/// Returns the share of operations that took longer than each latency: `(latency, share)`. Ends before the share has
+/// fewer than [`MIN_BEYOND`] operations.
 pub(crate) fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
     let all = buckets.count();
     let mut remaining = all;
@@ -462,8 +463,8 @@ pub(crate) fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
     out
 }
 
-/// Returns the share of a run's operations that took longer than each latency: `(latency, share)`, from the latencies that one operation
-/// in 10^(k/10) exceeds; NaN if a latency is withheld.
+/// Returns the share of a run's operations that took longer than each latency: `(latency, share)`. `tail_ns[k - 1]` is the latency that
+/// one operation in 10^(k/10) exceeds. A withheld latency is NaN.
 pub(crate) fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
     let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
     tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))
@@ -611,7 +612,7 @@ fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn 
     let is =
         |at: usize, class: &str| paths.get(at).is_some_and(|p| p.starts_with(&format!("class=\"{class}\"")));
     assert!(is(0, "ours thin") && is(1, "ours thin") && is(2, "ours"), "{paths:?}");
-    // Single points, because the values between them are withheld: at a tenth, in the middle of two decades.
+    // Each run is a single point at 1 in 10, in the middle of two decades, because the values around it are withheld.
     for (at, ns) in [(0, 2000.0), (1, 3000.0)] {
         let place = format!(
             "M{} 500h.01",

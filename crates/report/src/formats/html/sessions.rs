@@ -26,7 +26,7 @@ use model::sweep::Sweep;
 use model::units::{show_change, show_rate};
 use std::io::{self, Write};
 
-/// Limits the results with plots, to keep the page small.
+/// Maximum number of results with plots, to keep the page small.
 const MAX_PLOTS: usize = 120;
 
 /// Writes a table of sessions, result by result.
@@ -79,7 +79,7 @@ fn summary_card(table: &SessionTable) -> String {
     head_card(worst.word(), worst.word(), &heading, &session_view::session_remarks(table))
 }
 
-/// Returns each session's report and name. The name is made of the session's tags, if any.
+/// Returns each session's report with a name: the session's tags, if any, and its id.
 fn named_reports(table: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
     let name = |row: &model::history::Row| {
         if row.tags.is_empty() {
@@ -263,7 +263,7 @@ fn write_compared(
 
 /// Explains the rows of a comparison.
 const ROWS_EXPLAINED: &str = "B divided by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
-                         tolerance within which both count as the same; hollow: neither a difference nor the same was shown.";
+                         tolerance within which both count as the same; hollow: the runs do not show whether both differ.";
 
 /// Writes a comparison of several sides with the first.
 pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {

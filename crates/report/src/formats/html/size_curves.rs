@@ -8,7 +8,7 @@ use model::units::{show_block, show_rate};
 
 /// Fewest sizes of a curve.
 const MIN_SIZES: usize = 3;
-/// Classes of the lines and of their labels, in the order of the series. More series are left out: no reader distinguishes them.
+/// CSS classes of each series' line and label. Further series are not drawn, because a reader cannot distinguish more than five lines.
 const LINES: [(&str, &str); 5] =
     [("ours", "of-ours"), ("third", "of-third"), ("fourth", ""), ("device", ""), ("knee", "")];
 /// Least distance of two labels.
@@ -20,8 +20,8 @@ struct Series<'c> {
     cells: Vec<&'c CellFigures>,
 }
 
-/// Draws the curves of these cells; empty if they have fewer than three sizes. If there are too many lines, keeps those
-/// whose settings differ from `best` in depth and threads only.
+/// Draws the curves of these cells; empty if they have fewer than [`MIN_SIZES`] sizes. If there are too many lines, draws
+/// only those whose settings equal `best` except for depth and threads.
 pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -> String {
     let mut sizes: Vec<u32> = cells.iter().map(|c| c.setting.block_bytes).collect();
     sizes.sort_unstable();
@@ -103,7 +103,7 @@ fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -
     format!("{title} by block size; {}", all.iter().map(of_series).collect::<Vec<_>>().join("; "))
 }
 
-/// Groups cells that differ in their size only, and names each group by what distinguishes it.
+/// Groups cells that differ only in their block size, and names each group by the settings that distinguish it.
 fn series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
     let parts = |s: &Setting| -> Vec<String> {
         let threads = format!("{} thread{}", s.workers, if s.workers == 1 { "" } else { "s" });

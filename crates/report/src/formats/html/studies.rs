@@ -1,7 +1,7 @@
 //! The cards of studies: layers, interfaces, targets, hosts, load curves and sweeps.
 //!
-//! A study of the same work in several ways is a row with its interval for each way, on one axis. A load curve is latency over load with
-//! knee, target and overloads. A sweep is maps with a shade for each cell.
+//! A study that does the same work in several ways (such as through several interfaces) has a row for each way, with its interval, on one
+//! axis. A load curve shows latency over load with knee, target and overloads. A sweep has maps with a shade for each cell.
 
 use super::page::{
     card, facts, folded, key, multiples, plain_card, rate_tick, short_number, time, time_or_dash, time_tick,
@@ -175,7 +175,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     out + &card("All figures", &lead, &body)
 }
 
-/// Number of drawn rows of a work.
+/// Returns the number of rows for a workload. A workload with a synced rate has an additional row.
 fn titled_rows(of_work: &[&ApiRow]) -> usize {
     of_work.len() + of_work.iter().filter(|row| row.synced_mb_per_s.is_some()).count()
 }
@@ -414,12 +414,12 @@ impl<'c> CurveDrawing<'c> {
             ("bar", "95 % interval over runs"),
         ];
         if has(LoadState::Overload) {
-            items.push(("mark", "overload: more arrived than was served"));
+            items.push(("mark", "overload: more operations arrived than were served"));
         }
         key(&items)
     }
 
-    /// Returns a load in percent of the capacity, if that is known, or in IOPS.
+    /// Returns the load of a point in percent of the capacity, or in IOPS if the capacity is unknown.
     fn load(&self, point: &LoadPoint) -> f64 {
         let share = point.share.filter(|_| self.in_shares);
         share.map_or(point.offered_iops as f64, |share| 100.0 * share)
@@ -437,7 +437,7 @@ impl<'c> CurveDrawing<'c> {
             known.into_iter().chain(p.percentile_intervals_ns.get(self.rank).copied().into_iter().flatten())
         });
         let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
-        // The interval of three runs can be absurdly wide: limit it to ten times the values.
+        // The interval of three runs can be absurdly wide: leave out ends beyond a third or three times the values.
         let bounds: Vec<f64> =
             points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
         let (low, high) = bounds
@@ -531,8 +531,8 @@ impl<'c> CurveDrawing<'c> {
     fn describe_point(&self, point: &LoadPoint) -> String {
         let state = match point.state {
             LoadState::Served => "",
-            LoadState::Late => "\nlate: more than a tenth of a percentile is fathom's own lateness",
-            LoadState::Overload => "\noverload: more arrived than was served",
+            LoadState::Late => "\nlate: fathom's own lateness is more than a tenth of a percentile",
+            LoadState::Overload => "\noverload: more operations arrived than were served",
             LoadState::Void => "\nvoid: a finding invalidates it",
         };
         let ns = |rank: &str| page::time_or_dash(Some(Self::value(point, rank)).filter(|v| v.is_finite()));
@@ -553,7 +553,7 @@ impl<'c> CurveDrawing<'c> {
     }
 }
 
-/// Limits the maps of a work; the JSON has all cells.
+/// Maximum number of maps per workload; the JSON has all cells.
 const MAX_MAPS: usize = 12;
 /// A cell with at least this many runs counts as repeated.
 const REPEATED_FROM: usize = 3;
@@ -583,7 +583,7 @@ struct MapCell {
     repeated: bool,
 }
 
-/// Returns a card for each work, and one for the cells that were not measured.
+/// Returns a card for each workload, and one for the cells that were not measured.
 pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out = best_settings_card(&best_settings(report, sweep));
     out.extend(sweep.works.iter().map(|work| work_card(report, sweep, work)));
@@ -600,7 +600,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
-    // Cells measured in a fixed order are not ranked, so none of them wins.
+    // Cells measured in a fixed order are not ranked, so there is no best setting.
     let (heading, caption) = if sweep.is_in_order() {
         ("All settings", "Each setting, in the order of the grid")
     } else {
@@ -614,7 +614,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     out + &card(heading, &lead, &format!("{best}{}", folded("What was not measured", &facts(&skipped))))
 }
 
-/// Returns the card of devices by settings; empty without any.
+/// Returns the card with the rate of each device at the best setting of every device; empty without tables.
 pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
     let draw = |best: &BestSettings| {
         let title = best_settings_title(best);
@@ -624,7 +624,7 @@ pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
     if body.is_empty() {
         body
     } else {
-        card("Each device with the best setting of every device", &[BEST_SETTINGS_LEGEND], &body)
+        card("Every device at each device's best setting", &[BEST_SETTINGS_LEGEND], &body)
     }
 }
 
@@ -643,7 +643,7 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
         .best
         .filter(|_| work.chosen == Chosen::Fastest)
         .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
-    // A void cell breaks its line.
+    // A cell with a void result leaves a gap in its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
     let drawn = mine.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
     let drawn: Vec<CellFigures> = drawn.collect();
@@ -651,7 +651,7 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&mine, work.by, marks, None)))
 }
 
-/// Draws the maps of several sessions by name, with a common scale of shades for each work.
+/// Draws the maps of several sessions by name, with a common scale of shades for each workload.
 pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
     let mut works: Vec<&Work> = Vec::new();
     for work in sweeps.iter().flat_map(|(_, sweep)| &sweep.works) {
@@ -679,7 +679,7 @@ fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s 
     sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
 }
 
-/// Returns the best cell of a work and the cheapest one with similar speed.
+/// Returns the best cell of a workload and the cheapest one with similar speed.
 fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
     let best = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
     let cheapest = sweep.cheapest.get(&work.name);
@@ -701,8 +701,8 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Draws a map for each combination of the settings that are neither rows nor columns. Shades are relative to the value
-/// `of_all`; without it, to the best of these cells.
+/// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
+/// `of_all`, or of the best of these cells if `of_all` is `None`.
 fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
     let sides = sides(cells);
     let Sides { rows, columns } = sides;
@@ -757,10 +757,10 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Opt
     out
 }
 
-/// Limits the ticks of the axis next to the columns.
+/// Maximum number of ticks on the axis next to the columns.
 const MAX_TICKS: usize = 6;
 
-/// A row to draw.
+/// A row of a table of intervals.
 #[derive(Default)]
 pub(super) struct IntervalRow {
     /// Title above the row, at the start of a group.
@@ -884,7 +884,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
     let first = |curve: &LoadCurve| {
         curve.points.first().map_or(f64::NAN, |p| axes.latency.down(CurveDrawing::value(p, "50")))
     };
-    assert!(first(&slower) < first(&one), "four times as long lies further up");
+    assert!(first(&slower) < first(&one), "a latency four times as long is drawn higher up");
     assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
     Ok(())
 }

@@ -13,11 +13,11 @@ use model::report::{Course, DeviceSecond, Figures, HostFigures, Measured, Report
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// Minimum length of a stretch of the device's line, because the device's counters are read twice a second.
+/// The device's line leaves out shorter intervals, because the device's counters are read twice a second.
 const MIN_DEVICE_STRETCH_S: f64 = 0.5;
-/// Limits the rows of the table of seconds; the JSON has all of them.
+/// Maximum number of rows in the table of seconds; the JSON has all of them.
 const MAX_TABLE_ROWS: usize = 120;
-/// Limits the runs that are named below the plot.
+/// Maximum number of runs that are named below the plot.
 const MAX_NAMED_RUNS: usize = 5;
 
 /// Draws the time series of a result; empty if the report kept none.
@@ -79,7 +79,7 @@ pub(super) fn draw_rates_on(
     (!result.series.is_empty()).then(|| drawing.rates())
 }
 
-/// Returns run, start and length in seconds of all stretches to draw.
+/// Returns the intervals to draw: run, start and length in seconds.
 fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
     let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
     let of_course =
@@ -87,7 +87,7 @@ fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ 
     of_seconds.chain(of_course)
 }
 
-/// Returns index, run, start and length of every stretch.
+/// Returns index, run, start and length of every interval.
 fn stretches(course: &Course) -> impl Iterator<Item = (usize, u32, f64, f64)> {
     let times = course.start_s.iter().zip(&course.seconds);
     course.run.iter().zip(times).enumerate().map(|(at, (run, (from, seconds)))| (at, *run, *from, *seconds))
@@ -215,7 +215,7 @@ impl TimeDrawing<'_> {
         runs.map(|run| plot::steps(run.iter().map(|(_, [from, to, y])| (*from, *to, *y)))).collect()
     }
 
-    /// Returns run, start, end and the rate of all directions for each stretch.
+    /// Returns run, start, end and the total rate of all directions for each interval.
     fn fine_rates(&self) -> Vec<(u32, [f64; 2], f64)> {
         let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
@@ -244,7 +244,7 @@ impl TimeDrawing<'_> {
         let y = Axis::log(all.map(|ns| *ns as f64).chain(below));
         let mut plot = self.frame("Latency: median to p99, and the slowest (logarithmic)".into(), 190);
         plot.description =
-            "Latency over time: median, 99th percentile and the slowest of each stretch".into();
+            "Latency over time: median, 99th percentile and the slowest of each interval".into();
         plot.y = y.ticks_down(time_tick);
         self.draw_ground(&mut plot);
         for direction in &directions {
@@ -457,10 +457,13 @@ pub(super) struct Direction {
     pub(super) word: &'static str,
     /// Word for the operations of this direction: `reads`.
     pub(super) plural: &'static str,
-    /// CSS classes of a line, of the area below it, of a band, and of text.
+    /// CSS class of a line.
     pub(super) line: &'static str,
+    /// CSS class of the area below a line.
     pub(super) area: &'static str,
+    /// CSS class of a band.
     pub(super) band: &'static str,
+    /// CSS class of text.
     pub(super) ink: &'static str,
 }
 
@@ -512,11 +515,11 @@ const TIMED_CHECKS: [(CheckId, &str); 3] =
 /// Events to mark on the plots of a result.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// An event at a second of a run.
+    /// Events that happened at a known second of a run.
     pub(super) marks: Vec<Mark>,
     /// Runs that other processes disturbed but that still count, with the disturbance.
     pub(super) foreign: Vec<(u32, String)>,
-    /// Runs whose mean includes warm-up, and its duration in seconds.
+    /// Runs whose mean includes warm-up, each with the duration of the warm-up in seconds.
     pub(super) warm_up: Vec<(u32, f64)>,
 }
 
@@ -546,7 +549,7 @@ impl Events {
         Self {
             marks: TIMED_CHECKS.iter().flat_map(at).collect(),
             foreign: counting
-                .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "in a disturbed round".into())))
+                .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "another run of its round was disturbed".into())))
                 .collect(),
             warm_up: if warm > 0.0 {
                 result.runs.iter().map(|r| (r.run, warm)).collect()
@@ -562,12 +565,13 @@ impl Events {
     }
 }
 
-/// Gap between neighbouring runs, and maximum of all gaps together, as shares of the width.
+/// Gap between neighbouring runs, as a share of the width. With many runs it is smaller, so that all gaps together take
+/// at most [`MAX_GAPS`].
 const RUN_GAP: f64 = 0.012;
 const MAX_GAPS: f64 = 0.15;
-/// Maximum number of runs for ticks at the seconds of each run.
+/// With more runs than this, ticks show the starts of runs instead of seconds.
 const MAX_RUNS_WITH_SECONDS: usize = 12;
-/// Limits the run numbers in a small plot.
+/// Maximum number of run numbers in a small plot.
 const MAX_RUN_NUMBERS: usize = 6;
 
 /// The time axis: runs side by side.
@@ -579,13 +583,13 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Lays out stretches: run, start and length in seconds.
+    /// Lays out intervals: run, start and length in seconds.
     pub(super) fn from_stretches(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         Self::with_room_for(0.0, stretches)
     }
 
-    /// Lays out stretches (run, start and length in seconds) on a scale with room for at least `room_s` seconds, to match other plots that
-    /// take longer.
+    /// Lays out intervals (run, start and length in seconds) on a scale with room for at least `room_s` seconds, so that plots of shorter
+    /// results have the same scale.
     pub(super) fn with_room_for(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
         for (run, start, seconds) in stretches.filter(|(_, start, s)| start.is_finite() && s.is_finite()) {
@@ -622,7 +626,7 @@ impl Timeline {
         self.runs.values().map(|(_, length)| length).sum()
     }
 
-    /// Returns few ticks: the numbers of runs where they begin, or the seconds of a single run.
+    /// Returns the ticks of a small plot: the run numbers at the starts of the runs, or the seconds of a single run.
     pub(super) fn few_ticks(&self) -> Vec<Tick> {
         if self.runs.len() < 2 {
             return self.ticks();
@@ -632,7 +636,7 @@ impl Timeline {
         begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
     }
 
-    /// Returns ticks: the seconds of each run, or with many runs the start of each tenth run.
+    /// Returns the ticks: the seconds of each run or, with many runs, the starts of about ten runs.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
         let every = self.runs.len().div_ceil(10).max(1);
@@ -672,12 +676,12 @@ fn tick_step(longest: f64, runs: usize) -> f64 {
 /// Height of a strip in pixels, including the gap above it.
 const STRIP_HEIGHT: u32 = 17;
 
-/// A strip with its label, its description, and the share that it shows for a run.
+/// A row of blocks below the plot, which shows a share for each run.
 struct HostStrip {
     name: &'static str,
     description: &'static str,
     share: fn(&HostFigures) -> Option<f64>,
-    /// Whether a strip of zeros is shown.
+    /// Whether the strip is shown even if all of its values are zero.
     shows_zero: bool,
 }
 
@@ -867,7 +871,7 @@ fn each_counted_run_has_a_block_in_its_place() -> Result<(), Box<dyn std::error:
     let timeline = Timeline::from_stretches([(0, 0.0, 1.0), (1, 0.0, 1.0)].into_iter());
     let plot = draw_strips(&result, &timeline, "t").ok_or("no strips")?;
     assert_eq!(plot.right.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(), ["worker 50 %"]);
-    assert_eq!(plot.marks.matches("<path").count(), 2, "ground and block of the first run: {}", plot.marks);
+    assert_eq!(plot.marks.matches("<path").count(), 2, "background and block of the first run: {}", plot.marks);
     let [_, end] = timeline.span(0).ok_or("no run")?;
     assert!(plot.marks.contains(&format!("H{end:.0}V")), "{}", plot.marks);
     assert!(plot.points.contains("not counted"), "{}", plot.points);

@@ -24,13 +24,13 @@ pub(super) static FORMAT: Format = Format {
     extension: "json",
     content: Content::Json,
     has_brief: false,
-    report: writer("everything, by the contract of format 1", write),
+    report: writer("every value, with key names that stay the same (format 1)", write),
     comparison: writer("everything, for programs", write),
     comparisons: writer("everything, for programs", write),
     plan: None,
-    sessions: writer("an array of sessions, everything about each", write_listing),
-    session_table: writer("columns, rows and what is left out", write_table),
-    pages: writer("whole pages, for programs", write),
+    sessions: writer("an array of sessions, with every value of each", write_listing),
+    session_table: writer("the columns, the rows, and what the table leaves out", write_table),
+    pages: writer("every part of each page, for programs", write),
     diagnosis: writer("everything, for programs", write),
     devices: writer("everything, for programs", write),
     verified: writer("for programs", write_verification),
@@ -49,7 +49,7 @@ pub const SCHEMAS: [(&str, &str); 4] = [
     ("watch", include_str!("schema-watch.json")),
 ];
 
-/// An object with the number of its format in front.
+/// A JSON object whose first member is `format`, the number of the format.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Numbered<T> {

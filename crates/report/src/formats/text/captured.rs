@@ -12,7 +12,7 @@ use model::replay::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate};
 use std::io::{self, Write};
 
-/// Indent of further lines of a part.
+/// Indent of continuation lines.
 const CONTINUATION: &str = "          ";
 
 pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {

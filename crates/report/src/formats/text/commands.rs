@@ -9,7 +9,7 @@ use model::finding::{Outcome, Severity};
 use model::report::{CountsAs, Report};
 use model::units::{show_bytes, show_count, show_ns, show_share};
 
-/// Limits the lines of devices.
+/// Maximum number of devices with a line.
 const MAX_DEVICES: usize = 1;
 /// Maximum number of findings in the line of the verdict.
 const MAX_NAMES: usize = 2;
@@ -97,7 +97,7 @@ fn time(seconds: f64) -> String {
 fn show_verdict(out: &mut Page, report: &Report) {
     let mut names: Vec<String> =
         report.findings.iter().filter(|f| acts(f)).map(|f| format!("{} {}", f.id, f.name)).collect();
-    // Several commands may have the same finding.
+    // Name a finding once, even if several commands have it.
     names.dedup();
     let word = report.verdict.word();
     let blind = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
@@ -186,7 +186,7 @@ fn describe_device(device: &DeviceUse) -> String {
     )
 }
 
-/// Returns the figures that the eight lines leave out.
+/// Returns the figures that the short report of eight lines leaves out.
 fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     if let Ok(syncs) = &run.syncs
@@ -242,13 +242,13 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     });
     let [before, end, synced] = dirty;
     out.push((
-        "Dirty on the machine",
-        format!("{before} before, {end} at its end, {synced} after the final sync"),
+        "Dirty pages of the machine",
+        format!("{before} before the command, {end} at its end, {synced} after the final sync"),
     ));
     for one in &run.neighbours {
         let moved = one.io_bytes.map_or_else(String::new, |bytes| format!(", {} moved", show_bytes(bytes)));
         out.push((
-            "Busy meanwhile",
+            "Other busy process",
             format!("{}: CPU {}{moved}", one.name, show_ns(one.cpu_ms as f64 * 1e6)),
         ));
     }
@@ -258,7 +258,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
 /// Returns each unknown figure with its reason.
 fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
     let calls = run.moved.as_ref().is_ok_and(|moved| moved.read_calls.is_none()).then(|| {
-        "the kernel counts its own reads at the start of programs too, and only root sees how many".to_owned()
+        "the kernel includes its own reads when it starts a program, and only root can see how many".to_owned()
     });
     let all: [(&str, Option<String>); 10] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),

@@ -15,7 +15,7 @@ use model::machine::{BlockDevice, Devices, LayerKind, Queue};
 use model::units::{show_block, show_bytes};
 use std::io::{self, Write};
 
-/// Indents of a device's lines and of their continuations.
+/// Indent of the lines of a device.
 const INDENT: &str = "    ";
 const CONTINUATION: &str = "      ";
 

@@ -26,7 +26,7 @@ use std::io::{self, Write};
 
 /// Lines of a small terminal.
 const SCREEN_LINES: usize = 24;
-/// Name of the limiter after a short run, for which the limiter is not determined.
+/// Name of the limiter if the run was too short to determine it.
 const NOT_JUDGED: &str = "not judged";
 
 pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -97,7 +97,7 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
     out.write(to)
 }
 
-/// Prints the time series and the ledger, if wanted.
+/// Prints the time series and the ledger, if the style includes them.
 fn show_details(out: &mut Page, report: &Report, style: Style) {
     if style.course {
         report.results.iter().for_each(|result| results::show_seconds(out, result));
@@ -168,7 +168,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
         None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
     }
     show_quick(out, "  ", report);
-    // The sentences explain in full what was busy, why repeating stopped, and what to do.
+    // The full report prints every sentence: what was busy, why fathom stopped repeating runs, and what to do.
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
         out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
@@ -218,7 +218,7 @@ fn show_full_foot(out: &mut Page, report: &Report) {
         None => out.line("Session not kept"),
     }
     if let Some(id) = session_id(report) {
-        out.line(&format!("        (fathom show {id} checks and prints it again)"));
+        out.line(&format!("        (fathom show {id} checks this session again and prints it)"));
     }
 }
 
@@ -293,7 +293,8 @@ fn describe_machine_changes(since: &Comparison) -> String {
     format!("{numbers}; {word}{different}.")
 }
 
-/// Limits the results for which a finding is printed individually: `--profile mix` has this many.
+/// If a report has more results than this, findings that differ only in their numbers are printed once. `--profile mix`
+/// has this many results.
 const MANY_RESULTS: usize = 12;
 
 pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
@@ -437,7 +438,7 @@ pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Optio
             rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
         {
             let hint = full_report_hint(report);
-            // A command is not broken between two lines.
+            // Do not break a command across two lines.
             if display_width(&counts) + display_width(&hint) + 2 <= part.width().min(MAX_PROSE_WIDTH) {
                 part.paragraph(&format!("{counts}: {hint}"));
             } else {
@@ -455,7 +456,7 @@ pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Optio
     out.append(&fitting.unwrap_or_else(|| draw(most, Extent::TwoLines, true)));
 }
 
-/// The first sentence of a finding, in at most two lines.
+/// Prints the first sentence of a finding, in at most two lines.
 fn show_two_lines(out: &mut Page, finding: &Finding, all: usize) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let mark = out.paint(&finding.id.to_string(), severity_colour(severity));

@@ -17,11 +17,12 @@ use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, RunFi
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeSet;
 
-/// Minimum change of a rate by the final sync for a line in a full report; the JSON always has it.
+/// A full report prints the rate with the final sync if the sync changes the rate by at least this share. The JSON
+/// always has it.
 const MIN_SYNC_CHANGE: f64 = 0.01;
-/// Minimum change by the final sync for a line in a short report.
+/// A short report prints the rate with the final sync if the sync changes the rate by at least this share.
 const LARGE_SYNC_CHANGE: f64 = 0.1;
-/// Limits the true names below the table of a short report.
+/// Maximum number of relabelled results that a short report lists below its table.
 const MAX_TRUE_NAMES: usize = 2;
 
 /// Prints the table, and below it remarks on single results. With several results, prints fewer remarks unless `all` is
@@ -66,7 +67,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     }
 }
 
-/// Prints the parts of the latencies in an open loop, where the table's latencies include waiting before submission.
+/// Prints service time and lateness separately for an open loop. The table's latencies include both.
 fn show_open_loop(out: &mut Page, result: &Measured) {
     for (word, figures) in [("reads", &result.read), ("writes", &result.write), ("trims", &result.trim)] {
         let Some(figures) = figures else { continue };
@@ -132,7 +133,7 @@ pub(super) fn show_runs(out: &mut Page, results: &[Measured]) {
     if shown.is_empty() {
         return;
     }
-    // The rule below the headings is as wide as the other columns with all gaps but one character.
+    // The widest line is the rule below the headings. It is one character shorter than the other columns with their gaps.
     let (taken, _) = run_table(&shown, |_| String::new()).lines(usize::MAX);
     let taken = taken.iter().map(|line| display_width(line)).max().unwrap_or(0) + 1;
     let room = out.width().min(MAX_TABLE_WIDTH).saturating_sub(taken).max(SPARKLINE_WIDTH);
@@ -183,7 +184,7 @@ fn rate_range(runs: &[RunFigures]) -> String {
     format!("{} to {}", show_rate(low), show_rate(high))
 }
 
-/// Describes the interval within a single run, which does not predict the next run.
+/// Describes the confidence interval of a single run. The interval does not predict the next run.
 fn describe_within_run(run: &RunFigures) -> String {
     let describe =
         |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
@@ -199,7 +200,7 @@ fn describe_steadiness(steadiness: &Steadiness) -> String {
     format!("{word}, {:+.1} %/min ({low:.1} to {high:.1})", percent(drift.value))
 }
 
-/// Prints the details of a single result: the reason, and the SNIA's criterion.
+/// Prints why a single result is not steady, and whether it meets SNIA's criterion of a steady state.
 fn show_single_result(out: &mut Page, result: &Measured) {
     let Some(steadiness) = &result.steadiness else { return };
     if steadiness.state != State::Steady {
@@ -229,7 +230,7 @@ fn sparkline(series: &[Second], room: usize) -> String {
     let each = (room.saturating_sub(gaps) / runs.len().max(1)).max(1);
     let mut bars: Vec<Vec<f64>> = runs.iter().map(|run| downsample(run, each)).collect();
     if !apart {
-        // More runs than columns: one bar for the mean of neighbouring runs.
+        // There are more runs than columns: draw one bar for the mean of several neighbouring runs.
         let all: Vec<f64> = bars.concat();
         let per = all.len().div_ceil(room.max(1)).max(1);
         bars = vec![all.chunks(per).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()];
@@ -290,7 +291,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of other processes on vda (1,920 requests/s)`.
 fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
     let (run, attempt) = (disturbed.run.saturating_add(1), disturbed.attempt.saturating_add(1));
-    let why = disturbed.why.as_deref().unwrap_or("repeated with its round");
+    let why = disturbed.why.as_deref().unwrap_or("another run of its round was disturbed");
     let word = if disturbed.counts { "counts" } else { "left out" };
     format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(disturbed.iops))
 }
@@ -339,7 +340,7 @@ fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<Ledge
     let charged = &account.charged;
     out.push(ledger_entry_row(charged, format!("  charged to {}", charged.name), reasons));
     for layer in &account.layers {
-        // A forged file may contain arbitrarily deep levels.
+        // Limit the indent, because a forged file may contain any number of levels.
         let indent = "  ".repeat(layer.step.min(8) as usize + 1);
         out.push(ledger_entry_row(layer, format!("{indent}{}", layer.name), reasons));
         // The final sync has its own row if it changed the count.
@@ -382,7 +383,7 @@ pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
 
 /// Width of the longest bar.
 const CARD_BAR_WIDTH: usize = 24;
-/// The word for a withheld number, because a well-known tool has no column for verdicts.
+/// Printed instead of a withheld number, because the tables of other tools have no column for verdicts.
 const VOID: &str = "void";
 /// Eighths of a column, from 0 to 7.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -403,7 +404,7 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
 fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
-    // A column of withheld numbers keeps its heading: a space is no empty cell.
+    // The bar of a withheld number is a space: a column without any text would be left out.
     let bar = |cell: &Option<ToolCell>| {
         cell.as_ref().map(|c| c.value.map_or_else(|| " ".into(), |v| fractional_bar(v, most)))
     };

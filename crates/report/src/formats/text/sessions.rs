@@ -24,9 +24,9 @@ const WHEN_COLUMN: usize = 1;
 /// Bytes of `2026-`, which the narrowest list leaves out.
 const YEAR_BYTES: usize = 5;
 const VERDICT_COLUMN: usize = 2;
-/// Fewest characters of an id's end.
+/// Minimum length of a shortened id.
 const SHORT_ID: usize = 5;
-/// Maximum number of rows whose ids are compared with each other.
+/// Longer lists print no shortened ids, because shortening compares each id with all others.
 const MOST_SHORT_IDS: usize = 500;
 /// Below this width a verdict with a remark, such as `SUSPECT, interrupted`, takes two lines.
 const NARROW_WIDTH: usize = 80;
@@ -89,7 +89,7 @@ pub(super) fn write_session_table(
     out.write(to)
 }
 
-/// The hint about hidden rows. It names no session, because a comparison has several.
+/// The hint about hidden findings. It names no session, because a comparison has several.
 const TO_SEE_ALL: &str = "--verbose shows them";
 
 pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -109,7 +109,7 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
         out.table(rows);
         return out.write(to);
     }
-    // The sentence of the gate may contain the answer.
+    // Do not repeat an answer that the gate's sentence contains.
     let is_in_gate =
         |answer: &Comparison| compared.gate.is_some_and(|gate| gate.sentence.contains(&answer.sentence));
     for (_, answer) in compared.others.iter().filter(|(_, answer)| !is_in_gate(answer)) {
@@ -267,7 +267,7 @@ new      sda Disk    512      -
 1        /data     86.0*   void
 MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, because a
   finding invalidates it.
-Left out: 3 sessions of other jobs (3 of bench six); --job NAME selects one.
+Left out: 3 sessions of other jobs (3 of bench six); --job NAME selects a job.
 Not read: 2 older sessions; --limit 0 reads all.
 ";
     assert_eq!(text, expected);
@@ -299,7 +299,7 @@ fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn
     let remarks = session_remarks(&table);
     assert_eq!(remarks.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{remarks:?}");
     assert!(remarks.iter().all(|remark| !remark.starts_with("new, VALID")), "{remarks:?}");
-    assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
+    assert!(session_remarks(&example()).is_empty(), "sessions read from the index have no remarks");
     Ok(())
 }
 

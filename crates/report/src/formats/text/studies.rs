@@ -1,6 +1,6 @@
 //! The tables of studies, which replace the table of results: layers, interfaces, targets, numbers of hosts, and load curves.
 //!
-//! A load curve also has a small plot. If there are many loads, only those next to the answer are printed.
+//! A load curve also has a small plot. If there are many loads, only those near the answer are printed.
 
 use super::results;
 use crate::page::Page;
@@ -29,7 +29,7 @@ pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured])
     out.line("");
 }
 
-/// Limits the notes: hundreds of runs repeat the same notes with other numbers.
+/// Maximum number of notes: hundreds of runs repeat the same notes with other numbers.
 const MAX_NOTES: usize = 4;
 
 pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
@@ -58,7 +58,7 @@ fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
     if api.advice.is_empty() || api.advice.iter().all(|advice| answer_is(&advice.sentence)) {
         return;
     }
-    out.line("Which one to use");
+    out.line("Which interface to use");
     for advice in &api.advice {
         out.note(&advice.sentence);
     }
@@ -128,8 +128,8 @@ fn coverage_note(rows: &[ApiRow]) -> Option<String> {
         format!("from {} ({}) to {} ({})", show_share(least), named(first), show_share(most), named(last))
     };
     Some(format!(
-        "All interfaces touch the blocks of a pattern in the same order, until the time or the work of a run ends. The runs touched {touched} of \
-         the span."
+        "All interfaces access the blocks of a pattern in the same order, until a run has reached its time or its amount of data. Share of the \
+         span that the runs accessed: {touched}."
     ))
 }
 
@@ -140,7 +140,7 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
         let calls = row.calls_per_mib.as_ref().err().map(|why| (format!("calls of {}", row.interface), why));
         let device = row.device_bytes_per_byte.as_ref().err().map(|why| ("device".to_owned(), why));
         for (what, why) in calls.into_iter().chain(device) {
-            // If all interfaces share a reason, the note about the first interface has it.
+            // If several interfaces share a reason, print it once, with the first interface.
             if reasons.iter().all(|(_, known)| known != why) {
                 reasons.push((what, why));
             }
@@ -192,7 +192,7 @@ fn named(row: &ApiRow) -> String {
     format!("{}, {}", row.interface, row.work)
 }
 
-/// `a; b and 3 others`.
+/// Joins names, and counts those after the second: `a; b and 3 others`.
 fn shortened_list(names: &[&str]) -> String {
     match names {
         [first, second, rest @ ..] if !rest.is_empty() => {
@@ -223,7 +223,7 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
     if hidden > 0 {
         report
             .notes
-            .push(format!("The JSON has {} more answers of checks and notes.", show_count(hidden as f64)));
+            .push(format!("The JSON has {} more findings, checks and notes.", show_count(hidden as f64)));
     }
     report
 }
@@ -244,7 +244,7 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
     let first = targets.names.first().map_or("the first", String::as_str);
     let legend = format!(
         "Against {first}: change of the rate with its 95 % interval, from alternating runs. An interval covers one \
-         test; the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE SEEN \
+         test; the answers are corrected for the number of tests: neither = the same within the tolerance; NO DIFFERENCE SEEN \
          = the interval bounds a possible difference.{rounded}"
     );
     out.paragraph(&legend);
@@ -285,8 +285,9 @@ pub(super) fn show_host_counts(out: &mut Page, scaling: &Scaling, measured: &[Me
     }
 }
 
-/// Maximum width and height of the plot.
+/// Maximum columns of the plot.
 const PLOT_WIDTH: usize = 64;
+/// Maximum lines of the plot.
 const PLOT_HEIGHT: usize = 8;
 /// Width of the labels left of the plot.
 const PLOT_LABEL_WIDTH: usize = 13;
@@ -333,8 +334,8 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
         ),
         (LoadState::Void, "void: a finding invalidates this load, and its numbers are withheld."),
     ];
-    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share that fathom's \
-                 own lateness adds to the percentile of the target (without a target, p99); - = too few samples, or overload.";
+    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share of \
+                 fathom's own lateness in the percentile of the target (without a target, in p99); - = too few samples, or overload.";
     let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }

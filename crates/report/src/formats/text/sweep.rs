@@ -1,6 +1,6 @@
 //! Sweeps as text, in place of the table of results.
 //!
-//! - A search prints the best cell of each work, the cheapest one with similar speed, the loss with the settings of
+//! - A search prints the best cell of each workload, the cheapest one with similar speed, the loss with the settings of
 //!   well-known programs, and maps. A map shows a number of every cell as shades over two settings, or as bars if only
 //!   one setting differs.
 //! - `--preset iops`: one line per size in the form of the article that made it known (Stärk and Schweizer, "Fundamentals of I/O
@@ -21,15 +21,15 @@ use model::report::Report;
 use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Rounds, Setting, Sweep, Variable, Work};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
-/// Limits the reasons for skipped cells; `--skipped` and the JSON have all of them.
+/// Maximum number of printed reasons for skipped cells; `--skipped` and the JSON have all of them.
 const MAX_REASONS: usize = 4;
-/// Maximum number of rows of a work if each cell has a row. `--verbose` prints all rows.
+/// Maximum number of rows of a workload if each cell has a row. `--verbose` prints all rows.
 const MAX_WORK_ROWS: usize = 24;
 
 /// Legend of a table of all cells.
 const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, where 100 % is one CPU all the time.";
 
-/// Prints the answer, a line for each work.
+/// Prints the answer, with a line for each workload.
 pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     let word = report.answer.as_ref().map_or("", |answer| answer.word.word());
     let mut first = format!("{}  ", out.paint(word, "1"));
@@ -90,8 +90,8 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     show_skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let luck = if sweep.budget_seconds.is_some() {
-        " Most settings were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may \
-         be chance."
+        " Most settings had only one or two short runs, and only the winner was measured again at the end, so a higher value in a \
+         map may be chance."
     } else {
         ""
     };
@@ -99,7 +99,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     out.line("");
 }
 
-/// Prints the table of devices for each work.
+/// Prints, for each workload, a table of the devices with every device's best setting.
 pub(super) fn show_best_settings(out: &mut Page, tables: &[BestSettings]) {
     for best in tables {
         out.paragraph(&best_settings_title(best));
@@ -150,7 +150,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
     out.line("");
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
-    // Positions are drawn as a line.
+    // A sweep over positions always shows its plot.
     if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
         // If each cell has a row, there is no cheapest one to show.
         let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep)).map(|c| &c.setting);
@@ -158,7 +158,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
 }
 
-/// Returns which half of a copy a baseline performs.
+/// Describes which half of a file copy the baseline corresponds to.
 fn copy_half(work: &str) -> &'static str {
     if work == "write" {
         "writing a new, growing file until it is stable, which is half of a copy"
@@ -197,14 +197,14 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
 const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Maximum number of maps per workload; usually there is one for each cache mode.
 const MAX_MAPS: usize = 4;
-/// Minimum width of a value and of a row name.
+/// Minimum width of a value.
 const VALUE_WIDTH: usize = 7;
 const ROW_NAME_WIDTH: usize = 6;
 /// Maximum width of a bar.
 const BAR_WIDTH: usize = 40;
 
-/// Draws a map for each combination of the other settings, starting with the map of the best cell. Cache modes that
-/// were measured as one share a map.
+/// Draws a map for each combination of the settings that are neither rows nor columns, starting with the map of the best
+/// cell. Cache modes that were measured as one share a map.
 pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
     let sides = sides(cells);
     let way = |s: &Setting| sides.way(s);
@@ -378,7 +378,7 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
     out.line("");
 }
 
-/// Returns the lines for a thread count in the form of the article.
+/// Returns the lines for a thread count in the format of the article by Stärk and Schweizer.
 fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
     let mine = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
     let place = sweep.place.as_ref().map_or_else(
@@ -402,7 +402,8 @@ fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
     out
 }
 
-/// `printf(" %3d %3s blocks: %6.1f IO/s, %5.1f %3s/s (%5.1f %4s/s)")`: binary units of bytes, decimal ones of bits.
+/// Formats a line like the article's program: `printf(" %3d %3s blocks: %6.1f IO/s, %5.1f %3s/s (%5.1f %4s/s)")`, with
+/// binary units of bytes and decimal units of bits.
 fn article_line(block_bytes: u32, iops: f64, widest: usize) -> String {
     let bytes = iops * f64::from(block_bytes);
     let (binary, prefix) = scaled(bytes, 1024.0);
@@ -428,7 +429,7 @@ fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
             report.findings.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
         return Err(format!("no number ({})", ids.join(", ")));
     }
-    cell.iops.ok_or_else(|| "no number (no run of it has ended)".into())
+    cell.iops.ok_or_else(|| "no number (no run has ended)".into())
 }
 
 /// `512   B`, `  4 KiB`.
@@ -438,7 +439,7 @@ fn padded_size(bytes: u32) -> String {
     format!("{:>3} {unit:>3}", bytes / scale)
 }
 
-/// Scales a value below the base and returns the letter of the power: `kMGTP`.
+/// Divides a value by `base` until it is smaller than `base`. Returns it with its prefix: none, `k`, `M`, `G`, `T` or `P`.
 fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
     let mut prefix = "";
     for next in ["k", "M", "G", "T", "P"] {
@@ -451,7 +452,7 @@ fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
     (value, prefix)
 }
 
-/// Limits the rounds that are printed; the JSON has all of them.
+/// Maximum number of printed rounds; the JSON has all of them.
 const MAX_ROUNDS: usize = 25;
 
 pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
@@ -538,7 +539,7 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
     let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
     out.note(&format!(
             "After SNIA SSS PTS 2.0; no conformance is claimed. Conformance would need a purge first (sanitize, format or secure \
-             erase), which fathom does not do; the drive itself as the target, with all of it active (here: {place}); a \
+             erase), which fathom does not do; the drive itself as the target, with its whole capacity active (here: {place}); a \
              reported write-cache state; and the specified test system. {filled}; in the rounds, {}.",
             show_bytes(rounds.bytes_written)
         ),

@@ -53,7 +53,7 @@ fn watched_text(watched: &Watched, width: usize) -> String {
     below.extend(devices.iter().map(|d| conclusions(d, width, layout.explain)));
     below.extend(watched.processes.as_ref().and_then(|p| process_text(p, width, watched.headed)));
     out += &below.concat();
-    // A text of one line continues the table of the previous interval. Several lines form a block of their own.
+    // A single line continues the table of the previous interval. Several lines form a block that ends with an empty line.
     if out.lines().count() != 1 {
         out.push('\n');
     }
@@ -128,7 +128,7 @@ fn latency_row(device: &WatchedDevice, width: usize) -> Option<String> {
         Ok(all) => {
             let parts: Vec<String> =
                 all.all().map(|(name, latency)| format!("{name} {}", latency_times(&latency))).collect();
-            // Without a completed request there is nothing to print: the row above shows that.
+            // Print nothing if no request completed: the device's row shows that already.
             if parts.is_empty() {
                 return None;
             }
@@ -181,12 +181,12 @@ struct Column {
     unit: &'static str,
     /// Width, including the gap before it.
     width: usize,
-    /// Rank of the column: with little room, columns with a low rank are kept.
+    /// Rank of the column. If the line is too narrow, columns with a high rank are left out first.
     rank: u8,
     value: ColumnValue,
 }
 
-/// How a column computes its figure; `None` if it is unknown.
+/// How a column computes its figure. The function returns `None` if the figure is unknown.
 enum ColumnValue {
     Figure(fn(&DeviceInterval) -> Option<f64>),
     Throughput(fn(&DeviceInterval) -> Option<&Requests>),
@@ -298,11 +298,11 @@ fn fit_figure(value: f64, room: usize) -> String {
             }
         }
     }
-    // No counter reaches this value.
+    // The value is larger than any counter's.
     ">".repeat(room.min(1))
 }
 
-/// Widths of the name and of the process id.
+/// Width of the name of a process.
 const PROCESS_NAME_WIDTH: usize = 16;
 const PID_WIDTH: usize = 9;
 
@@ -313,7 +313,7 @@ const DETAILS_WIDTH: usize = 24;
 /// A figure of a process and its heading.
 type ProcessFigure = (&'static str, fn(&WatchedProcess) -> f64);
 
-/// Figures; the first one is always shown.
+/// The figures of a process, the most important ones first.
 const PROCESS_FIGURES: [ProcessFigure; 5] = [
     ("rMB/s", |p| p.read_mb_per_s),
     ("wMB/s", |p| p.write_mb_per_s),
@@ -322,7 +322,7 @@ const PROCESS_FIGURES: [ProcessFigure; 5] = [
     ("wchar", |p| p.wchar_mb_per_s),
 ];
 
-/// Returns the lines, below headings if `headed`; `None` if there is nothing to print.
+/// Returns the lines of the processes, with headings if `headed`; `None` if there is nothing to print.
 fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<String> {
     if processes.most.is_empty() && !(headed && processes.hidden > 0) {
         return None;
@@ -334,7 +334,7 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
         let names: Vec<String> = shown.iter().map(|(name, _)| format!("{name:>FIGURE_WIDTH$}")).collect();
         let names = names.concat();
         let line = format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}  files open here", "id");
-        // Without room, the details are on separate lines and have no heading.
+        // If the details do not fit next to the figures, they are on separate lines and have no heading.
         let line = if display_width(&line) > width {
             format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}", "id")
         } else {
@@ -406,7 +406,7 @@ fn append_wrapped(first: &str, indent: &str, details: &str, width: usize) -> Str
 
 fn describe_open_files(process: &WatchedProcess) -> String {
     if let Some(parent) = &process.children_of {
-        return format!("children of {parent}, which waited for them");
+        return format!("ended children of {parent}");
     }
     let open = match &process.open {
         _ if process.kernel => "kernel worker, owner unknown".into(),
