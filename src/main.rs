@@ -116,7 +116,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
     let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
     #[cfg(feature = "fleet")]
-    let finished = finished.of_all(fleet)?;
+    let finished = finished.merge_hosts(fleet)?;
     if !fleet.reports_results() {
         return Ok(ExitCode::SUCCESS);
     }

@@ -577,12 +577,12 @@ impl Measurement {
 }
 
 impl Finished {
-    /// The results of all hosts on the reporting host; the local results otherwise.
+    /// Returns the results of all hosts on the reporting host, and the results of this host elsewhere.
     ///
     /// # Errors
     /// If another host ended the measurement and reports the reason.
     #[cfg(feature = "fleet")]
-    pub fn summary_and_end(self, fleet: &Fleet) -> Result<Self, Failure> {
+    pub fn merge_hosts(self, fleet: &Fleet) -> Result<Self, Failure> {
         let Self { interrupted, failed, epoch, .. } = self;
         let all =
             fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
