@@ -184,7 +184,7 @@ fn event_on(event: &Event, traced: &Traced) -> Option<Event> {
         return Some(*event);
     }
     let step = match (traced.unit, event.step) {
-        // For a device without requests the kernel reports only the start of a bio.
+        // A device without requests has no issue event, so the start of the bio takes its place.
         (Unit::Bios, Step::Asked) => Step::Issued,
         (_, step) => step,
     };
@@ -209,8 +209,8 @@ pub(crate) struct Traced {
 }
 
 impl Traced {
-    /// Returns the device whose events describe a layer. For a partition that is its disk. `None` if the kernel does not report the
-    /// device number or the start of the partition.
+    /// Returns the device whose events describe a layer; for a partition, its disk. `None` if the kernel does not report the device number
+    /// or the start of the partition.
     pub(crate) fn from_layer(layers: &[Layer], layer: &Layer) -> Option<Self> {
         let disk = disk_of(layers, layer)?;
         let partition = if layer.kind == LayerKind::Partition {

@@ -121,7 +121,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
         return Ok(ExitCode::SUCCESS);
     }
     let logged = logs.write(&finished.op_log);
-    // Print the report first, then report a log that could not be written.
+    // If the log could not be written, report that after the report.
     conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 

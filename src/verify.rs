@@ -288,14 +288,14 @@ impl Keeper {
     /// If the name is taken, or the file cannot be written.
     fn create(path: &Path, state: State) -> Result<Self, Failure> {
         refuse_existing(path)?;
-        // Later updates open the directory again, independent of the working directory.
+        // Each update opens the directory again, so the path must not depend on the working directory.
         let path = std::path::absolute(path).map_err(|e| cannot_write_state(path, &e))?;
         files::create(&path, state.text().as_bytes(), Readers::Umask)
             .map_err(|e| cannot_write_state(&path, &e))?;
         Ok(Self { path, state })
     }
 
-    /// Stores a new mark in the state file. The mark is stable when this returns.
+    /// Stores how far the writer got in the state file. The file is stable when this returns.
     ///
     /// # Errors
     /// Why the mark is not stable.

@@ -44,7 +44,7 @@ pub(super) struct Targets<'a> {
     overwritten: bool,
 }
 
-/// Index of that target until all others are known.
+/// Placeholder for the index of `nothing`, until all other targets are known.
 const NOTHING: usize = usize::MAX;
 
 impl<'a> Targets<'a> {
@@ -300,10 +300,11 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// All targets in the order of their indices, and the places of those that have one. With `apart`, streams that drop a
-    /// file's blocks get their own file, so that others find theirs unchanged.
+    /// Returns all targets in the order of their indices, and the places of the targets that have one. With `apart`, streams that drop a
+    /// file's blocks get their own file, so that the files of other streams remain unchanged.
     pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
-        // For other tools' commands, the environment variable may be set once for many calls.
+        // A command line of another tool may have permission for targets that it does not use, because an environment variable may permit
+        // them for many calls.
         let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
         if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
             return Err(Failure::Usage(

@@ -495,7 +495,7 @@ impl Measurement {
             reasons.dedup();
             return Err(Failure::Refused(format!("no interface can be tried: {}", reasons.join("; "))));
         }
-        // A headline needs a number.
+        // The headline must be a job that this machine can run.
         if !left(&self.plan.headline) {
             self.plan.headline = (0..self.plan.jobs.len()).find(left).unwrap_or(0);
         }
