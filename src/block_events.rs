@@ -321,7 +321,7 @@ impl Subject {
         if self.left_out.is_empty() {
             return String::new();
         }
-        format!("; the same load at {} is not captured", self.left_out.join(", "))
+        format!("; the same load on {} is not captured", self.left_out.join(", "))
     }
 
     /// Whether a file, which may not exist yet, is on this device.

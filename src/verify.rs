@@ -629,7 +629,7 @@ fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
     let cached = place.layers.iter().find(|l| l.kind == LayerKind::Loop && l.backing_direct != Some(true));
     match cached {
         Some(device) if read as f64 * SOURCE_SHARE > wanted as f64 => format!(
-            "{names} or the page cache of the image of {}; it is unknown which: {names} read {shown_read} for {shown_wanted}, and other load may have caused that",
+            "{names} or the page cache of the image of {}; it is unknown which: {names} read {shown_read}, but fathom only {shown_wanted}, so other load may have used {names} too",
             device.name
         ),
         _ => format!("the device: {evicted}, and {names} read {shown_read}"),

@@ -70,9 +70,9 @@ fn backing(layer: &Layer) -> Look {
 fn name_witness(observation: &Observation, look: Look) -> Look {
     let sentence = match &observation.witness {
         Some((name, _)) if look.outcome == Outcome::Holds => {
-            format!("Supported, as its file '{name}' shows.")
+            format!("Supported, as the file '{name}' in it shows.")
         }
-        Some((name, _)) => format!("{}, as its file '{name}' shows.", look.sentence.trim_end_matches('.')),
+        Some((name, _)) => format!("{}, as the file '{name}' in it shows.", look.sentence.trim_end_matches('.')),
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
             "statx reports direct I/O only for files, and for none in this directory; the report of a measurement here has the answer"
                 .into()
@@ -320,7 +320,7 @@ fn interrupts(layer: &Layer) -> Look {
         Some(cpus) if !cpus.is_empty() => Look::ok(
             ABOUT,
             format!(
-                "CPU {cpus} serves the interrupts; --cpus {cpus} runs the workers on the same CPUs, other CPUs avoid sharing them."
+                "CPU {cpus} serves the interrupts. --cpus {cpus} runs the workers on the same CPUs; name other CPUs to keep them apart."
             ),
         ),
         _ => Look::unknown(ABOUT, "the CPUs that serve the interrupts are unknown; see /proc/interrupts"),

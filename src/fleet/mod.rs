@@ -351,6 +351,6 @@ fn unsupported(request: &Request) -> Option<String> {
     };
     let or_leave_out = if what.starts_with("--") { format!(", or leave {what} out") } else { String::new() };
     Some(format!(
-        "{what} works on one host only, and the launcher started several; start fathom without the launcher{or_leave_out} (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
+        "{what} works on one host only, and the launcher started several processes; start fathom without the launcher{or_leave_out} (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
     ))
 }

@@ -180,7 +180,7 @@ pub(super) fn compare(
     origins.fixed("--random", "once: each block at most once, the same blocks for all", "fathom api");
     origins.fixed(
         "ends",
-        "after --time, or earlier: at the end of the span, in random order at half of it",
+        "after --time, or earlier: sequential runs at the end of the span, random runs after half of its blocks",
         "fathom api",
     );
     let works = works(spec.rw, sizes, origins)?;

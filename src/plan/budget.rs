@@ -54,7 +54,7 @@ pub(super) fn for_targets(timing: &Timing, origins: &mut Origins) -> Result<u64,
     let work = format!("{runs} rounds of {} tests", jobs.len());
     refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
     let default = USUAL_NS.max(least.saturating_add(least / SPARE));
-    let from = "default: 110 s, or more where the first rounds take longer";
+    let from = "default: 110 s, or more if the first rounds take longer";
     Ok(choose(request.budget_ns, default, from, origins))
 }
 

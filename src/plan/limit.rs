@@ -41,7 +41,7 @@ impl StudyPlan for LatencyTarget {
             return Err("a load curve has a single result; leave the name out, as in iops<20000".into());
         }
         if condition.limit.is_of_percentile() {
-            return Err("--p99 limits the latency of a load curve; type --p99 10ms --fail-if 'iops<20000', which fails if that latency does not allow this rate".into());
+            return Err("a load curve has no condition on a percentile; type --p99 10ms --fail-if 'iops<20000', which fails if the highest rate within that latency is lower".into());
         }
         Ok(())
     }

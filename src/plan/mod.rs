@@ -440,7 +440,7 @@ fn append_baseline_jobs(
     let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
     if matches!(strategy, Strategy::Steady { .. }) {
         return Err(fail(
-            "the two sides alternate, which --until steady does not allow; leave one of them out",
+            "the two sides alternate, which --until steady does not allow; leave --against or --until out",
         ));
     }
     let file = history::find(word)?;

@@ -348,7 +348,7 @@ pub(super) fn compared_targets_jobs(
 ) -> Result<Jobs, Failure> {
     if request.job.until == Some(Until::Steady) {
         return Err(Failure::Usage(
-            "--compare: the targets alternate, which --until steady does not allow; leave one of them out"
+            "--compare: the targets alternate, which --until steady does not allow; leave --compare or --until out"
                 .into(),
         ));
     }

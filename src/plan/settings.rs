@@ -133,9 +133,9 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
         |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if planned.jobs.is_empty() {
         let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
-            "the rounds of the sweep are the rest"
+            "the rounds of the sweep follow"
         } else {
-            "nothing here writes, so no rounds"
+            "no job writes, so there are no rounds"
         };
         return format!("{fill}; {why}");
     }
@@ -224,7 +224,7 @@ fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
             kinds.push(word);
         }
     }
-    Err(format!("nothing here does a {}; type {}", kind.word(), kinds.join(" or ")))
+    Err(format!("no job does a {}; type {}", kind.word(), kinds.join(" or ")))
 }
 
 /// The file of the operation log. Marks all streams as logged if there is one.

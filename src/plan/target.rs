@@ -523,9 +523,9 @@ fn describe_change(then: &Place, now: &Place) -> Option<String> {
     };
     let (was, is) = (below(then), below(now));
     if then.kind() != now.kind() {
-        return Some(format!("{} was there, and {} is", then.kind(), now.kind()));
+        return Some(format!("it was {}, and now it is {}", then.kind(), now.kind()));
     }
-    (was != is).then(|| format!("{} was below it, and {} is", was.join(" and "), is.join(" and ")))
+    (was != is).then(|| format!("{} was below it, and now {} is", was.join(" and "), is.join(" and ")))
 }
 
 /// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written
@@ -735,7 +735,10 @@ impl Targets<'_> {
             draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
         let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = typed_path.file_name().ok_or_else(|| {
-            Failure::Usage(format!("{} has no name for a file; type one", name::shown(typed_path)))
+            Failure::Usage(format!(
+                "{} does not end in a file name; type a path that does",
+                name::shown(typed_path)
+            ))
         })?;
         let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
         machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
@@ -848,7 +851,7 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
     }
     if let Some(zones) = access.strided.filter(|z| z.whole(left) == 0 || z.range_bytes < largest) {
         return Err(Failure::Usage(format!(
-            "{job}: --strided: a zone of {} does not fit {} of {} and blocks of {}; use other zones, or a larger --size",
+            "{job}: --strided: a zone of {} must fit in {} of {} and hold a block of {}; use other zones, or a larger --size",
             show_bytes(zones.range_bytes),
             show_bytes(left),
             target.path,

@@ -138,7 +138,7 @@ impl Ends {
         for (end, stream) in ends.iter_mut().zip(self.streams) {
             if let Some(least) = stream.min_rate.filter(|least| !least.is_seen) {
                 notes.push(format!(
-                    "{} ended before its rate could be checked (--min-rate {}): the rate is averaged over {3}, after the first {2}",
+                    "{} ended before its rate could be checked (--min-rate {}): the first {2} do not count, and the rate is averaged over {3}",
                     stream.name,
                     least.rule.to_flag(),
                     show_ns(MinRate::SETTLES_NS as f64),

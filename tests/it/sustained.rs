@@ -157,7 +157,7 @@ fn preconditioning_is_announced() {
     assert!(line.contains("written 2 times") && line.contains("at most 25 (100 s)"), "{line}");
     assert!(line.contains("command line"), "{line}");
     let (line, _) = explained("run --rw randread --precondition --explain");
-    assert!(line.contains("nothing here writes, so no rounds"), "{line}");
+    assert!(line.contains("no job writes, so there are no rounds"), "{line}");
     let (line, all) = explained("run --rw randwrite --explain");
     assert!(line.is_empty() && !all.contains("precondition"), "{all}");
     let job = stage.path("job.toml");

@@ -179,7 +179,9 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
         show_ns(done.filled_ns as f64),
         show_rate(mb_per_s)
     );
-    let Some(settled) = done.settled else { return format!("{filled}; nothing here writes, so no rounds") };
+    let Some(settled) = done.settled else {
+        return format!("{filled}; no job writes, so there are no rounds");
+    };
     let count = done.rounds.first().map_or(0, |r| r.iops.len());
     let word = if settled { "settled" } else { "did not settle, so the runs may still change" };
     let jobs: Vec<String> = done.rounds.iter().map(|r| rates_line(record, r)).collect();
@@ -312,7 +314,7 @@ fn preconditioning_is_reported_with_its_bytes_and_last_rates() {
     assert_eq!(remarks[1], "through the page cache");
     record.preconditioned =
         Some(Preconditioned { rounds: Vec::new(), settled: None, ..record.preconditioned.unwrap() });
-    assert!(notes(&record)[0].ends_with("(537 MB/s); nothing here writes, so no rounds"));
+    assert!(notes(&record)[0].ends_with("(537 MB/s); no job writes, so there are no rounds"));
 }
 
 #[test]

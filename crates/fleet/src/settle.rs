@@ -36,7 +36,7 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
     let mut streams = first.plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
     if let Some(what) = streams.find_map(single_host_feature) {
         return Err(format!(
-            "{what}, and the launcher started several; remove that setting, or start fathom on one host without the launcher"
+            "{what}, and the launcher started several processes; remove that setting, or start fathom on one host without the launcher"
         ));
     }
     if let Some(steps) = first.plan.study.hosts()

@@ -276,7 +276,7 @@ impl Growing<'_> {
                 let mut last =
                     StreamSpec { name: Some("the last worker".into()), target: first(few), ..stream.clone() };
                 last.give("workers").workers = 1;
-                stream.name = Some("the workers before".into());
+                stream.name = Some("the other workers".into());
                 stream.give("workers").workers = workers.saturating_sub(1);
                 streams.push(last);
             }
