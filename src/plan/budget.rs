@@ -79,8 +79,8 @@ fn choose(typed_ns: Option<u64>, default_ns: u64, from: &str, origins: &mut Orig
     origins.choose_from("--budget", typed_ns, default_ns, from, |ns| minutes(*ns))
 }
 
-/// Refuses a typed budget that is too short for the fewest runs. `work` describes these, as in `3 rounds of 8 tests`; `instead` names the
-/// options that need less time.
+/// Refuses a typed budget that is too short for the fewest runs. `work` describes the fewest runs, as in `3 rounds of 8 tests`; `instead`
+/// names the options that need less time.
 ///
 /// # Errors
 /// A usage failure with the budget to type.

@@ -382,7 +382,7 @@ fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     fits.saturating_mul(size).saturating_mul(times)
 }
 
-/// Refuses advice about an unused page cache.
+/// Refuses `--advice` if the stream bypasses the page cache.
 fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
     let Some(advice) = spec.resolved.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
     Err(Failure::Usage(format!(

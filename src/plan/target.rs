@@ -632,7 +632,7 @@ pub(super) fn usual_bytes(draft: &Draft) -> u64 {
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
 
-/// Assigns files to workers, and names by which other hosts find them.
+/// Assigns files to workers, and gives these files names by which other hosts find them.
 ///
 /// # Errors
 /// If the file settings do not fit these targets.
@@ -916,7 +916,7 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
     blocks.filter_map(|b| b.trim().parse().ok()).max().unwrap_or(512)
 }
 
-/// Another extension of fio's job files.
+/// Extension of fio's job files in addition to `.fio`.
 const OF_FIO: &str = "job";
 
 /// Refuses a workload file as a target, recognised by its content or, if it is text, by its name: its few bytes are not meant to

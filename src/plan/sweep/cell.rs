@@ -48,7 +48,7 @@ struct CellStart {
 pub(super) struct Growing<'a> {
     pub(super) base: JobSpec,
     pub(super) memory_bytes: u64,
-    /// One per named target; empty if nothing is touched.
+    /// Facts of each named target; empty if the engine touches none.
     pub(super) targets: Vec<TargetFacts>,
     pub(super) loads: Loads,
     /// What denies io_uring, if its replacement is used.
@@ -81,7 +81,7 @@ struct Point<'a> {
 }
 
 impl Growing<'_> {
-    /// Adds every cell of a work with an engine.
+    /// Adds every cell of a work that uses this engine.
     pub(super) fn add_cells(
         &mut self,
         doing: &CellWork,

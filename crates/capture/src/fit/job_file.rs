@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 
 /// Minimum number of operations for computing a dispersion.
 const MIN_OPERATIONS: u64 = 50;
-/// Minimum share of a direction in the operations or the bytes of its part, for a separate stream.
+/// A direction becomes a separate stream if it has at least this share of the operations or of the bytes of its part.
 const RARE_SHARE: f64 = 0.02;
 /// Minimum slack, as a share of the span. A part whose inactive time at an end of the span is shorter than the slack counts as active up to
 /// that end.
@@ -31,7 +31,7 @@ const MAX_SLACK: f64 = 0.05;
 const SLACK_GAPS: f64 = 10.0;
 /// Minimum active time of a part.
 const MIN_ACTIVE_NS: u64 = 1_000_000;
-/// Minimum share of the long or the short runs in the operations or the bytes, for a separate stream.
+/// Long runs and short runs become separate streams only if each has at least this share of the operations or of the bytes.
 const FEW_SHARE: f64 = 0.05;
 /// Minimum excess of operations in long runs for two kinds of runs: the share of operations in long runs must exceed the expected share by
 /// this. The expected share assumes that all runs have the same mean length.
@@ -439,7 +439,7 @@ impl LoadOfPart<'_> {
         out
     }
 
-    /// Returns the key that makes all writes stable at completion; `None` if few writes of the capture are.
+    /// Returns the key that makes all writes stable at completion; `None` if too few writes are stable in the capture.
     pub(super) fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 pub use survey::{Gathering, Nothing, Survey};
 use trace::row::{Names, Row, Task};
 
-/// Bins of offsets.
+/// Number of bins of offsets.
 const BINS: usize = 1 << 16;
 /// Completions count as known if at most one in this many operations has no known completion.
 const MIN_PER_UNFINISHED: u64 = 1000;
