@@ -244,7 +244,7 @@ impl Traced {
     }
 }
 
-/// The disk of a layer: the layer itself, or the disk that it is a partition of.
+/// Returns the layer itself, or the disk of a partition.
 pub(crate) fn disk_of<'l>(layers: &'l [Layer], layer: &'l Layer) -> Option<&'l Layer> {
     match layer.kind {
         LayerKind::Partition => layer.below.first().and_then(|at| layers.get(*at)),

@@ -209,7 +209,7 @@ fn with_single_requests(command: &[String], depth: u32) -> String {
     name::line(&out)
 }
 
-/// The default engine.
+/// Returns the default engine of a stream.
 pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
     if spec.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
 }

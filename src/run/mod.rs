@@ -664,7 +664,7 @@ const MAX_CONSECUTIVE_FAILURES: usize = 3;
 
 /// An earlier session that is resumed.
 struct Earlier {
-    /// The preconditioning before its first run.
+    /// The preconditioning before the session's first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
     tries: Vec<SweepRun>,

@@ -47,7 +47,7 @@ struct RateFloor {
 /// The values of a stream in intervals of equal length, from the start of its measured window.
 struct Series {
     every_ns: u64,
-    /// ns since the start of the first block.
+    /// Start of the first block, in ns since the start of the run.
     from_ns: Option<u64>,
     /// Time up to which each worker has reported, in ns.
     seen_ns: BTreeMap<u32, u64>,

@@ -40,7 +40,8 @@ pub struct Ready {
     pieces: Option<Pieces>,
     /// Whether the file existed and was empty before fathom filled it.
     found_empty: bool,
-    /// Mark of a file that fathom made and keeps. The last field: dropping it completes the mark after all else is closed.
+    /// Mark of a file that fathom made and keeps. This must be the last field, because dropping it completes the mark after all other
+    /// fields are closed.
     _writing: Option<machine::mark::Writing>,
 }
 

@@ -39,7 +39,7 @@ struct Host {
     p99_ns: Option<u64>,
     /// The recent rate in operations per second.
     iops: Option<f64>,
-    /// Operations completed when the current rate period began, and that time in ns.
+    /// The number of completed operations and the time in ns at the beginning of the current rate period.
     counted: (u64, u64),
 }
 

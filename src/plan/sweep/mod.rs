@@ -423,7 +423,7 @@ impl StudyPlan for Grid {
         (request.job.runs.unwrap_or(CELL_RUNS), Strategy::Fixed)
     }
 
-    /// None: the grid contains the budget of its search.
+    /// Returns `None`, because the grid contains the budget of its search.
     fn budget_ns(&self, _timing: &Timing, _origins: &mut Origins) -> Result<Option<u64>, Failure> {
         Ok(None)
     }

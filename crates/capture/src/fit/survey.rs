@@ -265,7 +265,7 @@ const MANY_OPERATIONS: u64 = 8;
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
 /// If bursts are larger on average than this multiple of the expected size, a task does two things in turn.
 const BURST_FACTOR: f64 = 2.0;
-/// Minimum share of each of the two activities of a task that does two things in turn.
+/// A task does two things in turn only if each of them has at least this share of the operations.
 const MIN_SIDE_SHARE: f64 = 0.1;
 
 /// The second pass over a capture: collects the figures of each part.
