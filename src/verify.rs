@@ -295,7 +295,7 @@ impl Keeper {
         Ok(Self { path, state })
     }
 
-    /// Stores how far the writer got in the state file. The file is stable when this returns.
+    /// Stores in the state file how far the writer got. The file is stable when this returns.
     ///
     /// # Errors
     /// Why the mark is not stable.

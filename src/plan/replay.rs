@@ -78,7 +78,7 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     (stream.rw, stream.mix, stream.bs) =
         (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
     stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
-    // Count no syncs: the last ones must still be issued after the last counted operation. The source ends the stream.
+    // The limit counts no syncs. The source ends the stream, so syncs after the last counted operation are issued too.
     let counted = original.operations() - original.count(Kind::Sync);
     if stream.resolved.limit.operations != Some(0) {
         stream.resolved.limit.operations = Some(counted.max(1));

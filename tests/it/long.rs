@@ -474,7 +474,7 @@ fn rows_of_cp_and_dd_are_as_fast_as_the_programs() {
             let row =
                 rows.iter().find(|y| y["name"] == name).unwrap_or_else(|| panic!("no {name}: {rows:?}"));
             let rate = row["cell"]["mb_per_s"].as_f64().unwrap();
-            // The time of the half that is not measured: for fathom the time to make the data, for cp and dd the time to read them.
+            // Subtract the half that is not measured: making the data for fathom, reading them for cp and dd.
             if work == "read" { rate } else { 1.0 / (1.0 / rate - 1.0 / made(&stage, &row["cell"])) }
         };
         let pairs: Vec<(f64, f64)> = (0..COPIES).map(|_| (real(), ours())).collect();
