@@ -150,7 +150,7 @@ impl Ends {
                 let window = show_ns(rule.window_ns as f64);
                 notes.push(match seen.criterion(&rule) {
                     None => format!(
-                        "{} ended before there were {window} to decide whether it is steady (--steady-state {})",
+                        "{} ended before {window} were measured, so it is unknown whether it is steady (--steady-state {})",
                         stream.name,
                         rule.to_flag()
                     ),

@@ -203,7 +203,7 @@ fn fathom_streams_end_at_the_same_limits_and_report_it() {
     assert!(never.stdout.contains("did not become steady (--steady-state iops:0.0001%:2s)"), "{never:?}");
     let short = stage.fathom(&format!("{run} --time 1s --steady-state lat:10%:2s"), Path::new(""));
     assert!(
-        short.stdout.contains("ended before there were 2.00 s to decide whether it is steady"),
+        short.stdout.contains("ended before 2.00 s were measured, so it is unknown whether it is steady"),
         "{short:?}"
     );
     let slow = stage.fathom(&format!("{run} --time 8s --min-rate iops:2000"), Path::new(""));
