@@ -184,7 +184,7 @@ fn event_on(event: &Event, traced: &Traced) -> Option<Event> {
         return Some(*event);
     }
     let step = match (traced.unit, event.step) {
-        // For a device without requests the kernel reports only the start of a bio.
+        // A device without requests has no issue event, so the start of the bio takes its place.
         (Unit::Bios, Step::Asked) => Step::Issued,
         (_, step) => step,
     };
@@ -209,8 +209,8 @@ pub(crate) struct Traced {
 }
 
 impl Traced {
-    /// Returns the device whose events describe a layer. For a partition that is its disk. `None` if the kernel does not report the
-    /// device number or the start of the partition.
+    /// Returns the device whose events describe a layer; for a partition, its disk. `None` if the kernel does not report the device number
+    /// or the start of the partition.
     pub(crate) fn from_layer(layers: &[Layer], layer: &Layer) -> Option<Self> {
         let disk = disk_of(layers, layer)?;
         let partition = if layer.kind == LayerKind::Partition {
@@ -244,7 +244,7 @@ impl Traced {
     }
 }
 
-/// The disk of a layer: the layer itself, or the disk that it is a partition of.
+/// Returns the layer itself, or the disk of a partition.
 pub(crate) fn disk_of<'l>(layers: &'l [Layer], layer: &'l Layer) -> Option<&'l Layer> {
     match layer.kind {
         LayerKind::Partition => layer.below.first().and_then(|at| layers.get(*at)),
@@ -321,7 +321,7 @@ impl Subject {
         if self.left_out.is_empty() {
             return String::new();
         }
-        format!("; the same load at {} is not captured", self.left_out.join(", "))
+        format!("; the same load on {} is not captured", self.left_out.join(", "))
     }
 
     /// Whether a file, which may not exist yet, is on this device.

@@ -116,12 +116,12 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
     let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
     #[cfg(feature = "fleet")]
-    let finished = finished.of_all(fleet)?;
+    let finished = finished.merge_hosts(fleet)?;
     if !fleet.reports_results() {
         return Ok(ExitCode::SUCCESS);
     }
     let logged = logs.write(&finished.op_log);
-    // Print the report first, then report a log that could not be written.
+    // If the log could not be written, report that after the report.
     conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 

@@ -98,7 +98,7 @@ impl JobSource {
 pub enum Work {
     /// All tests of a profile.
     Profile(BenchSpec),
-    /// The job of the request.
+    /// The job of the request, as it is.
     #[default]
     Job,
     /// The job, at every layer of its target.
@@ -155,9 +155,9 @@ pub struct SweepSpec {
     pub exhaustive: bool,
     /// Measure that ranks cells; the default depends on the access pattern.
     pub by: Option<Measure>,
-    /// How much faster than the winner a cell may be and still count as equally fast, as a share.
+    /// End the search when no cell can be faster than the winner by more than this share.
     pub tolerance: Option<f64>,
-    /// Test type of Iometer, if typed.
+    /// Test type of Iometer, if typed: which of workers, targets and outstanding I/Os increase.
     pub cycle: Option<Cycle>,
     /// How the numbers of a test type increase, if typed.
     pub step: Option<Step>,

@@ -176,7 +176,7 @@ pub fn write_files<K: ReportKind + ?Sized>(
     if refused.is_empty() { Ok(()) } else { Err(Failure::Refused(refused.join("; "))) }
 }
 
-/// Returns why files were not written, and whether any was.
+/// Returns why files could not be written, and whether at least one file was written.
 fn write_outlets<K: ReportKind + ?Sized>(
     report: &K,
     printed: &'static Format,

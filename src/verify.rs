@@ -288,14 +288,14 @@ impl Keeper {
     /// If the name is taken, or the file cannot be written.
     fn create(path: &Path, state: State) -> Result<Self, Failure> {
         refuse_existing(path)?;
-        // Later updates open the directory again, independent of the working directory.
+        // Each update opens the directory again, so the path must not depend on the working directory.
         let path = std::path::absolute(path).map_err(|e| cannot_write_state(path, &e))?;
         files::create(&path, state.text().as_bytes(), Readers::Umask)
             .map_err(|e| cannot_write_state(&path, &e))?;
         Ok(Self { path, state })
     }
 
-    /// Stores a new mark in the state file. The mark is stable when this returns.
+    /// Stores in the state file how far the writer got. The file is stable when this returns.
     ///
     /// # Errors
     /// Why the mark is not stable.
@@ -629,7 +629,7 @@ fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
     let cached = place.layers.iter().find(|l| l.kind == LayerKind::Loop && l.backing_direct != Some(true));
     match cached {
         Some(device) if read as f64 * SOURCE_SHARE > wanted as f64 => format!(
-            "{names} or the page cache of the image of {}; it is unknown which: {names} read {shown_read} for {shown_wanted}, and other load may have caused that",
+            "{names} or the page cache of the image of {}; it is unknown which: {names} read {shown_read}, but fathom only {shown_wanted}, so other load may have used {names} too",
             device.name
         ),
         _ => format!("the device: {evicted}, and {names} read {shown_read}"),

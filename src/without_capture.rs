@@ -111,7 +111,7 @@ pub(crate) mod replay {
     use std::sync::Arc;
     use trace::row::{Names, Row, Task};
 
-    /// The result of a first pass, which this build cannot do.
+    /// The result of reading a capture for a replay, which this build cannot do.
     pub(crate) struct Scanned {
         pub(crate) has_completions: bool,
         pub(crate) has_stable_writes: bool,
@@ -133,7 +133,7 @@ pub(crate) mod replay {
     #[derive(Default)]
     pub(crate) struct Observed(Histogram);
 
-    /// The figures of these requests.
+    /// The figures of a replay's requests at the driver.
     #[derive(Default)]
     pub(crate) struct Figures {
         pub(crate) counts: [u64; Kind::ALL.len()],

@@ -29,7 +29,7 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// Start of the first line of a capture of any version.
 const MAGIC_PREFIX: &[u8] = b"fathom capture ";
 
-/// Whether a file is a capture, by its first bytes. An unreadable file is not.
+/// Whether a file is a capture, by its first bytes. Returns false if the file cannot be read.
 pub(crate) fn is_capture(path: &Path) -> bool {
     files::begins_with(path, MAGIC_PREFIX)
 }
@@ -162,7 +162,7 @@ fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     Ok(exit_code(&request.file, reader.damage.as_deref(), "was listed"))
 }
 
-/// Prints a piece. Returns false if standard output is closed.
+/// Prints the text so far and empties the buffer. Returns false if standard output is closed.
 fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
     let shown = stdout::harmless(out, report::Content::Text);
     out.clear();
@@ -232,7 +232,7 @@ pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, F
 fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, Failure> {
     let refuse = |e: io::Error| cannot_write(place, &e);
     let mut reader = open(capture)?;
-    // On devices with requests, the task that asked for a flush has its own row; elsewhere a flush belongs to its owner.
+    // On devices with requests, the flush that a task requested has its own row. Bios and other tools' traces have no such rows.
     let owned = reader.origin.imported.is_none() && reader.origin.unit == Unit::Requests;
     // fio ends a name at white space.
     let foreign = || reader.origin.asked.replace(char::is_whitespace, "_");

@@ -170,7 +170,7 @@ impl Capturing {
 
 impl Drop for Capturing {
     fn drop(&mut self) {
-        // A capture that still runs would continue alone.
+        // If only this process ended, the capture would continue.
         if matches!(self.0.try_wait(), Ok(None)) {
             interrupt(&self.0);
             let _ = self.0.wait();
@@ -203,7 +203,7 @@ fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, 
     command.stdin(Stdio::null()).stdout(File::create(report).map_err(not_started)?).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(not_started)?;
     match wait(&mut child)? {
-        // A finding about the measurement does not concern the fit.
+        // The report may have a finding; only the requests of the job matter here.
         (Some(0 | 1 | 4), _) => Ok(child.id()),
         (code, why) => Err(failure(code, why)),
     }
@@ -313,7 +313,7 @@ fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
     })
 }
 
-/// Returns the figures of the tasks that `is_meant` selects, and a note if the capture is incomplete.
+/// Returns the figures of the requests of the tasks that `is_meant` selects, and a note if the capture is incomplete.
 fn observed(
     path: &Path,
     end_sector: u64,

@@ -29,7 +29,7 @@ pub(crate) fn trouble(path: &Path, why: Trouble, done: &str) -> Failure {
     }
 }
 
-/// Most files of one trace that are searched: blktrace writes one for each CPU.
+/// Maximum number of files of one trace: blktrace writes one for each CPU.
 const MAX_CPUS: u32 = 4096;
 
 /// An open trace.

@@ -287,8 +287,8 @@ fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
     Ok(found)
 }
 
-/// Rewrites the finished capture with only the requests within the extents at the beginning or at the end. If that fails, the whole
-/// capture is still there.
+/// Rewrites the finished capture with only the requests within the files' extents, as they were at the beginning or at the end. If
+/// rewriting fails, the whole capture remains.
 fn keep_file_requests(
     begin: &FileExtents,
     end: &FileExtents,

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
 use std::path::PathBuf;
 
-/// Flags that --quick has no time for, or sets itself.
+/// Flags that conflict with --quick: it has no time for them, or sets them itself.
 const NOT_QUICK: [&str; 13] = [
     "against",
     "compare",

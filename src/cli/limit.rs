@@ -85,7 +85,7 @@ impl Args {
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let mut request = self.measuring.request(Work::Job, self.target);
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
-        // --arrivals applies to the open loop alone; the closed loop has the same job.
+        // The closed loop and the open loop share one job. Only the open loop has arrivals, so take them out of the job.
         let first = streams.next();
         let workers = first.as_ref().map_or(1, |s| s.resolved.workers);
         let arrivals = first.and_then(|s| s.arrivals.take());

@@ -32,9 +32,9 @@ const INTERRUPTED: u8 = 128;
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct ToolOutput {
-    /// The tool whose option names messages use.
+    /// The imitated tool, whose option names appear in messages.
     pub tool: Tool,
-    /// Output formats, in this order.
+    /// Output formats, in the order of output.
     pub formats: Vec<&'static Format>,
     /// Output file; `None` means standard output.
     pub output: Option<PathBuf>,
@@ -116,7 +116,7 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
     let record = seen.session.record()?;
     let kept = seen.session.is_kept().then(|| seen.session.path());
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
-    // All formats have the same content, so any of them will do here.
+    // The format of `Showing` is not used for judging.
     let report = judge(&record, kept, annotations, &Showing::plain(report::TEXT));
     if kept.is_some() {
         history::remember();
@@ -252,11 +252,11 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
 fn allowed_paths(job: &JobSpec) -> Vec<String> {
     let only_reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !only_reads(&stream.rw));
-    // One file may have several paths.
+    // Compare real paths, because a file may have several paths.
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let targets: Vec<PathBuf> =
         streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
-    // A replayed log may name its target itself.
+    // A replayed log may name its target itself, so any path may be a target.
     let is_any =
         job.phases.iter().flat_map(|phase| &phase.streams).any(|s| s.replay.is_some() && s.target.is_empty());
     let is_target = |path: &Path| is_any || targets.contains(&real(path));

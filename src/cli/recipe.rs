@@ -32,7 +32,7 @@ pub struct Args {
     report: ReportArgs,
 }
 
-/// Makes every flag require a recipe: the list has no use for them.
+/// Makes a flag require the name of a recipe, because the list of recipes uses no flags.
 fn require_name(arg: Arg) -> Arg {
     if arg.get_id() == "name" { arg } else { arg.requires("name") }
 }

@@ -149,7 +149,7 @@ fn language(path: &Path) -> Option<&'static Language> {
             Some(tool) => dialect::of_tool(tool),
             None => named.filter(|_| !content.contains(&0)),
         },
-        // A fathom job file that is too large or missing gets its own message.
+        // If a job file is too large or missing, reading it as its language reports that.
         Small::Large => named.filter(|language| language.tool == Tool::Fathom),
         Small::Unread => named,
         Small::NoFile => None,
@@ -190,7 +190,7 @@ pub(super) fn typed() -> Result<String, Failure> {
 
 fn read_all(from: impl Read, name: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    // One byte more than the limit shows that it is exceeded.
+    // Read one byte more than the limit, to notice a longer text.
     let most = MAX_FILE_BYTES as u64 + 1;
     from.take(most)
         .read_to_end(&mut bytes)

@@ -257,7 +257,7 @@ const HOOKS: [(&str, &str, Hook); 3] = [
 ];
 
 impl Measuring {
-    /// Whether any of these flags was typed.
+    /// Whether any flag for the measurement was typed.
     pub(super) fn is_typed(&self) -> bool {
         !self.typed_keys().is_empty()
             || self.no_history
@@ -494,7 +494,7 @@ pub(super) struct SlowerArgs {
     fail_on: bool,
 }
 
-/// The values of `--fail-on`, with whether every number counts.
+/// The values of `--fail-on` with their help. `true` stands for every number, `false` for the headline alone.
 const FAIL_ON: [(&str, &str, bool); 2] =
     [("headline", "The number in the first line of the answer", false), ("all", "Every number", true)];
 
@@ -571,7 +571,7 @@ pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
 /// A message with the most similar check.
 pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     let mut word = typed.to_ascii_uppercase();
-    // `B5`: the ids have two digits.
+    // Ids have two digits, so read `B5` as `B05`.
     if word.len() == 2 && word.is_char_boundary(1) {
         word.insert(1, '0');
     }
@@ -579,7 +579,7 @@ pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     if let Some(check) = pages().find(|c| Some(c.id) == id || c.name == word) {
         return Ok(check);
     }
-    // Letters that resemble digits are the most likely slip in an id.
+    // A typed `O`, `I` or `L` in an id is probably a digit.
     let figures = word.replace('O', "0").replace(['I', 'L'], "1");
     let likeness = |c: &CheckPage| {
         let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());

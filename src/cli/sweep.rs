@@ -332,7 +332,7 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     Ok(Request { command: before.command.clone(), ..request })
 }
 
-/// Makes the typed lines another access specification, or the only one.
+/// Makes the lines of `--line` an access specification, next to those of `--spec` or instead of the preset's.
 fn add_own_lines(request: &mut Request) {
     let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
     let lines: Vec<Line> = streams.flat_map(|s| std::mem::take(&mut s.resolved.access.lines)).collect();

@@ -94,8 +94,8 @@ fn conditions(text: &str) -> Result<Conditions, String> {
     }
 }
 
-/// Returns the program of a shell command if the shell does not find it. Only first words without a slash and without characters that
-/// the shell interprets are looked up.
+/// Returns the first word of a shell command if the shell finds no such program. Ignores words with a slash or with characters that the
+/// shell interprets.
 fn missing_program(line: &str) -> Option<&str> {
     let word = line.split_whitespace().next()?;
     let is_plain =

@@ -316,7 +316,7 @@ fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -
     }
 }
 
-/// Returns the commands that have a flag of this name, whatever parses it.
+/// Returns the commands that have a flag of this name.
 fn takers(long: &str) -> Vec<String> {
     let cli = Cli::command();
     let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(long));

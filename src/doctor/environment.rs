@@ -35,7 +35,7 @@ fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<Stri
     Ok(Err(Problem { severity, sentence: sentence.into(), cure: cure.into() }))
 }
 
-/// Converts an observation to an answer about a subject. `check` is the check that asks the same of a measurement.
+/// Converts an observation to an answer about a subject. `check` is the check of results that answers the same question.
 fn to_look(about: &str, check: Option<CheckId>, seen: Seen) -> Look {
     let look = match seen {
         Ok(Ok(sentence)) => return Look::ok(about, sentence),
@@ -83,7 +83,7 @@ fn clock(observation: &Observation) -> Seen {
     fine(format!("{source}; a time stamp ({}) takes {cost}{why}.", timing.clock))
 }
 
-/// Values of a fact with a line per file, `path: value`.
+/// Returns the values in a text that has a line `path: value` for each file.
 fn values(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.rsplit_once(": ")).map(|(_, value)| value.trim())
 }
@@ -163,7 +163,7 @@ fn libraries(observation: &Observation) -> Seen {
     }
 }
 
-/// Number of open files that is enough for a run: one per worker and target, counters, sessions. 64 workers on a few targets need far
+/// A limit of this many open files is enough for a run: one per worker and target, counters, sessions. 64 workers on a few targets need far
 /// fewer.
 const FILES_FROM: u64 = 512;
 /// Memory that io_uring locks for the registered buffers of 32 operations of 1 MiB in flight.
@@ -282,12 +282,12 @@ fn locked_memory(observation: &Observation) -> Seen {
     }
 }
 
-/// Least mean number of other requests in flight that disturbs a measurement: a twentieth of depth 1 (D01). Calculated from the time of
-/// requests, so that it means the same on a spinning disk and on flash.
+/// At this mean number of other requests in flight or more, other load disturbs a measurement: a twentieth of depth 1 (D01). The number
+/// comes from the time of requests, so it means the same for a spinning disk and for flash.
 const FOREIGN_FROM: f64 = 0.05;
 /// If other processes use at least this share of the CPU time, workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
-/// Share of memory that should be available.
+/// Minimum share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;
 /// Largest number of names shown.
 const MAX_NAMES: usize = 3;
@@ -306,7 +306,7 @@ pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Traffic of all lowest devices together.
+/// Describes the requests of other processes to the devices at the bottom of the stack.
 fn requests(observation: &Observation) -> Seen {
     let (flow, seconds) = (traffic(observation)?, seconds(observation));
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
@@ -525,7 +525,7 @@ mod rights_tests {
         assert!(!old.cure.contains("sysctl") && old.cure.contains("--engine libaio"), "{old:?}");
         let sysctl = look(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
         assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
-        // With io_uring, a small limit of locked memory is a note.
+        // A low limit of locked memory is a finding.
         let mut observation = in_order();
         observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
         assert!(matches!(locked_memory(&observation), Ok(Err(_))));

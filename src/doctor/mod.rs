@@ -162,7 +162,7 @@ impl Observation {
         Idle::new(machine, self.role, self.bytes, [&self.start, &self.end])
     }
 
-    /// The lowest devices.
+    /// The devices at the bottom of the target's stack.
     fn leaves(&self) -> Vec<&Layer> {
         self.place().leaves().collect()
     }
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use report::TEXT;
 
-    /// Longest sentences of a diagnosis.
+    /// Width of the printed diagnosis in columns.
     const WIDE: usize = 110;
 
     fn text(diagnosis: &Diagnosis, colour: bool) -> String {
@@ -335,7 +335,7 @@ mod tests {
         let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
         assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");
         assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
-        // Not checked: free space, everything that needs the disk's counters, and CPU time, because the clock did not advance.
+        // Answers are missing for free space, the disk's counters, and CPU time, because the simulated clock did not advance.
         assert!(
             list.split_whitespace().collect::<Vec<_>>().join(" ").ends_with(
                 "Notes above: hypervisor. 6 things could not be checked and do not count as passed."

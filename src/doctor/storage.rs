@@ -70,9 +70,9 @@ fn backing(layer: &Layer) -> Look {
 fn name_witness(observation: &Observation, look: Look) -> Look {
     let sentence = match &observation.witness {
         Some((name, _)) if look.outcome == Outcome::Holds => {
-            format!("Supported, as its file '{name}' shows.")
+            format!("Supported, as the file '{name}' in it shows.")
         }
-        Some((name, _)) => format!("{}, as its file '{name}' shows.", look.sentence.trim_end_matches('.')),
+        Some((name, _)) => format!("{}, as the file '{name}' in it shows.", look.sentence.trim_end_matches('.')),
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
             "statx reports direct I/O only for files, and for none in this directory; the report of a measurement here has the answer"
                 .into()
@@ -82,7 +82,7 @@ fn name_witness(observation: &Observation, look: Look) -> Look {
     Look { sentence, ..look }
 }
 
-/// Adds the free space to a good answer. A finding already contains it.
+/// Adds the free space to an answer without a finding. A finding already contains it.
 fn name_room(observation: &Observation, look: Look) -> Look {
     let Some(Ok(room)) = observation.target().and_then(|t| t.room.as_ref()) else { return look };
     if look.outcome != Outcome::Holds {
@@ -138,7 +138,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Rewrites a good answer of A21. Without a run, A21 only knows that no block is shared, not where writes went.
+/// Rewrites an answer of A21 without a finding. Without a run, A21 only knows that no block is shared, not where writes went.
 fn name_unshared(look: Look) -> Look {
     if look.about == "shared" && look.outcome == Outcome::Holds {
         return Look::ok("shared", "It shares no blocks with a copy or a snapshot.");
@@ -202,7 +202,7 @@ pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Calls `ask` for each device, and merges equal answers. The names of the devices replace `@` in a cure, in shell syntax.
+/// Calls `ask` for each device, and merges equal answers. In a fix, the names of the devices replace `@`, in shell syntax.
 fn merge_equal(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
     let mut found: Vec<(Vec<&str>, Look)> = Vec::new();
     for layer in layers {
@@ -285,7 +285,7 @@ fn queue(layer: &Layer) -> Look {
     let sentence = match queues {
         Ok(1) => format!("{requests} requests in its one hardware queue."),
         Ok(n) => format!("{requests} requests in each of {n} hardware queues."),
-        // The number of hardware queues may be unknown, even if the room in each of them is known.
+        // The depth of a hardware queue is known, but not how many there are.
         Err(_) => format!("{requests} requests in each hardware queue."),
     };
     if room < DEEPEST {
@@ -320,7 +320,7 @@ fn interrupts(layer: &Layer) -> Look {
         Some(cpus) if !cpus.is_empty() => Look::ok(
             ABOUT,
             format!(
-                "CPU {cpus} serves the interrupts; --cpus {cpus} runs the workers on the same CPUs, other CPUs avoid sharing them."
+                "CPU {cpus} serves the interrupts. --cpus {cpus} runs the workers on the same CPUs; name other CPUs to keep them apart."
             ),
         ),
         _ => Look::unknown(ABOUT, "the CPUs that serve the interrupts are unknown; see /proc/interrupts"),

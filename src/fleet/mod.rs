@@ -183,7 +183,7 @@ impl Fleet {
         several!(self, hosts => hosts.any_reason(own), alone => Ok(own))
     }
 
-    /// Sets `stop` as soon as the measurement ends on another host.
+    /// Registers a flag that is set when the measurement ends on another host.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
         #[cfg(feature = "fleet")]
         if let Self::Several(hosts) = self {
@@ -225,7 +225,8 @@ impl Fleet {
         several!(self, hosts => hosts.report_progress(operations, p99_ns), alone => Vec::new())
     }
 
-    /// A row for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does not report.
+    /// Returns a row of progress for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does
+    /// not report.
     pub fn rows(&self) -> Option<(Vec<HostRow>, usize)> {
         several!(self, hosts => self.reports_results().then(|| (hosts.rows(), hosts.size)), alone => None)
     }
@@ -350,6 +351,6 @@ fn unsupported(request: &Request) -> Option<String> {
     };
     let or_leave_out = if what.starts_with("--") { format!(", or leave {what} out") } else { String::new() };
     Some(format!(
-        "{what} works on one host only, and the launcher started several; start fathom without the launcher{or_leave_out} (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
+        "{what} works on one host only, and the launcher started several processes; start fathom without the launcher{or_leave_out} (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
     ))
 }

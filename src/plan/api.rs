@@ -49,15 +49,15 @@ const RANDOM_SIZES: &[u32] = &[4096];
 /// Spans, the largest first: 2 GiB take 300 ms at 7 GB/s.
 const SPANS: [u64; 8] =
     [2048 * MIB, 1024 * MIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB, 32 * MIB, 16 * MIB];
-/// Largest span as a part of memory, as a divisor: buffered reads keep the span in the page cache.
+/// The span is at most memory divided by this, because buffered reads keep the span in the page cache.
 const MEMORY_PART: u64 = 8;
 /// Shortest run that is planned: a delay of one scheduler tick is 3 % of it.
 const SHORTEST_NS: u64 = 300_000_000;
 /// Longest run: without and with `--budget`.
 const LONGEST_NS: (u64, u64) = (500_000_000, 2_000_000_000);
-/// Runs of each job: the fewest with an interval, the usual number, and the most.
+/// Runs of each job: the fewest with a confidence interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
-/// Part of the budget for making the test file, as a divisor; and the longest time for it.
+/// The time to make the test file is at most the budget divided by `MAKING_PART`, and at most `MAKING_NS`.
 const MAKING_PART: u64 = 20;
 const MAKING_NS: u64 = 5_000_000_000;
 /// Time for the idle watch, the self test and the report.
@@ -116,7 +116,7 @@ impl Schedule {
         let run_ns = window_ns.unwrap_or(SHORTEST_NS).saturating_add(OVERHEAD_NS);
         let around_ns = AROUND_NS + jobs * TRIAL_NS;
         let needed = |runs: u32| jobs.saturating_mul(u64::from(runs)).saturating_mul(run_ns);
-        // A typed number of runs, or a long list of interfaces, extends the budget.
+        // A typed number of runs, or a long list of interfaces, makes the default budget longer.
         let usual_ns =
             budget::INTERFACES_NS.max(around_ns + files * MAKING_NS + needed(runs.unwrap_or(usual)));
         let budget_ns = typed.unwrap_or(usual_ns);
@@ -180,7 +180,7 @@ pub(super) fn compare(
     origins.fixed("--random", "once: each block at most once, the same blocks for all", "fathom api");
     origins.fixed(
         "ends",
-        "after --time, or earlier: at the end of the span, in random order at half of it",
+        "after --time, or earlier: sequential runs at the end of the span, random runs after half of its blocks",
         "fathom api",
     );
     let works = works(spec.rw, sizes, origins)?;

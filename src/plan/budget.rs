@@ -14,18 +14,19 @@ use model::units::minutes;
 pub(super) const INTERFACES_NS: u64 = 115_000_000_000;
 /// Default budget of a comparison of targets, and the longest default budget of a search for a setting.
 const USUAL_NS: u64 = 110_000_000_000;
-/// Part of a default budget beyond the fewest runs if these take long, as a divisor.
+/// The default budget of a search is at least the time of the fewest runs plus that time divided by this.
 const SPARE: u64 = 4;
-/// Runs of `limit` in the default budget for each of `--runs` (3): those of the closed loop, 20 to 25 of a search or a curve, and some
-/// repeats.
+/// The default budget of `limit` has room for this many runs for each of `--runs` (3): those of the closed loop, 20 to 25 of a search or a
+/// curve, and some repeats.
 const RUNS_IN_BUDGET: u64 = 11;
-/// Default runs of a load. With fewer, the same budget measures more loads.
+/// Default runs of each load. With fewer `--runs`, the default budget is the same and measures more loads.
 const USUAL_RUNS: u32 = 3;
-/// Fewest runs that can answer: one at each load of a curve, or the proof of both ends.
+/// Fewest runs at loads that give an answer: one at each load of a curve, or enough to show that one load meets a latency target and a
+/// higher one does not.
 const FEWEST_LOAD_RUNS: u64 = 7;
-/// Default budget of a search for a setting, as a multiple of the time for each cell once.
+/// The default budget of a search for a setting, as a multiple of the time to measure each cell once.
 const CELL_PASSES: u64 = 6;
-/// Runs in the default budget of a search in a small grid.
+/// The default budget of a search in a small grid has room for this many runs.
 const CELL_RUNS: u64 = 300;
 
 /// The budget of `limit`: enough for a search or a curve, and twice that for both.
@@ -53,7 +54,7 @@ pub(super) fn for_targets(timing: &Timing, origins: &mut Origins) -> Result<u64,
     let work = format!("{runs} rounds of {} tests", jobs.len());
     refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
     let default = USUAL_NS.max(least.saturating_add(least / SPARE));
-    let from = "default: 110 s, or more where the first rounds take longer";
+    let from = "default: 110 s, or more if the first rounds take longer";
     Ok(choose(request.budget_ns, default, from, origins))
 }
 
@@ -78,8 +79,8 @@ fn choose(typed_ns: Option<u64>, default_ns: u64, from: &str, origins: &mut Orig
     origins.choose_from("--budget", typed_ns, default_ns, from, |ns| minutes(*ns))
 }
 
-/// Refuses a typed budget that is too short for the fewest runs. `work` describes these, as in `3 rounds of 8 tests`; `instead` names the
-/// options that need less time.
+/// Refuses a typed budget that is too short for the fewest runs. `work` describes the fewest runs, as in `3 rounds of 8 tests`; `instead`
+/// names the options that need less time.
 ///
 /// # Errors
 /// A usage failure with the budget to type.

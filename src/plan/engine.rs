@@ -108,7 +108,7 @@ fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, w
         _ => ("--engine io_uring".to_owned(), "--engine libaio"),
     };
     let is_fio = matches!(request.source, Some(JobSource::CommandOf(Tool::Fio)));
-    // As in fio, libaio accepts a depth that buffered files never reach.
+    // In a fio command, recommend libaio even if it cannot reach the depth of buffered files: fio accepts that depth.
     let advice = match why {
         Some(why) if !is_fio => format!("{why}; {}", command_that_works(request, &draft.stream, in_flight)),
         _ if draft.stream.kinds().any(|kind| kind == model::job::Kind::Trim) && is_fio => {
@@ -209,7 +209,7 @@ fn with_single_requests(command: &[String], depth: u32) -> String {
     name::line(&out)
 }
 
-/// The default engine.
+/// Returns the default engine of a stream.
 pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
     if spec.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Settings that each layer defines.
 pub(super) const OF_LAYERS: &[&str] = &["--rw", "--bs", "--size", "--cache", "--mix"];
-/// Bytes per operation: as in the original comparison, and as the pages of many databases.
+/// Bytes per operation: a page of many databases.
 const BLOCK_BYTES: u32 = 8192;
 /// Span of the comparison. It fits in the page cache of most machines, and is read completely before buffered reads.
 const SPAN_BYTES: u64 = GIB;
@@ -28,7 +28,7 @@ const SPAN_BYTES: u64 = GIB;
 /// The jobs, and how they relate.
 #[derive(Default)]
 pub(super) struct LayerJobs {
-    /// One per layer, in their order.
+    /// One job per layer, in the order of the layers.
     pub(super) specs: Vec<JobSpec>,
     pub(super) comparison: LayerComparison,
     /// Index of the headline's job: direct I/O at the place itself, if possible.
@@ -75,7 +75,7 @@ pub(super) fn layer_jobs(
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
     origins.fixed("--cache", "each in turn", "fathom layers");
-    // The default depth is above 1 in either order.
+    // The default depth is above 1 for sequential and for random access.
     let no_buffered = denial.filter(|_| spec.engine.is_none() && spec.depth != Some(1)).map(|cause| {
         format!(
             "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 for this row"
@@ -146,7 +146,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Adds all layers of one work, from the setup upwards.
+    /// Adds all layers for one kind of access, from the lowest layer upwards.
     fn work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
         let below = self.devices(rw, jobs);
         if writes(rw)
@@ -208,12 +208,12 @@ impl Setup<'_> {
         ))
     }
 
-    /// Adds the block devices below, from the setup upwards. Returns the index of the layer right below the place.
+    /// Adds the block devices below the place, from the lowest one upwards. Returns the index of the layer right below the place.
     fn devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let own = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
         let mut indices: Vec<Option<usize>> = vec![None; layers.len()];
-        // Each layer precedes those below it.
+        // In `layers`, each layer precedes the layers below it.
         for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
             if writes(rw) {
                 miss(jobs, &layer.name, rw, "it stores the layers above, so it is only read");

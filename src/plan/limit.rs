@@ -13,7 +13,7 @@ use model::plan::{LatencyTarget, Strategy};
 use model::units::{MIB, show_bytes, show_ns};
 use model::verdict::Condition;
 
-/// Window and warm-up of each run of `limit`: at 400 operations a second, three runs hold 12 beyond p99.
+/// Window and warm-up of each run of `limit`: at 400 operations a second, three runs have 12 operations beyond p99.
 pub(super) const TIMES_NS: (u64, u64) = (1_000_000_000, 250_000_000);
 /// Runs of each load. The strategy measures more if they disagree.
 const RUNS: u32 = 3;
@@ -22,9 +22,9 @@ const RUNS: u32 = 3;
 const SLOTS_PER_DEPTH: u64 = 32;
 /// Fewest slots: a stall of 100 ms at 1000 operations per second fills this many.
 const MIN_SLOTS: u64 = 128;
-/// Most bytes of their buffers.
+/// Most bytes of the buffers of all slots.
 const MAX_SLOT_BYTES: u64 = 256 * MIB;
-/// Most threads, for engines with one operation each.
+/// Most threads, for engines with one operation in flight per thread.
 const MAX_WORKERS: u64 = 256;
 
 impl StudyPlan for LatencyTarget {
@@ -41,7 +41,7 @@ impl StudyPlan for LatencyTarget {
             return Err("a load curve has a single result; leave the name out, as in iops<20000".into());
         }
         if condition.limit.is_of_percentile() {
-            return Err("--p99 limits the latency of a load curve; type --p99 10ms --fail-if 'iops<20000', which fails if that latency does not allow this rate".into());
+            return Err("a load curve has no condition on a percentile; type --p99 10ms --fail-if 'iops<20000', which fails if the highest rate within that latency is lower".into());
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<
 
 /// Gives a stream enough slots: deeper queues first, then more workers if the engine has no deeper ones.
 fn set_slots(stream: &mut Stream, max_depth: u32) {
-    // The targets are not known yet; assume one.
+    // The number of targets is not known yet; assume one.
     let closed = u64::from(stream.depth) * u64::from(stream.workers);
     let block = u64::from(stream.access.largest_bytes()).max(1);
     let wanted = (SLOTS_PER_DEPTH * closed).max(MIN_SLOTS).min((MAX_SLOT_BYTES / block).max(closed));

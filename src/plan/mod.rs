@@ -53,13 +53,14 @@ use target::Targets;
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 /// Window and warm-up of each run of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
-/// Share of memory that buffers may take.
+/// The buffers of a job may take at most the machine's memory divided by this.
 const BUFFER_SHARE: u64 = 2;
 /// Memory of fathom itself while it measures, without workers and buffers: 9 MiB were measured in a cgroup.
 const OWN_BYTES: u64 = 12 << 20;
 /// Memory of a worker besides its buffers: 0.2 MiB were measured.
 const WORKER_BYTES: u64 = 256 << 10;
-/// Memory overhead of buffers: with 64 MiB of buffers, fathom was killed at a limit of 80 MiB; 32 buffers of 4 KiB ran in 16 MiB.
+/// Memory overhead of buffers: their size divided by this. With 64 MiB of buffers, fathom was killed at a limit of 80 MiB; 32 buffers of 4
+/// KiB ran in 16 MiB.
 const SPARE_SHARE: u64 = 16;
 /// Slots begin at pages, and the memory of a worker's slots is a multiple of huge pages.
 const PAGE_BYTES: u64 = 4096;
@@ -224,11 +225,11 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
 /// The jobs of a request, and how they relate.
 #[derive(Default)]
 struct Jobs {
-    /// In the order of the plan.
+    /// The jobs in the order of the plan.
     specs: Vec<JobSpec>,
     /// Index of the headline's job, if it is not the first.
     headline: Option<usize>,
-    /// The question that they answer together.
+    /// The question that the jobs answer together.
     study: Study,
     /// How `fathom api` divides its time.
     schedule: Option<Schedule>,
@@ -333,11 +334,11 @@ fn times(
         // The cells of a sweep have their own times.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => limit::TIMES_NS,
-        // The jobs have their own times, which count from the first operation because the files are cold.
+        // The jobs set their own times. They have no warm-up, because the files are not in the page cache.
         Work::Api { .. } => (RUN_TIMES_NS.0, 0),
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
-        // The phase must cover all writes, and every operation must be in the window.
+        // The phase must be long enough to read back all writes, and its window must include every read.
         origins.fixed("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
@@ -439,7 +440,7 @@ fn append_baseline_jobs(
     let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
     if matches!(strategy, Strategy::Steady { .. }) {
         return Err(fail(
-            "the two sides alternate, which --until steady does not allow; leave one of them out",
+            "the two sides alternate, which --until steady does not allow; leave --against or --until out",
         ));
     }
     let file = history::find(word)?;
@@ -477,7 +478,8 @@ fn append_baseline_jobs(
     Ok(Rerun { session, from, headline: from + headline, then: Box::new(baseline_report) })
 }
 
-/// Indices of the earlier jobs to measure again: those with the name of a current job, or the only one if both have one.
+/// Indices of the earlier jobs to measure again. If both sessions have a single job, it is that one; otherwise the jobs with the names of
+/// current jobs.
 fn matching_jobs(now: &[Job], baseline_report: &[Job]) -> Vec<usize> {
     if let ([_], [_]) = (now, baseline_report) {
         return vec![0];
@@ -516,7 +518,7 @@ fn renumbered_job(
     Ok(job)
 }
 
-/// The report of that session, without the long time series.
+/// The report of the baseline session, without the long time series.
 fn baseline_report(record: &Record, file: &std::path::Path) -> Report {
     let judging = Judging {
         session: Some(model::name::text(file)),

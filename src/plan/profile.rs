@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// Settings that the tests of a profile define.
 const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
-/// Settings that tests define if their files are not one per host. The number of workers is shown.
+/// Settings that tests define if the user may choose the number of workers.
 const OF_TASKS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--shift-hosts"];
 /// Settings that tests define if they use a part of the target.
 const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--size"];
@@ -120,7 +120,7 @@ fn stream(job: &JobSpec) -> StreamSpec {
 }
 
 impl Tests<'_> {
-    /// After an interrupted write, reads would return an earlier test's data.
+    /// Refuses --time and --warmup if tests read back their own data: after an interrupted write they would read an earlier test's data.
     fn refuse_times(&self) -> Result<(), Failure> {
         match ["time", "warmup"].iter().find(|k| self.rewrites() && self.request.flags.contains(k)) {
             Some(key) => Err(Failure::Usage(format!(
@@ -131,7 +131,7 @@ impl Tests<'_> {
         }
     }
 
-    /// If threads are part of a test's name they cannot be set. A file for each thread must be made by fathom.
+    /// Refuses --workers if the tests define their numbers of threads. Refuses a single file or device if each worker needs its own file.
     fn refuse_workers(&self) -> Result<(), Failure> {
         let name = self.profile.name;
         if !self.profile.takes_workers() && self.request.flags.contains(&"workers") {
@@ -220,7 +220,7 @@ impl Tests<'_> {
         self.profile.card.is_some()
     }
 
-    /// The required alignment, and a description, if the test's blocks lack it.
+    /// Returns the alignment that direct I/O to the target needs, and a sentence about it, if the test's block size is no multiple of it.
     fn misaligned(&self, test: &Test) -> Option<(u32, String)> {
         let TargetFacts { path, align, .. } = self.target.as_ref().filter(|_| self.may_leave_out())?;
         let align = align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
@@ -286,16 +286,16 @@ impl Tests<'_> {
 
 /// Total time of a quick bench, from the first written byte to the last line of the report.
 const WHOLE_NS: u64 = 10_000_000_000;
-/// Part of it for reading the machine, the self test, and the verdict.
+/// The part of the quick bench's time for reading the machine, the self test, and the verdict.
 const OVERHEAD_AROUND_NS: u64 = 1_000_000_000;
-/// Part of it for making the test file. A slow disk gets a smaller one.
+/// The part of the quick bench's time for making the test file. On a slow disk the file is smaller.
 pub(super) const MAKING_NS: u64 = 2_500_000_000;
-/// Part of it for the idle watch.
+/// The part of the quick bench's time for the idle watch.
 pub(super) const WATCH_NS: u64 = 200_000_000;
 /// Warm-up and window of a row.
 const WARMUP_NS: u64 = 50_000_000;
 const WINDOW_NS: u64 = 500_000_000;
-/// Shortest window of a row, if there are many.
+/// Shortest window of a row, used if there are many rows.
 const LEAST_WINDOW_NS: u64 = 300_000_000;
 
 /// Time in ns after which no row begins.
@@ -348,7 +348,7 @@ pub(super) fn compared_targets_jobs(
 ) -> Result<Jobs, Failure> {
     if request.job.until == Some(Until::Steady) {
         return Err(Failure::Usage(
-            "--compare: the targets alternate, which --until steady does not allow; leave one of them out"
+            "--compare: the targets alternate, which --until steady does not allow; leave --compare or --until out"
                 .into(),
         ));
     }

@@ -23,9 +23,9 @@ use std::path::Path;
 const MIN_DEPTH: u32 = 32;
 /// Most bytes of buffers if no depth is given.
 const MAX_BUFFER_BYTES: u64 = 256 * MIB;
-/// Smallest share of a direction that is not rounded away.
+/// Smallest share of a direction that occurs in the capture.
 const MIN_SHARE: f64 = 1e-7;
-/// Size of an operation of an absent kind.
+/// Size given to a direction that does not occur in the capture.
 const PLACEHOLDER_SIZE: u32 = 4096;
 
 /// A captured load of a stream, and the files that its trace names.
@@ -78,7 +78,7 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     (stream.rw, stream.mix, stream.bs) =
         (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
     stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
-    // The source ends the stream: syncs are not counted, and the last ones must not be left out.
+    // The limit counts no syncs. The source ends the stream, so syncs after the last counted operation are issued too.
     let counted = original.operations() - original.count(Kind::Sync);
     if stream.resolved.limit.operations != Some(0) {
         stream.resolved.limit.operations = Some(counted.max(1));

@@ -17,13 +17,13 @@ use model::spec::number::ATTEMPTS;
 use model::units::{parse_duration_ns, show_block, show_bytes, show_ns};
 use model::verdict::{Condition, Limit, Slower};
 
-/// Most measurements of a run that is disturbed each time.
+/// How often a run may be measured if it is disturbed each time.
 pub(super) fn attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
     origins.note("--attempts", spec.attempts, u32::to_string);
     spec.attempts.unwrap_or(ATTEMPTS)
 }
 
-/// Passes of complete writes and bytes of a write, from the SNIA (SSS PTS 2.0, workload independent preconditioning).
+/// Number of complete passes, and bytes of a write, as in the workload independent preconditioning of SNIA SSS PTS 2.0.
 const PASSES: u32 = 2;
 const BLOCK_BYTES: u32 = 128 << 10;
 /// Writes in flight: enough to keep a fast drive busy.
@@ -117,7 +117,7 @@ fn fill_stream(
     Ok(Stream { targets: vec![index], ..plain })
 }
 
-/// The stream's own engine, or another one if that cannot write directly.
+/// Returns the stream's own engine, or another one if the stream's engine cannot write with direct I/O.
 fn fill_engine(stream: &Stream, denial: Option<&str>) -> &'static Entry {
     let able =
         |e: &&Entry| e.moves_bytes && e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
@@ -133,7 +133,7 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
         |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if planned.jobs.is_empty() {
         let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
-            "the rounds of the sweep are the rest"
+            "the rounds of the sweep follow"
         } else {
             "no job writes, so no rounds follow"
         };
@@ -224,7 +224,7 @@ fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
             kinds.push(word);
         }
     }
-    Err(format!("nothing here does a {}; type {}", kind.word(), kinds.join(" or ")))
+    Err(format!("no job does a {}; type {}", kind.word(), kinds.join(" or ")))
 }
 
 /// The file of the operation log. Marks all streams as logged if there is one.

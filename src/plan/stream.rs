@@ -162,7 +162,7 @@ fn unable(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-/// The operations, and what makes writes stable. For turns, a summary of both, and each turn.
+/// Returns the operations and what makes writes stable. A stream with turns gets a summary over all turns, and each turn.
 fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = access(spec, origins);
@@ -208,7 +208,7 @@ fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     Access { lines, ..spec.resolved.access.clone() }
 }
 
-/// The single line from the plain settings.
+/// Returns the access line of a stream that has plain settings instead of `--line`.
 fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let order = if rw.is_random() {
         spec.random.clone().unwrap_or(Order::Random)
@@ -222,7 +222,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let default = Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 });
     let default = PerKind::all(default);
     let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
-    // Bursts that end by a time belong to the stream.
+    // With `--burst-time`, the think time separates bursts of the whole stream, not operations of this line.
     let own = spec.burst_time.is_none();
     let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
     Line {
@@ -367,7 +367,7 @@ pub(super) fn bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Opti
 /// Bytes of one pass over a span: as many operations as fit, or as belong to its zones.
 fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     let size = u64::from(stream.access.smallest_bytes().max(1));
-    // A trim and the write after it touch the same bytes.
+    // A pair of a trim and a write covers the same bytes twice.
     let times = if stream.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
     if let Some(zones) = stream.access.strided {
         let last = stream.access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
@@ -382,7 +382,7 @@ fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     fits.saturating_mul(size).saturating_mul(times)
 }
 
-/// Refuses advice about an unused page cache.
+/// Refuses `--advice` if the stream bypasses the page cache.
 fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
     let Some(advice) = spec.resolved.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
     Err(Failure::Usage(format!(

@@ -27,7 +27,7 @@ pub(super) struct Schedule {
     pub(super) budget_ns: u64,
     /// Time to make the test file.
     pub(super) making_ns: u64,
-    /// Runs of each job, and the time of one.
+    /// Runs of each job, and the time of one run in ns.
     pub(super) runs: u32,
     pub(super) window_ns: u64,
 }
@@ -47,8 +47,8 @@ pub(super) struct Timing<'a> {
 
 /// The plan of a study, apart from its jobs.
 pub(super) trait StudyPlan {
-    /// The minimum number of runs of each job, and the strategy that decides about more. `by_budget` is the number that fits into the budget
-    /// of `fathom api`.
+    /// Returns the minimum number of runs of each job, and the strategy that decides about more. `by_budget` is the number of runs that
+    /// fits into the budget of `fathom api`.
     fn repeats(&self, request: &Request, _by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         runs_of_jobs(request, origins)
     }

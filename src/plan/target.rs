@@ -44,7 +44,7 @@ pub(super) struct Targets<'a> {
     overwritten: bool,
 }
 
-/// Index of that target until all others are known.
+/// Placeholder for the index of `nothing`, until all other targets are known.
 const NOTHING: usize = usize::MAX;
 
 impl<'a> Targets<'a> {
@@ -300,10 +300,11 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// All targets in the order of their indices, and the places of those that have one. With `apart`, streams that drop a
-    /// file's blocks get their own file, so that others find theirs unchanged.
+    /// Returns all targets in the order of their indices, and the places of the targets that have one. With `apart`, streams that drop a
+    /// file's blocks get their own file, so that the files of other streams remain unchanged.
     pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
-        // For other tools' commands, the environment variable may be set once for many calls.
+        // A command line of another tool may have permission for targets that it does not use, because an environment variable may permit
+        // them for many calls.
         let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
         if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
             return Err(Failure::Usage(
@@ -522,9 +523,9 @@ fn describe_change(then: &Place, now: &Place) -> Option<String> {
     };
     let (was, is) = (below(then), below(now));
     if then.kind() != now.kind() {
-        return Some(format!("{} was there, and {} is", then.kind(), now.kind()));
+        return Some(format!("it was {}, and now it is {}", then.kind(), now.kind()));
     }
-    (was != is).then(|| format!("{} was below it, and {} is", was.join(" and "), is.join(" and ")))
+    (was != is).then(|| format!("{} was below it, and now {} is", was.join(" and "), is.join(" and ")))
 }
 
 /// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written
@@ -631,7 +632,7 @@ pub(super) fn usual_bytes(draft: &Draft) -> u64 {
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
 
-/// Assigns files to workers, and names by which other hosts find them.
+/// Assigns files to workers, and gives these files names by which other hosts find them.
 ///
 /// # Errors
 /// If the file settings do not fit these targets.
@@ -734,7 +735,10 @@ impl Targets<'_> {
             draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
         let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = typed_path.file_name().ok_or_else(|| {
-            Failure::Usage(format!("{} has no name for a file; type one", name::shown(typed_path)))
+            Failure::Usage(format!(
+                "{} does not end in a file name; type a path that does",
+                name::shown(typed_path)
+            ))
         })?;
         let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
         machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
@@ -847,7 +851,7 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
     }
     if let Some(zones) = access.strided.filter(|z| z.whole(left) == 0 || z.range_bytes < largest) {
         return Err(Failure::Usage(format!(
-            "{job}: --strided: a zone of {} does not fit {} of {} and blocks of {}; use other zones, or a larger --size",
+            "{job}: --strided: a zone of {} must fit in {} of {} and hold a block of {}; use other zones, or a larger --size",
             show_bytes(zones.range_bytes),
             show_bytes(left),
             target.path,
@@ -912,7 +916,7 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
     blocks.filter_map(|b| b.trim().parse().ok()).max().unwrap_or(512)
 }
 
-/// Another extension of fio's job files.
+/// Extension of fio's job files in addition to `.fio`.
 const OF_FIO: &str = "job";
 
 /// Refuses a workload file as a target, recognised by its content or, if it is text, by its name: its few bytes are not meant to

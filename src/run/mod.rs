@@ -79,7 +79,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// 130 after a signal, 3 after an error; `None` if it ended normally and the findings decide.
+    /// Returns 130 after a signal and 3 after an error; `None` if the measurement ended normally, so that the findings decide.
     pub fn exit_code(&self) -> Option<ExitCode> {
         match self {
             Self { interrupted: true, .. } => Some(ExitCode::from(INTERRUPTED)),
@@ -332,8 +332,8 @@ impl Measurement {
         why.map_or(String::new(), |why| format!(", measured again: {}", why.describe()))
     }
 
-    /// Preconditions before the first run. Not needed if the resumed session did so on the same targets; a file that fathom makes is new
-    /// in each session.
+    /// Preconditions before the first run. Skips this if the resumed session has preconditioned the same targets. A file that fathom makes
+    /// is new in each session.
     fn precondition_once(&mut self, earlier: Option<&Earlier>) -> Result<Option<RunEnding>, Failure> {
         let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
         match earlier.and_then(Earlier::preconditioned).filter(|_| same) {
@@ -577,12 +577,12 @@ impl Measurement {
 }
 
 impl Finished {
-    /// The results of all hosts on the reporting host; the local results otherwise.
+    /// Returns the results of all hosts on the reporting host, and the results of this host elsewhere.
     ///
     /// # Errors
     /// If another host ended the measurement and reports the reason.
     #[cfg(feature = "fleet")]
-    pub fn summary_and_end(self, fleet: &Fleet) -> Result<Self, Failure> {
+    pub fn merge_hosts(self, fleet: &Fleet) -> Result<Self, Failure> {
         let Self { interrupted, failed, epoch, .. } = self;
         let all =
             fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
@@ -659,12 +659,12 @@ fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
     Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
 }
 
-/// Consecutive failing cells after which the cause is not the cell.
+/// If this many cells in a row fail, the cause is not the cell, and the sweep ends.
 const MAX_CONSECUTIVE_FAILURES: usize = 3;
 
 /// An earlier session that is resumed.
 struct Earlier {
-    /// The preconditioning before its first run.
+    /// The preconditioning before the session's first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
     tries: Vec<SweepRun>,
@@ -708,7 +708,7 @@ impl Measurement {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.tries);
         let mut search = SweepProgress::after(&grid, &self.plan, before);
-        // The number of earlier runs decides about the next data and offsets.
+        // Data and offsets of a run depend on the number of runs before it, so count the runs of the earlier session.
         self.done = before.iter().map(|t| Summary::from_phases(t.attempt, std::iter::empty())).collect();
         let mut broken = 0;
         while let Some(at) = search.next() {

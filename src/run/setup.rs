@@ -495,7 +495,7 @@ impl Measurement {
             reasons.dedup();
             return Err(Failure::Refused(format!("no interface can be tried: {}", reasons.join("; "))));
         }
-        // A headline needs a number.
+        // The headline must be a job that this machine can run.
         if !left(&self.plan.headline) {
             self.plan.headline = (0..self.plan.jobs.len()).find(left).unwrap_or(0);
         }
@@ -684,7 +684,7 @@ impl Measurement {
         if access.pattern() == Some(Pattern::Sequential) { blocks.max(1) } else { (blocks / 2).max(1) }
     }
 
-    /// Operations of a stream at this rate in the time of a run.
+    /// Returns how many operations of a stream fit into the time of a run at this rate.
     fn operations_in_a_run(&self, stream: &Stream, bytes_per_s: f64) -> u64 {
         let ns = self.plan.jobs.first().and_then(|job| job.phases.first()).map_or(0, |phase| phase.time_ns);
         let bytes = RATE_MARGIN * bytes_per_s * ns as f64 / 1e9;

@@ -220,7 +220,7 @@ impl Measurement {
             cooldown_ns: if own_ns.is_none() { phase.cooldown_ns } else { 0 },
             interval_ns: stream.latency_target.map_or_else(|| interval_ns(phase), |target| target.window_ns),
             count_calls: false,
-            // One operation in flight needs a single column.
+            // With at most one operation in flight, the depth has a single value.
             count_depth: counts_depth && u64::from(stream.depth).saturating_mul(stream.lanes()) > 1,
             // Set by the code that takes over the log.
             log: false,

@@ -47,7 +47,7 @@ struct RateFloor {
 /// The values of a stream in intervals of equal length, from the start of its measured window.
 struct Series {
     every_ns: u64,
-    /// ns since the start of the first block.
+    /// Start of the first block, in ns since the start of the run.
     from_ns: Option<u64>,
     /// Time up to which each worker has reported, in ns.
     seen_ns: BTreeMap<u32, u64>,
@@ -138,7 +138,7 @@ impl Ends {
         for (end, stream) in ends.iter_mut().zip(self.streams) {
             if let Some(least) = stream.min_rate.filter(|least| !least.is_seen) {
                 notes.push(format!(
-                    "{} ended before its rate could be checked (--min-rate {}): the rate is averaged over {3}, after the first {2}",
+                    "{} ended before its rate could be checked (--min-rate {}): the first {2} do not count, and the rate is averaged over {3}",
                     stream.name,
                     least.rule.to_flag(),
                     show_ns(MinRate::SETTLES_NS as f64),
@@ -150,7 +150,7 @@ impl Ends {
                 let window = show_ns(rule.window_ns as f64);
                 notes.push(match seen.criterion(&rule) {
                     None => format!(
-                        "{} ended before there were {window} to decide whether it is steady (--steady-state {})",
+                        "{} ended before {window} were measured, so it is unknown whether it is steady (--steady-state {})",
                         stream.name,
                         rule.to_flag()
                     ),

@@ -40,7 +40,8 @@ pub struct Ready {
     pieces: Option<Pieces>,
     /// Whether the file existed and was empty before fathom filled it.
     found_empty: bool,
-    /// Mark of a file that fathom made and keeps. The last field: dropping it completes the mark after all else is closed.
+    /// Mark of a file that fathom made and keeps. This must be the last field, because dropping it completes the mark after all other
+    /// fields are closed.
     _writing: Option<machine::mark::Writing>,
 }
 
@@ -373,7 +374,7 @@ impl Measurement {
                 failures.push(failure);
             }
         }
-        // A target without files has its own clock, and nothing to sync.
+        // If no target has a file, nothing was synced, and the engine's clock may differ from the machine's.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
         self.keep(Moment::Synced, true)?;
         Ok((failures.is_empty().then_some(took), failures))

@@ -82,7 +82,7 @@ struct Signalled {
 fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let plan = plan(request);
-    // Reading the host takes as long as reading the devices below the files.
+    // Read the host and the devices below the files at the same time, because both take equally long.
     let mut named = Vec::new();
     let mut places = Vec::new();
     let mut machine = std::thread::scope(|scope| {
@@ -229,7 +229,7 @@ fn argument_words(command: &Command) -> Vec<String> {
     }
 }
 
-/// The files that each command names; and their places and that of the current directory, each stack once.
+/// Returns the files that each command names, and the places of these files and of the current directory, without duplicates.
 fn find_files(root: &Root, commands: &[Command]) -> (Vec<Vec<Named>>, Vec<Place>) {
     let mut places = Vec::new();
     let mut find = |command| named_files::find(root, &argument_words(command), &mut places);

@@ -52,7 +52,7 @@ const MAX_NEIGHBOURS: usize = 3;
 const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
 /// The `nice` value of the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
-/// Another process is busy with at least this CPU time or this I/O.
+/// CPU time or I/O during a run at which another process counts as busy.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
 
@@ -404,7 +404,7 @@ fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
     }
 }
 
-/// Minimum number of read calls of a single process at which the kernel's reads to start it, about five, make up less than 2 %.
+/// With at least this many read calls of a single process, the kernel's own reads to start it, about five, are less than 2 % of them.
 const MANY_READ_CALLS: u64 = 500;
 
 /// Character devices among the arguments, except `/dev/null`.

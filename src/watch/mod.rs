@@ -557,7 +557,7 @@ impl Target {
     }
 }
 
-/// Extension of files that are replaced at every interval.
+/// Extension of the files that are replaced at every interval.
 const RENEWED: &str = "prom";
 
 /// Time between two versions of a page. Writing a page at every interval would itself be a load.
@@ -707,7 +707,7 @@ fn page(path: &Path) -> Option<&'static Format> {
     report::by_extension::<LoadOverTime>(path)
 }
 
-/// The format of a renewed file; `None` for other files.
+/// The format of a file that is replaced at every interval; `None` for other files.
 fn renewed(path: &Path) -> Option<&'static Format> {
     report::by_extension::<Watched>(path).filter(|format| format.extension == RENEWED)
 }

@@ -496,7 +496,7 @@ impl Events {
             self.recording = Err(why);
         }
         let why = match &mut self.recording {
-            // The missing events were reported once already.
+            // The command does not record events on purpose, so report nothing.
             _ if !self.wanted => return,
             Err(why) => why.clone(),
             Ok(recording) => {

@@ -110,7 +110,7 @@ fn write_rows_are_sized_by_the_speed_of_the_storage() {
     let row = row(&report, "pread");
     let (planned, touched) = (number(&row["planned_coverage"]), number(&row["coverage"]));
     assert!(planned > 0.0 && planned <= 1.0 && touched > 0.0 && touched <= planned + 1e-9, "{row:#}");
-    // Every run has the same limit, from one probe before the first run.
+    // One probe before the first run limits the operations of all runs.
     let limit = &report["results"][0]["job"]["phases"][0]["streams"][0]["limit"]["operations"];
     assert!((number(limit) / (planned * f64::from(1 << 13)) - 1.0).abs() < 1e-9, "{report:#}");
 }
@@ -156,7 +156,7 @@ fn interfaces_that_deallocate_use_their_own_file() {
         "{fresh:#}"
     );
     assert!(plain["stored_before"]["Ok"]["largest_piece_bytes"].is_u64(), "{plain:#}");
-    // Rows that deallocate blocks do so in their own file, so this file has no holes.
+    // Interfaces that deallocate blocks use their own file, so the user's file has no holes.
     assert!(!crate::stage::Report(report).has_answer("A04", "finding"));
 }
 
@@ -192,7 +192,7 @@ fn system_call_counts_match_strace() {
     }
 }
 
-/// Returns how often a run makes a system call on a file, according to strace.
+/// Returns the number of calls of one system call on a file during a run, according to strace.
 fn calls_of(stage: &Stage, words: &str, file: &Path, call: &str) -> u64 {
     let summary = stage.path("strace");
     let prefix = ["strace", "-f", "-c", "-P", &file.to_string_lossy(), "-e", &format!("trace={call}"), "-o"]

@@ -194,7 +194,7 @@ fn missing_programs_are_named_before_the_first_run() {
     let stage = Stage::shared();
     let out = shell(&stage, "\"$F\" time --compare true 'no-such-program --flag'");
     refused(&out, 127, &["--compare 'no-such-program --flag': there is no program 'no-such-program'"]);
-    // Builtins and programs that --prepare makes.
+    // --compare also accepts shell builtins, and programs that --prepare makes.
     assert_eq!(shell(&stage, "\"$F\" time --runs 1 --compare ': a' true").code, Some(0));
     let made = shell(&stage, "\"$F\" time --runs 1 --prepare : --compare 'no-such-program' true");
     assert_eq!(made.code, Some(127), "{made:?}");
@@ -309,7 +309,7 @@ fn defaults_in_help_are_the_real_defaults() {
                     .map(str::to_owned)
                     .collect::<Vec<_>>()
             };
-            // The text after the colon explains the value.
+            // In the help, an explanation of the value follows the colon.
             let value = value.split(": ").next().unwrap_or(value);
             let (printed, taken) = (plain(&default), plain(value));
             assert!(
@@ -318,7 +318,7 @@ fn defaults_in_help_are_the_real_defaults() {
             );
             compared += 1;
         }
-        // These commands set everything that their flags could set, so no default remains.
+        // These commands set everything that their flags could set, so the plan has no default value.
         let says_all = command.starts_with("recipe") || command.ends_with("--preset iops");
         assert!(compared > 0 || says_all, "{command}: {}", out.stdout);
     }

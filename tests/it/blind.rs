@@ -92,7 +92,7 @@ fn unsafe_writes_without_proc_and_sys_are_refused() {
             assert!(out.stderr.contains("cannot check whether"), "{machine}: {out:?}");
             assert_eq!(sum(&file), before, "{machine}");
         } else {
-            // The kernel itself reported which program has the file open.
+            // The kernel itself reports to fathom which program has the file open.
             assert!(machine.contains("/proc") && matches!(out.code, Some(0 | 1)), "{machine}: {out:?}");
             assert_ne!(out.report().verdict(), "VALID", "{machine}");
         }

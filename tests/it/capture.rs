@@ -70,7 +70,7 @@ fn requests(capture: &Value, op: &str) -> u64 {
     all.iter().find(|of| of["op"] == op).map_or(0, |of| of["requests"].as_u64().unwrap())
 }
 
-/// Compares a capture with the counters of the device.
+/// Returns a counter of the device and the captured count.
 fn counter(capture: &Value, name: &str) -> (u64, u64) {
     let all = capture["completeness"]["counters"].as_array().unwrap();
     let counter = all.iter().find(|counter| counter["name"] == name).unwrap_or_else(|| panic!("{all:?}"));
@@ -201,7 +201,7 @@ fn overwritten_trace_events_are_counted_exactly() {
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let (events, counted) = overrun(&stage, &device.path);
-    // Each request has two events, and a third one if it waited.
+    // Each request has two events, and a third one if it waited in the scheduler.
     assert!((2 * counted..=3 * counted).contains(&events), "{events} events of {counted} reads");
     let Some(memory) = Memory::new() else { return };
     let (events, counted) = overrun(&stage, &memory.path());

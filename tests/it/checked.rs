@@ -46,13 +46,13 @@ fn fio_verify_data_is_read_back_by_a_later_call() {
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{words}: {out:?}");
         let reported = job(&out, 0);
         let bytes = |direction: &str| reported[direction]["io_bytes"].as_u64().unwrap();
-        // A mix also reads by itself, in addition to reading back its writes.
+        // A mix of reads and writes has its own reads, and also reads back its writes.
         let own = if rw == "randrw" { (1 << 20) - bytes("write") } else { 0 };
         assert!(bytes("write") + own == bytes("read") && bytes("read") >= 1 << 20, "{words}: {reported:#}");
         assert_eq!(reported["error"], 0);
         // A later call with the same arguments finds the written data correct.
         for rest in ["--verify_only=1", "--do_verify=0 --rw=read --bs=4k"] {
-            // This requires that the whole file was written, and that its content is known.
+            // A later call can check the data only if the first call wrote the whole file with known content.
             if rw == "randrw" || (sizes.contains("norandommap") && rest.contains("rw=read")) {
                 continue;
             }
@@ -61,7 +61,7 @@ fn fio_verify_data_is_read_back_by_a_later_call() {
             assert_eq!(job(&out, 0)["write"]["io_bytes"], 0);
         }
     }
-    // Holes in a file before it was written are not reported: the data that are read back were written.
+    // A file with holes is no error: only the written data are read back.
     let new = stage.path("new");
     let out = fio(
         &stage,

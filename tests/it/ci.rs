@@ -58,7 +58,7 @@ impl Pipeline {
         Self { stage, checkout }
     }
 
-    /// A step with the job that the checkout has now.
+    /// Runs a step of the workflow with this job in the checkout.
     fn step(&self, script: &str, job: &str) -> Outcome {
         fs::write(self.checkout.join("storage.toml"), job).unwrap();
         let shell = ["bash", "-e", "-o", "pipefail", "-c", script].map(str::to_owned);
@@ -150,7 +150,7 @@ fn benchmark_service_filters_use_stable_names() {
     let (name, read) = (result["name"].as_str().unwrap(), &result["read"]);
     let p99 = read["latency_ns"]["percentiles"]["99"].as_f64().unwrap();
 
-    // jq prints 100 and not 100.0, so numbers are compared as such.
+    // jq prints 100 instead of 100.0, so compare numbers by value.
     let same = |a: &Value, b: &Value| a.is_number() && a.as_f64() == b.as_f64();
     let bencher = filtered("bencher.jq", &report);
     let measures = &bencher[format!("{name} read")];
@@ -171,7 +171,7 @@ fn benchmark_service_filters_use_stable_names() {
         "{latencies:#}"
     );
 
-    // A result that a finding invalidates is not plotted. A name that already ends with the direction does not get the direction again.
+    // If a name already ends with the direction, the direction is not added again. A result that a finding invalidates is not plotted.
     let mut bent = value.clone();
     bent["results"][0]["name"] = "a read".into();
     let bent_file = stage.path("bent.json");

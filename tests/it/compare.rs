@@ -71,10 +71,10 @@ fn equal_sides_are_reported_as_equal_in_every_format() {
     assert_eq!(finding(&comparison, "E14")["outcome"], "holds");
     assert_eq!(finding(&comparison, "E15")["outcome"], "not_checked");
 
-    // A session by its place in the history, compared with a report.
+    // A session can be named by its place in the history, and compared with a report.
     let text = compare(&stage, a, "last", "");
     assert!(text.code == Some(0) && text.stdout.starts_with("SAME  "), "{text:?}");
-    // Files get the comparison in the format of their extension. A side is never overwritten.
+    // An output file gets the format of its extension. A side of the comparison is never overwritten.
     let [page, csv] = ["change.html", "change.csv"].map(|name| stage.path(name));
     let files = format!("-o {} -o {}", page.display(), csv.display());
     let text = compare(&stage, a, b, &files);
@@ -273,7 +273,7 @@ fn throttled_side_fails_the_gate_and_is_named() {
     assert!(sentence.contains("limits blkio.throttle.read_iops_device"), "{sentence}");
     let back = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5%");
     assert!(back.code == Some(0) && back.stdout.starts_with("PASS  "), "{back:?}");
-    // Some numbers of all are inconclusive, so the gate does not pass either.
+    // With --fail-on all, inconclusive numbers may keep the gate from passing.
     let all = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5% --fail-on all");
     assert!(matches!(all.code, Some(0 | 4)), "{all:?}");
 }
@@ -334,7 +334,7 @@ fn a_side_without_a_number_is_always_invalid() {
         assert_eq!((first_word(&out).as_deref(), out.code), (Some("INVALID"), Some(1)), "{words}: {out:?}");
         assert!(out.stdout.contains("has no"), "{words}: {out:?}");
     }
-    // The finding is accepted on one side only, then on both. A busy machine may withhold a number for another reason.
+    // A gate needs the same accepted findings on both sides. On a busy machine the number may be withheld for another reason.
     let accepted = measured("accepted.json", &sparse, "--accept A04");
     let ids = |file: &str| {
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();

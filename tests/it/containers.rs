@@ -14,7 +14,7 @@ use std::sync::Mutex;
 
 /// The user of the restriction `user`.
 const USER: u32 = 12345;
-/// Memory of the restriction `memory`.
+/// Memory limit under the restriction `memory`.
 const MEMORY: &str = "128M";
 /// Every restriction, as `container.sh` knows them; `pid` and `memory` are set up here.
 const RESTRICTIONS: [&str; 10] = [
@@ -29,7 +29,7 @@ const RESTRICTIONS: [&str; 10] = [
     "no-admin",
     "pid",
 ];
-/// Commands measured at once: most of their time is spent waiting.
+/// Number of commands that run at the same time: most of their time is spent waiting.
 const AT_ONCE: usize = 4;
 
 /// A command of the matrix with its shortest times. `d` is a directory, `x.icf` a configuration of Iometer.
@@ -139,7 +139,7 @@ impl Cell {
         let mut command = Command::new("unshare");
         // Another user may not enter the directory of the build.
         command.args(&prefix[1..]).arg(stage.path("fathom")).args(words.split(' '));
-        // As in a container without a home that can be written.
+        // Set no writable home, as in many containers.
         command.env("XDG_DATA_HOME", "/proc/none").env_remove("TMPDIR").env_remove("HOME");
         command.env("COLUMNS", "200").env("FATHOM_TEST_IDLE", "100ms");
         wait(command.current_dir("/"))
@@ -257,7 +257,7 @@ fn libaio_replaces_io_uring_at_the_same_depth_with_a_reason() {
         assert!(notes.iter().any(|note| note.as_str().unwrap().contains(cause)), "{notes:?}");
         let explained = without_io_uring(&stage, errno, "run --size 16m --explain", &dir);
         assert!(explained.stdout.contains("the default io_uring cannot be used"), "{explained:?}");
-        // What the machine does not allow is not advised.
+        // The doctor recommends only what the machine allows.
         let doctor = without_io_uring(&stage, errno, "doctor --format json", &dir);
         assert!(!doctor.stdout.contains("io_uring_disabled"), "{}", doctor.stdout);
     }
@@ -410,7 +410,7 @@ fn measures_a_volume_in_a_podman_container() {
             "--runtime",
             &runtime,
         ]);
-        // The limits of the machine may be lower than podman's own.
+        // podman's default limits may be above the machine's, so set lower ones.
         podman.args([
             "run",
             "--rm",

@@ -68,7 +68,7 @@ impl Device {
     pub(crate) fn at(file: &Path, image: Image, offset: u64) -> Option<Self> {
         let direct = if image == Image::Direct { "--direct-io=on" } else { "--direct-io=off" };
         let offset = offset.to_string();
-        // Pending writes to the disk of the image would count as foreign traffic below.
+        // Write pending data of the image to its disk now: later they would count as foreign traffic.
         let _ = tool(&[&"sync", &"-f", &file]);
         let device = Self::attach(&[&direct, &"--offset", &offset], file).map_err(|why| skip(&why)).ok()?;
         // A killed test may have left partitions.
@@ -76,7 +76,7 @@ impl Device {
         Some(device)
     }
 
-    /// A loop device over a file or device, with these options of `losetup`.
+    /// Attaches a loop device to a file or device, with these options of `losetup`.
     pub(crate) fn attach(words: &[&dyn AsRef<OsStr>], over: &Path) -> Result<Self, String> {
         let _nobody_else = attaching();
         let path =
@@ -96,7 +96,7 @@ impl Device {
         }
     }
 
-    /// The kernel keeps partitions of a loop device without a table even after its file is detached.
+    /// Removes partitions of a loop device without a partition table: the kernel keeps them even after the file is detached.
     fn remove_partitions(&self) {
         let Ok(entries) = std::fs::read_dir(format!("/sys/block/{}", self.name())) else { return };
         for entry in entries.flatten() {
@@ -121,7 +121,7 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.remove_partitions();
-        // While mounted, this marks the device for clearing after the unmount.
+        // If the device is mounted, this marks it for detaching after the unmount.
         let _ = tool(&[&"losetup", &"--detach", &self.path]);
     }
 }
@@ -133,14 +133,14 @@ pub(crate) fn rings_discard() -> bool {
     version >= vec![6, 12]
 }
 
-/// Makes a file system or another signature. Nothing remains to be written later, which would count as foreign I/O.
+/// Makes a file system or another signature, without work that the kernel does later, because that would count as foreign I/O.
 pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
     match kind {
         "ext4" => {
             let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
             tool(&[&"mkfs.ext4", &"-q", &"-F", &"-E", &options, &device])
         }
-        // Otherwise a kernel thread initialises inode tables later.
+        // With these options, a kernel thread initialises inode tables later.
         "ext4 lazy" => tool(&[
             &"mkfs.ext4",
             &"-q",
@@ -187,7 +187,7 @@ impl Disk {
         let mut mount = Command::new("sh");
         mount.args(["-c", script, "sh"]).arg(&device.path).arg(&dir).arg(options);
         let room = Room::keep(&mut mount)?;
-        // Detached with the mount.
+        // The device is detached with the mount.
         Some(Self { dir, device: device.path.clone(), room, _held: None })
     }
 
@@ -231,7 +231,7 @@ impl Disk {
         Some(Self { device: device.path.clone(), _held: Some(device), ..slow })
     }
 
-    /// No file system: an empty directory on the machine's disk with a private mount namespace, and optionally a bare device.
+    /// An empty directory on the machine's disk in a private mount namespace, without its own file system, and optionally a bare device.
     pub(crate) fn bare(stage: &Stage, device: Option<Device>) -> Option<Self> {
         let room = Room::keep(Command::new("sh").args(["-c", "echo ready && exec cat"]))?;
         let path = device.as_ref().map_or(PathBuf::new(), |d| d.path.clone());

@@ -150,7 +150,7 @@ fn threads_are_listed_per_target_with_their_cpus() {
     let pooled = done(&stage, "-c4M -b64K -F2 -o2 -r -Su one two");
     assert_eq!(rows(&pooled), [(0, one.clone()), (0, two.clone()), (1, one.clone()), (1, two)]);
     assert!(pooled.stdout.contains("\tthread pool with 2 threads\n"), "{pooled:?}");
-    // Reads from the page cache complete at once. Each target must still get its turn.
+    // Reads from the page cache complete at once, so one target could starve the others.
     done(&stage, "-c4M -b64K -F1 -o2 -r one two");
     let xml = done(&stage, "-c4M -b64K -F1 -o2 -r -Rxml one two").stdout;
     let counts: Vec<u64> =
@@ -247,7 +247,7 @@ fn intervals_of_one_millisecond_work() {
         bucket.split("Total=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
     };
     let counted = operations(&last(&stage)[0]) as f64;
-    // Each is a rate per second of one millisecond.
+    // Each bucket has a rate per second, measured over one millisecond.
     let sum: f64 = buckets.iter().map(|bucket| total(bucket) / 1000.0).sum();
     assert!((sum - counted).abs() < counted * 0.02 + 2.0, "{sum} of {counted}");
 }

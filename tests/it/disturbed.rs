@@ -10,7 +10,7 @@ use std::time::Duration;
 const WORDS: &str = "run --rw randread --depth 1 --size 64m --time 1s --warmup 0 --runs 5 --format json";
 /// Reads of another process, without end.
 const NEIGHBOUR: &str = "while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done";
-/// A run of one second is in its first half after this time.
+/// After this time, a run of one second is still in its first half.
 const INTO_A_RUN: Duration = Duration::from_millis(300);
 const LIMIT: &str = "blkio.throttle.read_iops_device";
 
@@ -21,7 +21,7 @@ fn disk(stage: &Stage) -> Option<Disk> {
     Some(disk)
 }
 
-/// The attempts of a result that others disturbed.
+/// The disturbed attempts of a result.
 fn disturbed(result: &Value) -> &[Value] {
     result["disturbed"].as_array().map_or(&[], Vec::as_slice)
 }
@@ -116,7 +116,7 @@ fn limit_set_during_a_run_is_reported_and_waited_out() {
     let mut running = Running::start(&mut stage.command(&enter, WORDS, &disk.dir));
     within_run(&mut running, "run 2 of");
     set(500);
-    // A line of progress may also report stolen CPU time, before these words.
+    // A progress line may also report stolen CPU time, before the words about the changed limit.
     within_run(&mut running, "another process changed a limit");
     set(1_000_000);
     let report = running.end().report();
@@ -169,7 +169,7 @@ fn is_again(line: &str) -> bool {
     line.contains("measured again: ")
 }
 
-// For a quiet machine: if the host takes CPU time during every other run, fathom repeats no run.
+// If the host takes CPU time during every second run, fathom repeats no run, so the test needs a quiet machine.
 #[test]
 #[ignore = "long"]
 fn a_disturbed_round_of_a_comparison_is_repeated() {
@@ -178,7 +178,7 @@ fn a_disturbed_round_of_a_comparison_is_repeated() {
     // Runs are longer than the burst, so that the burst hits one run.
     let length = "--size 32m --time 1s --runs 4";
     disk.fathom(&stage, &format!("run --rw randread --depth 1 {length} --warmup 0 --quiet"), &disk.dir);
-    // Command, words of the progress line at which the burst starts, and runs per round.
+    // For each command: words of the progress line at which the burst starts, and runs per round.
     for (words, at, round) in [
         (format!("layers --rw randread --depth 1 {length} --warmup 0"), "run 2 of", 3),
         (format!("run --against last --rw randread --depth 2 {length} --warmup 0"), "run 2 of", 2),

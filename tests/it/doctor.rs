@@ -95,7 +95,10 @@ fn doctor_makes_nothing_in_a_directory() {
     assert_eq!(names(&folder), Vec::<PathBuf>::new());
     std::fs::write(folder.join("old"), "content").unwrap();
     let text = stage.fathom("doctor", &folder).stdout;
-    assert!(text.contains("as its file 'old' shows") || text.contains("NOT CHECKED  direct I/O"), "{text}");
+    assert!(
+        text.contains("as the file 'old' in it shows") || text.contains("NOT CHECKED  direct I/O"),
+        "{text}"
+    );
 }
 
 #[test]

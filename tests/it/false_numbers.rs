@@ -38,7 +38,7 @@ fn raid_half_in_memory_is_reported_with_its_share() {
         "mkfs.btrfs -q -f -K -d raid0 -m raid1 {one} {other} && mkdir raid && mount -o device={one},device={other} {one} raid"
     ));
     let raid = disk.dir.join("raid");
-    // Requests of other processes to the disk below one half must not count as requests of the array.
+    // Another process reads from the disk below one half of the array. These requests must not count as requests of the array.
     let theirs = stage.file("theirs", 32);
     for others in [false, true] {
         let read = format!(
@@ -125,7 +125,7 @@ fn split_operations_are_not_counted_twice() {
             }
         }
     }
-    // The same holds for the cells of a sweep, also with several sequential buffered streams.
+    // A cell of a sweep has the same finding, also with several sequential buffered streams.
     let _limit = disk.switch("max_sectors_kb", "64");
     let words = "sweep --rw read --bs 1m,4m --workers 1,4 --cache direct,buffered --exhaustive --time 100ms --warmup 0 --runs 1 --quiet --format json";
     let report = disk.fathom(&stage, words, &disk.device).report();
@@ -232,8 +232,8 @@ fn loop_device_in_memory_is_named_even_if_its_sysfs_is_covered() {
     let Some(on_disk) = Device::new(&stage, 32, Image::Direct) else { return };
     let Some(disk) = Disk::bare(&stage, None) else { return };
     let memory = in_memory(&disk, 32);
-    // Cover the sysfs entry of the device by that of a device on the disk. It is also part of a genuine sysfs, and claims that the image
-    // is on the disk.
+    // Cover the sysfs entry of the device in memory by the entry of a device on the disk. The covering entry also comes from a genuine
+    // sysfs, and claims that the image is on the disk.
     disk.sh(&format!(
         "mount --bind /sys/devices/virtual/block/{}/loop /sys/devices/virtual/block/{}/loop",
         on_disk.name(),
@@ -507,7 +507,7 @@ fn partial_page_writes_report_the_page_reads() {
     let parts = run("512");
     let found = parts.expect_answer("B20", "finding");
     assert!(found["sentence"].as_str().unwrap().contains("part of a page"), "{found:#}");
-    // The page reads in the counters of the device are also in the ledger.
+    // The ledger also has the reads of whole pages that the device counted.
     let read = &parts.0["results"][0]["ledger"]["read"];
     assert_eq!(read["issued"]["ios"], 0, "{read:#}");
     assert!(read["layers"][0]["counted"]["bytes"].as_u64().unwrap() > 1 << 20, "{read:#}");

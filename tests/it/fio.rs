@@ -33,11 +33,11 @@ fn fio_job_file_makes_its_files_and_touches_each_block_once() {
         let ops = |at: usize, kind: &str| report["results"][at][kind]["ops"].as_u64();
         assert_eq!((ops(0, "write"), ops(1, "read")), (Some(17), Some(2 * 17 * 16)), "{report:#}");
     }
-    // In the second call fathom's own files may be written again.
+    // The second call may write the files again that fathom made in the first call.
     for name in ["w.0.0", "r.0.0", "r.1.0"] {
         assert_eq!(std::fs::metadata(folder.join(name)).unwrap().len(), 17 << 20, "{name}");
     }
-    // A file made by another program is not written.
+    // fathom does not write a file that another program made.
     std::fs::remove_file(folder.join("w.0.0")).unwrap();
     std::fs::write(folder.join("w.0.0"), vec![7; 17 << 20]).unwrap();
     check_outcome(&stage.fathom("run --runs 1 --quiet", &file), 2, &["--destroy", "w.0.0"]);

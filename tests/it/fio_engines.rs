@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-/// The outcome of a job: its JSON, the traced calls, and its file.
+/// The outcome of a job: its JSON, its traced calls, and its file.
 struct Came {
     json: Value,
     calls: Vec<String>,

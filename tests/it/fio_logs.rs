@@ -155,7 +155,7 @@ fn averaged_logs_have_as_many_lines_as_fio_and_sum_up() {
     let Some(theirs) = theirs else { return };
     for kind in ["lat", "clat", "iops", "bw"] {
         let [ours, theirs] = [&ours, &theirs].map(|logs| find(logs, kind));
-        // fio starts the clock of its averages with its first window, so the number of lines may differ.
+        // fio starts the clock of its averages with its first window, so its log may have a few lines more or less.
         assert!(ours.len().abs_diff(theirs.len()) <= 4, "{kind}: {} and {}", ours.len(), theirs.len());
         assert!(ours.iter().chain(&theirs).all(|row| row.len() == 5));
     }

@@ -74,7 +74,7 @@ fn block_sizes_are_drawn_as_often_as_in_fio() {
         let Some(theirs) = theirs else { continue };
         let (ours, theirs) = (counts(&ours), counts(&theirs));
         assert!(ours.keys().eq(theirs.keys()), "{words}: {ours:?} {theirs:?}");
-        // Allow five deviations of the difference of two counts.
+        // Allow five standard deviations of the difference of two counts.
         let near = |(of_ours, of_theirs): (&f64, &f64)| {
             (of_ours - of_theirs).abs() <= 5.0 * (of_ours + of_theirs).sqrt()
         };
@@ -192,11 +192,10 @@ fn zones_are_traversed_as_in_fio() {
 
 #[test]
 fn flow_keeps_the_shares_of_concurrent_jobs() {
-    // Threads that begin late also end late, and then exceed their share. So the test runs alone.
+    // Run alone: on a busy machine threads begin late, and a thread that ends late exceeds its share.
     let stage = Stage::new();
     let job = stage.path("flow.fio");
-    // The rate limits the extra work of the thread that ends last. Without it, the null engine would do millions of operations in this
-    // time.
+    // A thread that ends last exceeds its share. The rate keeps the excess small: the null engine alone would do millions of operations.
     let text = |more: &str| {
         format!(
             "[global]\nioengine=null\nbs=4k\nsize=100g\ntime_based\nthread\nflow_id=1\nrate_iops=20000\n{more}[a]\nflow=1\nruntime=2\n[b]\nflow=2\nruntime=2\n[c]\nflow=5\nruntime=1\n"
@@ -212,7 +211,7 @@ fn flow_keeps_the_shares_of_concurrent_jobs() {
         let share = ios(1) / ios(0);
         // A thread that begins or ends 0.1 s late moves the share by a twentieth.
         assert!((share - 2.0).abs() < 0.2, "the shares hold all the time: {share}");
-        // The third job keeps its share while it runs. How many operations this is depends on how fast the other jobs run afterwards.
+        // The third job ends first, so its share of the total depends on how fast the other jobs run afterwards.
         assert!(ios(2) / ios(0) < 5.1, "{} of {}", ios(2), ios(0));
     }
     let alone = stage.fathom("run --rw read --flow 3", &stage.file("data", 1));

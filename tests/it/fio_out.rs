@@ -224,7 +224,7 @@ fn output_files_use_the_requested_format_and_keep_verdicts() {
     assert!(refused.code == Some(2) && refused.stderr.contains("fio-json"), "{refused:?}");
 }
 
-/// Jobs that are exact: by number of operations, in groups, some of them as one.
+/// Jobs whose counts are exact, because they end after a number of operations; some of them are in groups.
 const GROUPED: &str = "[global]\nioengine=null\nsize=1m\nblocksize=4k\n[a]\nrw=read\niodepth=4\ngroup_reporting\n[b]\nrw=write\nbs=8k\n\
                        numjobs=2\ngroup_reporting=1\n[c]\nnew_group\nrw=trim\n[d]\nstonewall\nrw=randrw\nunified_rw_reporting=1\nbs=16k\n";
 

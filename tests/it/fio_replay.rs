@@ -156,7 +156,7 @@ fn prioritised_operations_have_separate_latencies() {
                     .unwrap_or_else(|| panic!("{class}/{prio}: {job}"))
             };
             assert_eq!(of(0, 0) + of(2, 3), 1000);
-            // A fifth of the operations, within four standard deviations.
+            // A fifth of the operations have the priority, within four standard deviations.
             assert!((150..=250).contains(&of(2, 3)), "{job}");
         }
     }
@@ -202,7 +202,7 @@ fn rw_sequencer_identical_repeats_each_offset() {
 /// Time between operations of a trace: for 300 operations far more than they take at full speed, even on a busy machine.
 const APART: Duration = Duration::from_millis(4);
 
-/// A file of blktrace: the operations of one thread, each queued, issued [`APART`] from the one before, and completed (kernel
+/// A file of blktrace: the operations of one thread, each queued, issued [`APART`] after the previous one, and completed (kernel
 /// `include/uapi/linux/blktrace_api.h`).
 fn blktrace(operations: &[(&str, u64, u32)]) -> Vec<u8> {
     const QUEUED: u32 = 1 | 1 << 20;

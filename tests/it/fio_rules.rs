@@ -169,7 +169,7 @@ fn latencies_above_max_latency_end_with_an_error_as_under_fio() {
             file.display()
         )
     };
-    // No disk reads within a microsecond, and this one needs less than a minute.
+    // No disk reads within a microsecond, and every read takes less than a minute.
     for (most, code) in [("1", 1), ("1m", 0)] {
         for (who, out) in [("fathom", fio(&stage, &words(most))), ("fio", real(&words(most)))] {
             assert_eq!(out.code, Some(code), "{who}: {out:?}");
@@ -192,7 +192,7 @@ fn latencies_above_max_latency_end_with_an_error_as_under_fio() {
 #[test]
 fn fathom_streams_end_at_the_same_limits_and_report_it() {
     let stage = Stage::shared();
-    // Not the simulated device: its simulated time passes too fast to be watched.
+    // Do not use the simulated device: its simulated time passes too fast for rules that are checked while the job runs.
     let run =
         "run --engine null --bs 4k --size 1g --limit-iops 1000 --runs 1 --warmup 0 --quiet --format json";
     let steady = stage.fathom(&format!("{run} --time 40s --steady-state iops:30%:2s"), Path::new(""));
@@ -203,7 +203,7 @@ fn fathom_streams_end_at_the_same_limits_and_report_it() {
     assert!(never.stdout.contains("did not become steady (--steady-state iops:0.0001%:2s)"), "{never:?}");
     let short = stage.fathom(&format!("{run} --time 1s --steady-state lat:10%:2s"), Path::new(""));
     assert!(
-        short.stdout.contains("ended before there were 2.00 s to decide whether it is steady"),
+        short.stdout.contains("ended before 2.00 s were measured, so it is unknown whether it is steady"),
         "{short:?}"
     );
     let slow = stage.fathom(&format!("{run} --time 8s --min-rate iops:2000"), Path::new(""));
@@ -308,7 +308,7 @@ fn status_interval_prints_the_output_so_far() {
         [printed.stdout, std::fs::read_to_string(stage.path("out")).unwrap()].map(|text| documents(&text))
     {
         let (last, before) = all.split_last().expect("the output at the end");
-        // A status is skipped if the reader is too slow. One more may be due if a job ends exactly on an interval.
+        // A status is skipped if the reader is too slow. If a job ends exactly at an interval, there may be one status more.
         assert!((2..=4).contains(&before.len()), "{} of them", before.len());
         let mut so_far = 0;
         for document in before.iter().chain([last]) {
@@ -339,7 +339,7 @@ fn a_status_is_printed_on_sigusr1_and_the_run_continues() {
     let words = "fio --name=a --filename=x --size=16m --rw=randread --ioengine=psync --time_based --runtime=2 --output-format=json";
     let running = Running::start(stage.command(&[], words, Path::new("")).current_dir(stage.folder("here")));
     let threads = format!("cat /proc/{}/task/*/comm", running.id());
-    // A thread that ends meanwhile is an error of cat.
+    // If a thread ends meanwhile, cat reports an error.
     while !tool(&[&"sh", &"-c", &threads]).is_ok_and(|names| names.lines().any(|name| name == "fathom-0")) {
         std::thread::sleep(Duration::from_millis(20));
     }

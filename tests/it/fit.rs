@@ -112,7 +112,7 @@ fn captures_that_cannot_be_fitted_are_refused() {
     refused("", &file, "header");
 }
 
-/// A figure of a check: its difference.
+/// Returns the difference of a figure in a check.
 fn difference(check: &Value, name: &str) -> f64 {
     let all = check["figures"].as_array().unwrap_or_else(|| panic!("{check}"));
     let of = all.iter().find(|figure| figure["name"] == name).unwrap_or_else(|| panic!("{name}: {all:?}"));
@@ -202,7 +202,7 @@ fn jobs_with_phases_run_them_in_sequence() {
     assert!([Some(0), Some(1)].contains(&out.code), "{out:?}");
     assert!(out.stdout.contains("3 x 16K sequential write, then 8 x 4K random write"), "{out:?}");
     let log = std::fs::read_to_string(log).unwrap();
-    // Direction, size and offset. Operations that complete together are in order of their slots.
+    // Rows are in the order in which operations complete, and by slot if several complete together.
     let rows: Vec<Vec<&str>> = log.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let (direction, bytes, offset) = (3, 6, 11);
     let turns: Vec<&[Vec<&str>]> = rows.chunks_exact(14).take(20).collect();

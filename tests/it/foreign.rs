@@ -151,7 +151,7 @@ fn endless_inputs_are_refused() {
         }
         let out = stage.fathom(&format!("{RUN} --rw write --data {}", path.display()), &here);
         assert!(matches!(out.code, Some(2 | 3)) && out.stderr.contains(word), "{out:?}");
-        // Files named in a text of another language follow the same rule.
+        // A file that is named inside a job file follows the same rule.
         let including = stage.path("including.fio");
         std::fs::write(&including, format!("[a]\nfilename=x\nsize=1m\ninclude {}\n", path.display()))
             .unwrap();
@@ -191,7 +191,7 @@ fn job_files_of_other_tools_are_not_measured_as_targets() {
         ("c.xml", xml.as_bytes(), "DISKSPD"),
         ("c.img", xml.as_bytes(), "DISKSPD"),
         ("wide.xml", &wide, "DISKSPD"),
-        // By its name, if its content is not recognised.
+        // If the content of a file is not recognised, its extension decides.
         ("d.icf", b"Version\n", "Iometer"),
     ];
     let commands = [RUN, "bench", "layers", "api", "limit", "sweep", "verify", "recipe etcd"];
@@ -235,7 +235,7 @@ fn captures_and_traces_are_not_measured_as_targets() {
         }
         assert_eq!(std::fs::read(path).unwrap(), before);
     }
-    // A log that is not replayed is not a target of `run` either.
+    // `run` refuses a log as a target too.
     check_outcome(&stage.fathom("run", &log), 2, &["a trace (fio iolog v3)"]);
 }
 

@@ -54,7 +54,7 @@ fn inconclusive_results_count_as_configured_and_keep_their_verdict() {
     }
     let markdown = stage.fathom("show last --inconclusive fail --format markdown", nothing());
     check_outcome(&markdown, 1, "**INCONCLUSIVE** (counts as FAIL) IOPS of ");
-    // A conclusive answer is unchanged.
+    // --inconclusive does not change a conclusive answer.
     check_outcome(
         &stage.fathom(&format!("{NOISY} --fail-if iops<1 --inconclusive fail"), nothing()),
         0,
@@ -96,7 +96,7 @@ fn inconclusive_gates_are_settled_by_the_requested_number_of_runs() {
     assert!(notes.contains("settle: the first 5 runs did not decide"), "{notes}");
     assert_eq!(stage.sessions().len(), 2, "it is one session");
     assert_eq!(stage.fathom("show last --format json", nothing()).report().0, report);
-    // Neither a conclusive answer nor an answer that more runs cannot settle causes further runs.
+    // --settle causes no further runs if the answer is conclusive, or if more runs cannot settle it.
     let far = stage.fathom(&format!("{NOISY} --fail-if iops<50 --settle --format json"), nothing());
     assert_eq!((far.code, runs(&far.report().0)), (Some(0), 5));
     let none = stage.fathom(&format!("{NOISY} --fail-if p99.99>1s --settle --format json"), nothing());
@@ -142,7 +142,7 @@ fn limit_and_sweep_accept_conditions_about_their_answers() {
     );
     let (word, _, missed, _) = gate(&format!("{limit} --p90 5ms"), "mb/s<200");
     assert_eq!((word.as_str(), &missed["unit"]), ("FAIL", &"MB/s".into()), "{missed:#}");
-    // Without a latency target the condition applies to the capacity, not to each offered load.
+    // Without a latency target, the condition applies to the capacity, not to the offered loads.
     let (word, _, capacity, of) = gate(limit, "iops<39000");
     assert_eq!((word.as_str(), of.len()), ("PASS", 1), "{capacity:#}");
     let sweep = "sweep --engine sim --bs 4k,64k --depth 1,4 --time 60ms --quiet --format json";
@@ -296,7 +296,7 @@ fn table(title: &str, times: usize, ask: fn(&Stage, &Group, [&Disk; 2]) -> Strin
         println!("{percent:4} %  {pass:4}  {fail:4}  {open:12}");
         assert_eq!(pass + fail + open, times, "{words:?}");
         let (most_pass, most_fail) = match percent {
-            // Of ten comparisons none may fail, of twenty one may fail.
+            // Without a slowdown, at most one of twenty comparisons may fail.
             0 => (times, times / 20),
             3 => (times, times.div_ceil(10)),
             _ => (0, times),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The directory of the version 1 controllers, if the machine has them.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// Gives each group its own name when tests run at the same time.
+/// Number of groups made so far, for names that differ while tests run at the same time.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// A group of one controller, removed on drop.

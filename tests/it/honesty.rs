@@ -21,7 +21,7 @@ fn equal_seeds_draw_equal_offsets() {
     let again = drawn(7);
     assert_eq!(again.expect_answer("B14", "finding")["severity"], "biased");
     assert!(!drawn(8).has_answer("B14", "finding"));
-    // The repeated offsets are only a finding right after the first run. The other seed ran in between.
+    // B14 compares offsets with the previous session only, and another seed ran in between.
     assert!(!drawn(7).has_answer("B14", "finding"));
     // Blocks of another size, or of a smaller region, have other offsets.
     for other in ["--bs 8k", "--size 8m"] {
@@ -139,7 +139,7 @@ fn repeated_reads_are_relabelled_as_page_cache() {
     let Some(accepted) = scene::CACHED_FILE_ACCEPTED.play(&Stage::new().watching_as_for_users()) else {
         return;
     };
-    // Reads from the page cache may also be limited by the CPU, a finding that was not accepted.
+    // The CPU may also limit reads from the page cache. That finding was not accepted.
     let others = ["D06"].iter().any(|id| accepted.report().has_answer(id, "finding"));
     assert!(accepted.code == Some(0) || others, "{accepted:?}");
 }

@@ -25,7 +25,7 @@ fn launcher_processes_that_do_not_meet_are_refused() {
 #[test]
 fn srun_steps_count_as_launchers_and_allocation_shells_do_not() {
     if cfg!(feature = "fleet") {
-        // This MPI would ask a Slurm server, which does not exist here.
+        // An MPI build would ask a Slurm server, which does not exist here.
         return;
     }
     let stage = Stage::shared();
@@ -95,7 +95,7 @@ mod together {
         (0..4).map(|_| reported()).find(|(_, out)| !out.report().is_disturbed()).unwrap_or_else(reported)
     }
 
-    /// The sessions of the single ranks, and the merged session.
+    /// Returns the sessions of the single ranks, and the merged session.
     fn sessions(of: &[PathBuf]) -> (Vec<Record>, Record) {
         let read = |path: &PathBuf| record::decode(&std::fs::read(path).unwrap()).unwrap().0;
         let (all, own): (Vec<Record>, Vec<Record>) = of.iter().map(read).partition(|r| r.fleet.is_some());

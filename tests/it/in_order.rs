@@ -46,7 +46,7 @@ fn line(text: &str) -> Option<(u64, f64)> {
         .then_some((count.parse::<u64>().ok()? * scale, numbers[0]?))
 }
 
-/// A raw loop device with a read limit for a cgroup.
+/// A raw loop device, and a cgroup with a limit for reads from it.
 fn throttled(stage: &Stage, file: &str, limit: &str) -> Option<(Disk, Group)> {
     let disk = Disk::bare(stage, Some(Device::on(&stage.file("image", 64), Image::Direct)?))?;
     let group = Group::limited(&disk, &("blkio", file, limit))?;
@@ -87,7 +87,7 @@ fn iops_program_name_accepts_its_own_options() {
     let by_name = ["bash", "-c", "exec -a /usr/local/bin/iops \"$0\" \"$@\""].map(str::to_owned);
     let out = crate::stage::wait(&mut stage.command(&by_name, "-n 2 -t 1 -b 8k -p sequential", &file));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    // Other load may withhold the number after the size.
+    // If other load withholds a number, its row has only the size.
     let sizes: Vec<&str> = out.stdout.lines().filter(|line| line.contains(" blocks: ")).collect();
     assert!(matches!(sizes.as_slice(), [size] if size.starts_with("   8 KiB blocks: ")), "{out:?}");
     assert!(out.stdout.contains(", 2 threads:\n"), "{out:?}");

@@ -173,7 +173,7 @@ fn loop_device_is_refused_while_its_file_is_in_use() {
     }
     let stage = Stage::shared();
     let Some(whole) = Device::new(&stage, 64, Image::Direct) else { return };
-    // The first half of the device does not show that the second half is in use.
+    // Only the second half of the image is in use.
     let half = Device::attach(&[&"--offset", &"32MiB"], &whole.image).unwrap();
     refused_and_whole(&stage, &whole.path, &["also", half.name()]);
     let Some(over) = Device::on(&whole.path, Image::Buffered) else { return };
@@ -520,7 +520,7 @@ fn replaced_loop_backing_file_is_not_measured() {
     let stage = Stage::one_per_cpu();
     let (first, second) = (stage.file("first", 32), stage.file("second", 32));
     let device = Device::attach(&[&"--read-only"], &first).unwrap();
-    // LOOP_CHANGE_FD, which the kernel allows while the device is read.
+    // Replace the device's file with LOOP_CHANGE_FD, which the kernel allows even while the device is read.
     let words = "import fcntl\nfcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x4C06, os.open(sys.argv[2], os.O_RDONLY))";
     let change = || {
         let script = format!("import os, sys\n{words}");

@@ -13,7 +13,8 @@ fn process_limits_are_errors_with_a_cause() {
         ("-n 8", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -n"]),
         ("-s 64", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
         ("-l 0", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
-        // Less than the buffers need, and more than the program: if the program cannot be loaded, only the kernel reports that.
+        // The limit is lower than the buffers need, and high enough to load the program: if it cannot be loaded, only the kernel reports
+        // that.
         ("-v 100000", "run --size 16m --time 60ms --runs 1 --bs 1m --depth 64 \"$D\"", &["ulimit -v"]),
         ("-s 64", "explain A01", &[]),
     ];
@@ -145,7 +146,7 @@ fn sessions_in_tmp_are_read_only_without_another_directory() {
     assert_eq!(list(&shell(&stage, &format!("{nobody_home} \"$F\" list --format json"))), 1);
     assert_eq!(list(&shell(&stage, "\"$F\" list --format json")), 0, "this one has a place of its own");
     if is_root() {
-        // A directory with our name that belongs to another user is not used.
+        // fathom does not use a directory with the right name that belongs to another user.
         let shared = stage.path("tmp").join("fathom-0");
         std::os::unix::fs::chown(&shared, Some(65534), Some(65534)).unwrap();
         assert_eq!(list(&shell(&stage, &format!("{nobody_home} \"$F\" list --format json"))), 0);

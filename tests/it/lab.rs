@@ -152,14 +152,14 @@ pub(crate) fn wait_for_launcher_exit(limit: Duration) {
     }
 }
 
-/// Ends all processes on all hosts, including connections to disconnected hosts: a reader of their output would wait for ever.
+/// Ends all processes on all hosts, including connections to disconnected hosts: otherwise a reader of their output would wait forever.
 pub(crate) fn end() {
     for pid in (1..=HOSTS).flat_map(|n| tool(&[&"ip", &"netns", &"pids", &space(n)])) {
         pid.lines().for_each(|pid| drop(tool(&[&"kill", &"-KILL", &pid])));
     }
 }
 
-/// Waits until no host except those in `but` has worker threads. Returns how long that took, or `None` after the limit.
+/// Waits until no host has worker threads, except the hosts in `but`. Returns how long that took, or `None` after the limit.
 pub(crate) fn wait_until_idle(limit: Duration, but: &[&str]) -> Option<Duration> {
     let since = Instant::now();
     let loads = |n: &u32| {

@@ -61,7 +61,7 @@ fn killed_run_with_named_files_is_reported_by_the_next_run() {
     }
     let stage = Stage::shared();
     let (real, dir) = (stage.folder("real"), stage.folder("shown"));
-    // Shows a directory through FUSE, which does not support unnamed files.
+    // Show a directory through FUSE, which does not support unnamed files.
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
                   mountpoint -q \"$2\" || exit 1; echo ready; cat; umount --lazy \"$2\"; kill $!; wait";
     let Some(room) = Room::keep(Command::new("bash").args(["-c", script, "bash"]).arg(&real).arg(&dir))

@@ -309,7 +309,7 @@ fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
         assert_eq!(runs(&report), 3, "{report:#}");
         assert_ne!(report["verdict"], "VALID");
     }
-    // Also a file that the job itself writes first, and a command line of another tool.
+    // fathom also measures a file that the job itself writes first, and a command line of another tool.
     let job = stage.path("job.toml");
     let phases = "[[phase]]\nrw = \"write\"\nbs = \"1m\"\n[[phase]]\nrw = \"randread\"\n";
     std::fs::write(&job, format!("time = \"100ms\"\nwarmup = 0\nruns = 1\n{phases}")).unwrap();

@@ -21,7 +21,7 @@ const RUNS_PER_PROVOCATION: usize = 10;
 const FILE_MIB: usize = 256;
 /// Three short runs with a JSON report, so that checks that need several runs are included.
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
-/// Severities that act on the number. A note may be true of any run here.
+/// Severities that change what a number means. A note may be true of any run here.
 const ACTING: &[&str] = &["void", "rename", "biased"];
 
 /// The axes of an honest workload. Each combination is one shape.
@@ -29,7 +29,7 @@ const ORDERS: &[&str] = &["randread", "randwrite", "read", "write"];
 const SIZES: &[&str] = &["4k", "16k", "64k", "1m"];
 const DEPTHS: &[u32] = &[1, 4, 32];
 const CACHES: &[&str] = &["direct", "direct-dsync", "direct-sync"];
-/// Shapes that lie between one run and the next, so that few runs already mix all axes. Prime to the number of shapes.
+/// Distance between the shapes of consecutive runs, so that few runs already mix all axes. Prime to the number of shapes.
 const STRIDE: usize = 55;
 
 /// A workload that its storage can serve.
@@ -63,13 +63,13 @@ const TRUE_HERE: &[True] = &[
         of: |s| s.depth > 1 && s.writes(),
         why: "the host of a virtual disk takes writes as fast as one thread hands them over",
     },
-    // When fio ran at the same depth, `aqu-sz` was 9 to 12.
+    // fio at the same depth had an `aqu-sz` of 9 to 12.
     True {
         id: "B05",
         of: |s| s.depth > 4 && s.size == "4k",
         why: "a disk that answers within tens of us is not kept 32 deep by one CPU, by fio neither",
     },
-    // A small program that writes with O_DIRECT for 0.3 s and then calls fsync also waits for 0.3 s.
+    // After a small program wrote with O_DIRECT for 0.3 s, its fsync took 0.3 s too.
     True {
         id: "C06",
         of: |s| s.writes() && s.cache == "direct",
@@ -354,7 +354,7 @@ fn first_runs_mix_all_axes_and_all_runs_cover_every_shape() {
 
 /// Pairs of each comparison with a real program.
 const COPIES: usize = 10;
-/// How far the median of the pairs may be off.
+/// Maximum deviation of the median of the pairs.
 const OFF: f64 = 0.10;
 /// The data to copy.
 const COPY_MIB: usize = 256;
@@ -390,8 +390,8 @@ impl Drop for KeptMemory {
 /// A program with its arguments.
 type Words<'w> = &'w [&'w dyn AsRef<std::ffi::OsStr>];
 
-/// MB/s of a program that copies the data and makes them stable. `other_half` is the time in s of the part of the copy that does not
-/// count.
+/// MB/s of a program that copies the data and makes them stable. The copy both reads and writes; `other_half` is the time in s of the half
+/// that is not measured.
 fn copied(words: Words, then: Option<Words>, other_half: f64) -> f64 {
     (COPY_MIB << 20) as f64 / 1e6 / (took(words) + then.map_or(0.0, took) - other_half)
 }
@@ -467,14 +467,14 @@ fn rows_of_cp_and_dd_are_as_fast_as_the_programs() {
             let words = format!(
                 "sweep --bs 1m --depth 1 --rw {work} --size {COPY_MIB}m --exhaustive --runs 1 --time 1s --quiet --format json"
             );
-            // Both read the same file, because the host may read another file at another speed.
+            // Both programs read the same file, because the host may read another file at another speed.
             let target = if work == "read" { &source } else { &folder };
             let report = stage.fathom(&words, target).report().0;
             let rows = report["sweep"]["works"][0]["yardsticks"].as_array().unwrap().clone();
             let row =
                 rows.iter().find(|y| y["name"] == name).unwrap_or_else(|| panic!("no {name}: {rows:?}"));
             let rate = row["cell"]["mb_per_s"].as_f64().unwrap();
-            // For fathom, the other half is making the data. For cp and dd it is reading them.
+            // Subtract the half that is not measured: making the data for fathom, reading them for cp and dd.
             if work == "read" { rate } else { 1.0 / (1.0 / rate - 1.0 / made(&stage, &row["cell"])) }
         };
         let pairs: Vec<(f64, f64)> = (0..COPIES).map(|_| (real(), ours())).collect();

@@ -22,7 +22,7 @@ const NETWORK: &str = "mkdir kept; mount -t tmpfs none /run; mkdir /run/sshd; \
      sshfs -F /dev/null -p $3 -o IdentityFile=$PWD/mine,IdentitiesOnly=yes,LogLevel=ERROR \
        -o StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null root@127.0.0.1:$PWD/kept \"$1\"";
 
-/// Checks that need a visible device: with one they answer, without one they must not.
+/// Checks that need a visible device.
 const OF_DEVICES: &[&str] =
     &["A01", "A09", "A12", "A13", "A22", "B01", "B02", "B03", "B04", "C01", "C03", "D01", "D05"];
 
@@ -48,7 +48,7 @@ fn run_there(stage: &Stage, disk: &Disk, words: &str) -> Report {
     report
 }
 
-/// True names of the winners: reads, writes.
+/// Names of the winners: for reads and for writes.
 fn winners(report: &Report) -> Vec<&str> {
     let name = |work: &str| {
         let winner = &report.0["sweep"]["winner"][work];
@@ -104,11 +104,11 @@ fn missing(report: &Report, interface: &str) -> String {
 /// Properties of the table on any storage: calls are counted, and missing rows have known reasons.
 #[track_caller]
 fn counts_calls(report: &Report) {
-    // A block of 4 KiB takes one call with pread, and no call with a mapping.
+    // Reading 1 MiB in blocks of 4 KiB takes 256 calls with pread, and none with a mapping.
     for (interface, least, most) in [("pread", 255.9, 256.5), ("mmap", 0.0, 8.0)] {
         let calls = &row(report, interface)["calls_per_mib"];
         let reported = calls["Ok"].as_f64().is_some_and(|c| (least..=most).contains(&c));
-        // If a target is too slow for a meaningful trial, that is reported.
+        // If the target is too slow for a meaningful trial, the report has the reason instead of a count.
         assert!(
             reported || calls["Err"].as_str().is_some_and(|w| w.contains("moved only")),
             "{interface}: {calls}"

@@ -151,7 +151,8 @@ fn syncs_without_device_flushes_are_not_durable() {
     }
     let Some(honest) = scene::SYNCED.play(&Stage::one_per_cpu()) else { return };
     let honest = honest.report();
-    // The host decides how long a flush takes. Some hosts answer within 100 us at first, and take longer later.
+    // The host decides how long a flush takes, so C03 may have either answer. Some hosts answer within 100 us at first, and take longer
+    // later.
     assert!(honest.has_answer("C03", "finding") || honest.has_answer("C03", "holds"), "{honest:#?}");
     assert!(!honest.has_answer("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
 }

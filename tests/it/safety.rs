@@ -44,7 +44,7 @@ fn blank_device_is_written_only_when_named() {
     let other = stage.fathom(&format!("run {SHORT} --destroy /dev/null"), &device.path);
     needs_the_name(&other);
     assert_eq!(device.checksum(), before);
-    // Prove that a permitted write happens: otherwise the following tests would pass for a program that never writes.
+    // First prove that a permitted write happens: otherwise the next tests would pass for a program that never writes.
     let named = write_to(&stage, &device.path);
     assert!(matches!(named.code, Some(0 | 1)), "{named:?}");
     assert_ne!(device.checksum(), before);
@@ -107,7 +107,7 @@ fn recorded_signatures_protect_their_device() {
         let file = std::fs::File::create(&image).unwrap();
         file.set_len(64 << 20).unwrap();
         file.write_all_at(bytes, at).unwrap();
-        // A program that has the device open for writing uses it.
+        // The device is in use if a program has it open for writing.
         drop(file);
         let Some(device) = Device::on(&image, Image::Direct) else { return };
         let before = device.checksum();
@@ -233,7 +233,7 @@ fn file_of_a_killed_writer_needs_its_name_again() {
     let here = stage.folder("here");
     let own = here.join("own");
     let measure = "--warmup 0 --runs 1 --attempts 1 --quiet --no-history";
-    // Each command has a long time, which a signal cuts, and a short one.
+    // Run each command for a long time, which a signal ends early, and for a short time.
     let run =
         |time: &str| format!("run --create 1m --rw randwrite {measure} --time {time} {}", own.display());
     let diskspd = |seconds: &str| format!("diskspd -c1M -w100 -W0 -d{seconds} {}", own.display());

@@ -33,7 +33,7 @@ pub(crate) struct Scene {
     length: &'static str,
     /// The target, as seen from the storage.
     target: &'static str,
-    /// Whether the scene needs the machine to itself: other load would hide it, or it takes resources from others.
+    /// Whether the scene needs the machine to itself, because other load would hide the problem, or the scene would disturb other tests.
     pub(crate) is_alone: bool,
 }
 
@@ -134,7 +134,7 @@ pub(crate) const OTHER_LOAD: Scene = Scene {
 /// A queue depth with a synchronous engine.
 pub(crate) const WITHOUT_DEPTH: Scene =
     Scene { id: "B05", words: "--rw randread --engine sync --depth 16 --size 64m", ..PLAIN };
-/// Syncs that the host really performs, maybe only in its memory.
+/// Syncs without a provocation. The host performs them, maybe only in its memory.
 pub(crate) const SYNCED: Scene =
     Scene { id: "C03", words: "--rw randwrite --depth 1 --fsync 1 --size 32m", ..PLAIN };
 /// Syncs on a device that claims to have no cache.
@@ -218,7 +218,7 @@ pub(crate) const PLAYED_HERE: &[Scene] = &[
     Scene {
         id: "A10",
         before: data!(""),
-        // Not before the target is opened: fathom refuses a file that another program writes.
+        // Wait until fathom has opened the target: fathom refuses a file that another program writes.
         during: "sleep 1; while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done",
         words: "--rw randwrite --cache buffered --destroy $TARGET",
         target: "data",
@@ -233,7 +233,7 @@ pub(crate) const PLAYED_HERE: &[Scene] = &[
         id: "A20",
         storage: Storage::Raw(2048),
         switches: &[("rotational", "1")],
-        // Holes of the image are read at once; this many take longer than memory needs for a block (A18).
+        // Holes of the image are read at once. Blocks of this size take longer than memory would need (A18).
         words: "--rw randread --bs 256k --depth 1 --accept a05",
         ..PLAIN
     },
@@ -302,7 +302,7 @@ pub(crate) const PLAYED_HERE: &[Scene] = &[
         words: "--rw randread --depth 32 --size 32m",
         ..PLAIN
     },
-    // A device of holes is as fast as the kernel.
+    // Reads of holes need no disk, so the CPU is the limit.
     Scene {
         id: "B10",
         storage: Storage::Raw(512),
@@ -386,7 +386,7 @@ os.fsync(file)'"
         storage: Storage::Folder,
         words: "--rw randwrite --cache direct-dsync --depth 1 --size 32m",
         during: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i sh -c 'while :; do :; done' & done; wait",
-        // The process with the CPU usually keeps it until the next tick.
+        // Run fathom with a lower priority than the other load, which then usually keeps the CPU until the next tick.
         started_by: &["nice", "-n", "5"],
         length: "--time 1s --warmup 100ms --runs 5",
         is_alone: true,

@@ -19,7 +19,7 @@ fn mounted_image_is_refused_through_an_overlay() {
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh(&format!("{OVERLAY} && mkdir inside && truncate -s 16m upper/image && mkfs.ext4 -q -F upper/image && cp upper/image copy"));
     for (mounted, named) in [("upper", "merged"), ("merged", "upper"), ("merged", "merged")] {
-        // Read-only too: then no program has the file open for writing.
+        // Test read-only loop devices too: they do not open the file for writing.
         for how in ["loop,ro", "loop"] {
             disk.sh("cp copy upper/image && sync");
             disk.mount(how, &format!("{mounted}/image"), "inside");
@@ -60,7 +60,7 @@ fn mounted_image_is_refused_through_a_fuse_mirror() {
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("mkdir -p real/sub shown inside && bindfs real shown && truncate -s 16m real/sub/image && mkfs.ext4 -q -F real/sub/image && cp real/sub/image copy");
     for (mounted, named) in [("real", "shown"), ("shown", "real"), ("shown", "shown")] {
-        // Read-only too: then no program has the file open for writing.
+        // Test read-only loop devices too: they do not open the file for writing.
         for how in ["loop,ro", "loop"] {
             disk.sh("cp copy real/sub/image && sync");
             disk.mount(how, &format!("{mounted}/sub/image"), "inside");

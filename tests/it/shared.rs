@@ -8,7 +8,7 @@ use std::path::Path;
 /// The I/O system calls of a run: offsets and lengths by file and call.
 fn calls(trace: &Path) -> BTreeMap<(String, String), Vec<(u64, u64)>> {
     let mut all: BTreeMap<(String, String), Vec<(u64, u64)>> = BTreeMap::new();
-    // strace writes a file for each thread.
+    // With `-ff`, strace writes a file for each thread.
     let (dir, name) = (trace.parent().unwrap(), trace.file_name().unwrap().to_str().unwrap());
     let of_threads = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
     let of_threads = of_threads.filter(|p| p.file_stem().is_some_and(|stem| stem == name));
@@ -20,7 +20,7 @@ fn calls(trace: &Path) -> BTreeMap<(String, String), Vec<(u64, u64)>> {
         else {
             continue;
         };
-        // pwrite64(8</dir/file>, ""..., 47008, 94016) = 47008
+        // Parse a line such as `pwrite64(8</dir/file>, ""..., 47008, 94016) = 47008`.
         let Some((inside, moved)) = rest.rsplit_once(") = ") else { continue };
         let file = inside.split_once('<').and_then(|(_, f)| f.split_once('>')).map_or("", |(f, _)| f);
         let mut numbers = inside.rsplit(", ");

@@ -27,14 +27,14 @@ fn equal_seeds_give_equal_figures() {
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --seed 7 --format json --quiet";
     let results = || {
         let mut results = stage.fathom(words, Path::new("")).report().0["results"].clone();
-        // CPU costs are real, and so are the times at which blocks are collected. The latter affect the time series and its judgement.
+        // Remove what depends on real time: CPU costs, and the time series with its findings, because blocks are collected in real time.
         let result = results[0].as_object_mut().unwrap();
         result.remove("cost");
         for run in result["runs"].as_array_mut().unwrap() {
             let run = run.as_object_mut().unwrap();
             run.remove("cpu_ns_per_op");
             run.remove("host");
-            // The preparation takes real time.
+            // Remove the start time: the preparation takes real time.
             assert!(run.remove("started_s").is_some());
         }
         result.remove("steadiness");

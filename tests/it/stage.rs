@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 /// A user without any files.
 const UNPRIVILEGED_USER: u32 = 65534;
-/// A longer run is a failure of the test; no run here takes more than a few seconds.
+/// Time limit of a run. The runs of these tests take at most a few seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The duration of the idle watch, unless the test is about it.

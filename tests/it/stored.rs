@@ -48,7 +48,7 @@ fn writes_to_deallocated_blocks_have_no_number() {
     let words = format!("run --rw randwrite --cache buffered --destroy {} {SHORT}", file.display());
     let untouched = disk.fathom(&stage, &words, &file).report();
     untouched.expect_answer("A10", "holds");
-    // Not before the run begins: fathom refuses a file that another program writes.
+    // Wait until the run has begun: fathom refuses a file that another program writes.
     let mut run = disk.start(&stage, &words.replace("--quiet", ""), &file);
     run.wait_for_output("run 1 of");
     let neighbour =

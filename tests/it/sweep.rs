@@ -44,7 +44,7 @@ fn ccsio_has_285_cells_and_names_15_skipped_ones() {
     assert_eq!(stage.fathom("sweep --preset ccsio --explain", &folder).code, Some(0));
     let more = stage.fathom("sweep --preset ccsio --memory 256m --list", &folder);
     assert_eq!(more.stdout.lines().count(), 300);
-    // The 285 cells and the two yardsticks of each direction, none measured as another one.
+    // The preset has 285 cells and the two baselines `cp` and `dd` in each direction, and no cell shares the job of another one.
     let classic = stage.fathom("sweep --preset ccsio-classic --explain", &folder).stdout;
     assert!(classic.starts_with("sweep ccsio-classic: 289 workloads; each 1 run"), "{classic}");
     assert!(classic.contains("1.00 s a run"), "{classic}");
@@ -127,7 +127,7 @@ fn tolerance_decides_which_settings_are_equally_fast() {
         assert_eq!(out.code, Some(0), "{out:?}");
         out.report().0
     };
-    // Each step of the depth adds at least an eighth.
+    // Each step of the depth makes the simulated device at least an eighth faster.
     let usual = answer("");
     let (sweep, work) = (&usual["sweep"], &usual["sweep"]["works"][0]);
     assert_eq!((shape(&sweep["winner"]["read"]), number(&sweep["tolerance"])), ((64 << 10, 8), 0.05));
@@ -162,7 +162,7 @@ fn undecided_search_uses_its_budget_and_reports_what_is_known() {
     assert!(out.stderr.contains("It takes at most 15 s. It writes nothing."), "{}", out.stderr);
     let report = out.report().0;
     let work = &report["sweep"]["works"][0];
-    // No disk is constant within 0.1 %.
+    // No disk is constant within the tolerance of 0.1 %.
     assert_eq!((&work["chosen"], &work["decided"]), (&"tied".into(), &false.into()), "{work:#}");
     assert!(number(&work["faster_at_most"]) > 0.001, "{work:#}");
     let sentence = work["sentence"].as_str().unwrap();
@@ -248,7 +248,7 @@ fn positions_are_shares_of_the_target() {
     );
     let shown = stage.fathom("show last", nothing()).stdout;
     assert!(shown.contains("MB/s by position") && shown.contains("█"), "{shown}");
-    // An offset beyond the end gives no cell, and neither does a rest that is too short for a block.
+    // An offset beyond the end of the file gives no cell. An offset with less than a block after it gives none either.
     let skipped = stage.fathom("sweep --offset 4m,20m --rw read --bs 64k --depth 1 --skipped", &file);
     assert_eq!(skipped.stdout.lines().count(), 1, "{skipped:?}");
     assert!(
@@ -537,7 +537,7 @@ fn cells_measured_once_above_the_winner_are_not_distinguished() {
     let work = &report["sweep"]["works"][0];
     let cells = report["sweep"]["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 8, "{cells:#?}");
-    // Without that message, no cell may have a number.
+    // If other load withholds the number of every cell, there is no winner.
     let best = report["sweep"]["winner"]["read"]["mib_per_s"].as_f64().unwrap_or(f64::INFINITY);
     // A single run does not show how much two runs differ. The repeats of the reference cell show this, and the winner is measured again.
     assert!(work["spread"].as_f64() > Some(0.0), "{work:#}");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const BLOCK: u64 = 64 << 10;
 const BLOCKS: u64 = 512;
-/// A mark every few milliseconds, so that a kill always comes after one.
+/// The state file is updated every few milliseconds, so that a kill always comes after an update.
 const EVERY: &str = "--bs 64k --sync-every 8";
 
 /// A file of the user, its state file, and a copy of the state from the middle of the writing.
@@ -255,7 +255,7 @@ fn only_writes_in_flight_may_be_torn() {
         flying.offset
     );
     assert!(crate::in_use::unwrapped(&out.stdout).contains(&note), "{}", out.stdout);
-    // A torn write that is older than the last stable one was not in flight, so it is damage.
+    // A torn write counts as in flight only if it is newer than the last stable write, so this one is damage.
     written.put(flying.offset, &half(flying.synced - 1, 64));
     damaged(&written.check(&stage, ""), &[(flying.offset, "torn")]);
 }

@@ -86,7 +86,7 @@ fn totals_agree_with_iostat_within_one_percent() {
         ("written bytes", iostat("wkB/s") * 1024.0, total(&own, |l| &l["write"]["mb_per_s"]) * 1e6),
         ("queue", iostat("aqu-sz"), total(&own, |l| &l["depth_mean"])),
     ] {
-        // What iostat rounds to two digits, per interval.
+        // iostat rounds each figure to two digits.
         let rounded = 5.0 * 0.005;
         assert!(
             theirs > 0.0 && (ours - theirs).abs() <= theirs * 0.01 + rounded,
@@ -287,7 +287,7 @@ fn all_used_disks_are_shown_by_default() {
         let too_long = out.stdout.lines().find(|l| l.chars().count() > width);
         assert_eq!(too_long, None, "{}", out.stdout);
         assert!(out.stdout.contains(more), "{}", out.stdout);
-        // In a pipe the names are printed once.
+        // In a pipe, the column headings are printed once.
         assert_eq!(out.stdout.lines().filter(|l| l.starts_with("device ")).count(), 1, "{}", out.stdout);
     }
     let csv = stage.fathom("watch --format csv 100ms 2", Path::new("")).stdout;
@@ -431,7 +431,7 @@ fn requests_at_max_sectors_kb_are_explained() {
         "{text}"
     );
     assert!(words.contains("because the mean request is at least 95 % of max_sectors_kb"), "{text}");
-    // With the largest value that the hardware supports, no advice remains.
+    // With the largest value that the hardware supports, the figures recommend no further change.
     let most =
         std::fs::read_to_string(format!("/sys/block/{}/queue/max_hw_sectors_kb", device.name())).unwrap();
     set(most.trim());

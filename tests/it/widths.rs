@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 const WIDTHS: [usize; 6] = [40, 60, 80, 100, 120, 200];
-/// Widths for real reports; golden reports are checked at the others (`crates/report/tests/widths.rs`).
+/// Widths for real reports. `crates/report/tests/widths.rs` checks golden reports at more widths.
 const SOME: [usize; 3] = [40, 80, 200];
 
 fn at(stage: &Stage, columns: usize, words: &str, target: &Path) -> Outcome {

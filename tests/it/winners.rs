@@ -8,9 +8,9 @@ use serde_json::Value;
 
 /// How often both searches run at each place.
 const TIMES: usize = 10;
-/// How often the adaptive winner may be worse.
+/// How often the winner of the adaptive search may be worse.
 const WORSE: usize = 1;
-/// Shape of the grid: both sizes that are worthwhile on a disk and sizes that are not.
+/// The grid: its block sizes include some that are slower on any disk.
 const GRID: &str = "--rw read --bs 16k..256k --depth 1..8 --size 192m --time 500ms";
 /// If the winner has at least this share of the other winner's rate, it counts as equally good. This is the default tolerance.
 const AS_GOOD: f64 = 0.95;
@@ -100,7 +100,7 @@ fn quick_search_of_a_throttled_disk_finds_the_exhaustive_winner() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    // The limit on operations applies to small blocks, the limit on bytes to large ones.
+    // This limit slows small blocks; the limit on bytes below slows large ones.
     let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 4000");
     let Some(group) = Group::limited(&disk, &limit) else { return };
     let bytes = format!("{} {}", disk.number(), 400_000_000);

@@ -19,7 +19,7 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
         return unknown(format!("imported from {tool}, without device counters to compare it with"));
     }
     let Some(ending) = ending else {
-        return unknown("the file ends before the capture did, so its losses are unknown".into());
+        return unknown("the end of the capture is missing, so the number of lost events is unknown".into());
     };
     match counters(origin, ending) {
         Ok(counters) => judge(origin, ending, counters),
@@ -36,12 +36,14 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
 
 /// Returns the kernel's counts next to the captured ones.
 fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
-    let text = |stat: &Option<Known<String>>| stat.clone().unwrap_or_else(|| Err("the file has none".into()));
+    let text = |stat: &Option<Known<String>>| {
+        stat.clone().unwrap_or_else(|| Err("the capture file has none".into()))
+    };
     let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
     // With `iostats` 0 the kernel counts no requests, but still counts bios.
     if origin.unit == Unit::Requests && queue.is_some_and(|text| text.trim() == "0") {
-        return Err("counting is off (iostats is 0)".into());
+        return Err("the kernel does not count (iostats is 0)".into());
     }
     let counted = BlockStat::parse(&after)?.since(&BlockStat::parse(&before)?);
     let counted = counted.ok_or("the counters went backwards")?;

@@ -10,7 +10,7 @@ use trace::row::Row;
 /// The byte ranges of the files at the beginning and at the end of the capture. In each list the ranges are ordered and do not touch.
 #[derive(Debug)]
 pub struct Within {
-    /// Ranges of the files at the beginning or the end of the capture, and ranges of the files at both times.
+    /// Ranges that the files had at the beginning or the end of the capture, and ranges that they had at both times.
     ever: Vec<(u64, u64)>,
     always: Vec<(u64, u64)>,
     /// The counts so far.

@@ -22,7 +22,7 @@ use trace::{Event, Step};
 
 /// Maximum length of a line in bytes. A file with longer lines is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
-/// Number of events that are ordered together. In traces of several CPUs, events are out of order by fewer places.
+/// Number of events that are sorted together. Events of different CPUs are out of order by fewer places than this.
 const ORDERED_AT_ONCE: usize = 1 << 16;
 
 /// Why a trace cannot be converted.

@@ -33,7 +33,7 @@ pub(crate) struct Operation {
     pub(crate) done_ns: Option<u64>,
     /// Latency of this operation alone; `None` if unknown.
     pub(crate) latency_ns: Option<u64>,
-    /// First sector.
+    /// First sector of the operation.
     pub(crate) sector: u64,
     /// Number of sectors; 0 for a sync.
     pub(crate) sectors: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Operation {
 pub(crate) struct Operations {
     /// Whether requested flushes are separate rows.
     flushes_are_rows: bool,
-    /// By sector: when writes with a flush were queued.
+    /// By sector: the times at which writes with a flush were queued.
     asked: HashMap<u64, u64>,
     /// Changes to apply to the operations.
     changes: Changes,
@@ -152,7 +152,7 @@ impl Operations {
 const MIN_LANE_OPERATIONS: u64 = 16;
 /// Maximum number of operations in flight that are counted.
 const MAX_IN_FLIGHT: usize = 1 << 16;
-/// Bits of the largest reported alignment in sectors: 1 MiB.
+/// Number of low bits that an alignment can have: alignments above 1 MiB count as 1 MiB.
 const MAX_ALIGNMENT_BITS: u32 = 11;
 
 /// Returns the alignment in sectors of offsets and sizes. `bits` is their bitwise OR.
@@ -190,7 +190,7 @@ struct KindFigures {
     bytes: u64,
     least: Option<u64>,
     most: u64,
-    /// Number of operations that begin where the previous one ended.
+    /// Number of operations that begin where the previous one of this kind ended.
     sequential: u64,
     /// End of the last operation.
     end_sector: u64,
@@ -550,7 +550,7 @@ fn place(operation: &Operation, load: &Load, settings: &ReplaySettings) -> (u64,
     if kind != Kind::Trim {
         return (first, u64::from(sectors));
     }
-    // The rest of the discard may be larger than the target.
+    // The end of a discard may be in a gap, so map it too: with its old length the discard could exceed the target.
     let end = load.dense.place(sector.saturating_add(u64::from(sectors)));
     (first, end.saturating_sub(first))
 }

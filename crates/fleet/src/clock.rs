@@ -7,9 +7,9 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Pings per series. The fastest ping of a series waited least on its way.
+/// Pings per series. The ping with the shortest round trip had the least delay.
 pub(super) const PINGS: u32 = 24;
-/// Maximum number of series. Another series is sent only while no round trip was short enough.
+/// Maximum number of series. A further series is sent only if all round trips so far took longer than [`SHORT_NS`].
 pub(super) const SERIES: u32 = 5;
 /// A round trip of this many ns is short enough: half of it is shorter than any storage operation.
 pub(super) const SHORT_NS: u64 = 100_000;
@@ -23,7 +23,7 @@ pub(super) struct Reading {
     pub(super) round_trip_ns: u64,
 }
 
-/// Clock readings with the rank of each host, relative to the clock of the host that sends the readings.
+/// Clock readings, each with the rank of the host that was read. Offsets are relative to the clock of the host that sends the readings.
 pub(super) type Readings = Vec<(usize, Reading)>;
 
 impl Reading {
@@ -51,7 +51,7 @@ impl Reading {
         }
     }
 
-    /// The largest possible error in ns.
+    /// The largest possible error of the offset, in ns.
     pub(super) fn error_ns(self) -> u64 {
         self.round_trip_ns / 2
     }

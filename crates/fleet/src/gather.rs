@@ -21,7 +21,7 @@ use output::failure::INTERRUPTED;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long rank 0 waits for the next last message after a host is lost.
+/// After a host is lost, rank 0 waits at most this long from one last message to the next.
 const NEXT_LAST_MESSAGE: Duration = Duration::from_millis(400);
 /// How long rank 0 waits for all last messages after a host is lost.
 const ALL_LAST_MESSAGES: Duration = Duration::from_secs(2);

@@ -51,12 +51,12 @@ impl RunParts {
         add_disturbances(&mut self.disturbed, other.disturbed);
     }
 
-    /// Returns when the load of each phase ran.
+    /// Returns for each phase when the load of its streams ran.
     pub(super) fn times(&self) -> Times {
         self.phases.iter().map(|phase| (phase.start.phase, phase.windows.clone())).collect()
     }
 
-    /// Counts what this host completed while all hosts ran, from the intervals of its phases.
+    /// Counts the operations and bytes that this host completed while all hosts ran, from the intervals of its phases.
     pub(super) fn cut(&mut self, interval_series: &[Vec<Interval>], common: &CommonTimes) {
         for (phase, intervals) in self.phases.iter_mut().zip(interval_series) {
             let times = common.get(&phase.start.phase).into_iter().flatten();
@@ -91,7 +91,7 @@ fn ran_equally_long(window: &Window) -> bool {
 /// One phase, added up over some hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Phase {
-    /// The lowest rank among the hosts. The start of the phase and its times are those of this rank.
+    /// The lowest rank among the hosts. `end` has the start and the times that this rank recorded.
     first: u32,
     /// The number of hosts.
     hosts: u32,
@@ -299,7 +299,7 @@ fn combine_known<T: Copy>(
     }
 }
 
-/// Adds the same stream of another host.
+/// Adds another host's figures of the same stream.
 fn add(sum: &mut StreamEnd, other: &StreamEnd) {
     sum.window_ns = sum.window_ns.max(other.window_ns);
     sum.depth_ns = sum.depth_ns.saturating_add(other.depth_ns);
@@ -595,7 +595,7 @@ pub(super) struct HostReports {
     pub(super) hosts: Vec<HostSeen>,
     pub(super) asked: Vec<CheckedOnHosts>,
     pub(super) limited: Vec<Limited>,
-    /// Unmerged runs: the measurement ended before all hosts had agreed on their results.
+    /// Runs on which the hosts had not agreed when the measurement ended.
     pub(super) rest: RunParts,
 }
 
@@ -687,7 +687,7 @@ impl MergedSession {
         session.sync()
     }
 
-    /// Appends a frame that the last run was disturbed.
+    /// Appends the frame that lists the disturbances of the last run.
     pub(super) fn append_disturbed(&mut self, disturbed: &Disturbed) -> Result<(), Failure> {
         let Some(session) = &mut self.session else { return Ok(()) };
         session.append(&Frame::Disturbed(disturbed.clone()))
@@ -762,7 +762,7 @@ fn loads_of_a_curve_are_not_merged() {
 }
 
 #[test]
-fn notes_of_all_hosts_have_no_names_and_notes_of_many_have_few() {
+fn notes_of_all_hosts_name_no_host_and_notes_of_many_hosts_name_a_few() {
     let names: Vec<String> = (0..100).map(|rank| format!("h{rank}")).collect();
     let notes_of = |rank: u32| {
         let own = (rank == 7).then(|| "its own".to_owned());

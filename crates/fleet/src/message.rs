@@ -131,7 +131,7 @@ const COMPRESSED: u8 = 2;
 const LENGTH_BYTES: usize = 4;
 
 impl Message {
-    /// Returns whether the transport thread answers the message. Such messages are frequent or urgent, so they are not compressed.
+    /// Whether the transport thread answers the message, because the message is frequent or urgent. Such a message is not compressed.
     fn is_for_transport(&self) -> bool {
         matches!(
             self,

@@ -10,8 +10,8 @@ use model::units::{show_ns, show_rate};
 
 /// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
 const HUNG_AFTER_NS: u64 = 3_000_000_000;
-/// Minimum number of operations that a hung host should have completed in [`HUNG_AFTER_NS`], by its own rate or that of the other hosts.
-/// Slow loads have longer pauses.
+/// Minimum number of operations expected in [`HUNG_AFTER_NS`], from the host's own rate or that of the other hosts. With fewer, a pause is
+/// normal.
 const EXPECTED_OPERATIONS: f64 = 10.0;
 /// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;
@@ -39,7 +39,7 @@ struct Host {
     p99_ns: Option<u64>,
     /// The recent rate in operations per second.
     iops: Option<f64>,
-    /// The count and the time at which the next period of the rate began.
+    /// The number of completed operations and the time in ns at the beginning of the current rate period.
     counted: (u64, u64),
 }
 
@@ -148,7 +148,7 @@ impl RunProgress {
             }
             host.is_named = true;
             reports.push(format!(
-                "the storage of {} does not answer: no operation has completed for {}, {} into the run, at a usual rate of {} a second; other hosts continue",
+                "the storage of {} does not answer: no operation has completed for {} ({} into the run), although {} a second are usual; other hosts continue",
                 name(rank),
                 show_ns(silent as f64),
                 show_ns(now_ns.saturating_sub(self.began_ns) as f64),
@@ -201,7 +201,7 @@ fn slow_loads_ended_loads_and_global_stops_are_not_reported() {
 }
 
 #[test]
-fn rows_begin_with_hosts_that_need_attention_and_unknown_is_not_zero() {
+fn rows_begin_with_hosts_that_need_attention_and_show_unknown_rates_as_unknown() {
     let mut progress = RunProgress::for_hosts(300);
     progress.begin(0);
     let load = |rank: u64, at: u64| {

@@ -73,7 +73,7 @@ pub(super) struct MeasurementState {
     /// Number of runs in this host's session that all hosts agreed on.
     pub(super) agreed: usize,
     pub(super) machines: Vec<Machine>,
-    /// Rank 0 only: the kernel of each rank, as a number.
+    /// Rank 0 only: the number of each rank's kernel. Ranks on the same kernel have the same number.
     pub(super) kernels: Vec<Option<u32>>,
     /// Rank 0 only: the session of all hosts.
     pub(super) merged_session: MergedSession,
@@ -250,7 +250,7 @@ impl Hosts {
         readings.recv().unwrap_or_default()
     }
 
-    /// Sets `stop` when the measurement ends on another host.
+    /// Registers the flag that stops this host's load. It is set when another host ends the measurement.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
         self.shared.stops(stop);
     }
@@ -390,7 +390,7 @@ impl Hosts {
         (1..ranks).map(|rank| Ok((rank, self.receive(rank)?))).collect()
     }
 
-    /// Returns the failure of a measurement that ended early. Rank 0 reports the reason; the other ranks only leave.
+    /// Returns the failure with which this host leaves after the measurement ended early. Rank 0's failure has the reason.
     pub(super) fn ended(&self) -> Failure {
         let Some((over, _)) = self.shared.over() else { return Failure::Interrupted };
         if self.rank > 0 {

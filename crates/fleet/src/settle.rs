@@ -36,7 +36,7 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
     let mut streams = first.plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
     if let Some(what) = streams.find_map(single_host_feature) {
         return Err(format!(
-            "{what}, and the launcher started several; remove that setting, or start fathom on one host without the launcher"
+            "{what}, and the launcher started several processes; remove that setting, or start fathom on one host without the launcher"
         ));
     }
     if let Some(steps) = first.plan.study.hosts()
@@ -124,7 +124,7 @@ fn same_targets(a: &str, one: &Plan, b: &str, other: &Plan) -> Result<(), String
     Ok(())
 }
 
-/// Limits the jobs to what another host can do: to the size of that host's targets, and to an engine that the host has.
+/// Limits the jobs to what another host can do: to the size of the other host's targets, and to an engine that it has.
 fn narrow(
     jobs: &mut [Job],
     others: &[Job],
@@ -413,7 +413,7 @@ fn streams(plan: &mut Plan) -> impl Iterator<Item = &mut Stream> {
     plan.jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams)
 }
 
-/// Adds the places of files that other hosts make. They are taken from this host's files in the same directory.
+/// Adds the devices and locations of files that other hosts make, copied from this host's target with the same path.
 pub(super) fn places(plan: &Plan, machine: &mut Machine) {
     for target in plan.targets.iter().skip(machine.places.len()).filter(|t| t.role != Role::None) {
         let same = plan.targets.iter().position(|t| t.path == target.path);
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn shifted_streams_read_the_file_of_the_other_host() {
+    fn shifted_streams_read_the_file_of_another_host() {
         let streams =
             [stream(0), Stream { shift_hosts: 1, ..stream(0) }, Stream { shift_hosts: 4, ..stream(0) }];
         let plans = assigned(3, &streams).unwrap_or_else(|why| panic!("{why}"));

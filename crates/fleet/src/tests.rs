@@ -64,7 +64,7 @@ fn a_host_that_cannot_measure_ends_the_measurement_and_is_named() {
         match (hosts.rank, ended) {
             (0, Some(Failure::Refused(why))) => {
                 assert!(why.starts_with("h1 cannot measure: no space"), "{why}");
-                // The others receive the message before this host leaves.
+                // Keep this host until the other hosts have received the message.
                 std::thread::sleep(Duration::from_millis(100));
             }
             (2, Some(Failure::Elsewhere(3))) => {}
@@ -84,7 +84,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
         let stop = Arc::default();
         hosts.shared.stops(&stop);
         if hosts.rank == 1 {
-            // Return without a message: the transport thread of this host ends when no more requests can come.
+            // End without a message: the transport thread ends when the measuring thread does.
             return;
         }
         let since = Instant::now();
@@ -96,7 +96,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
                 std::thread::sleep(Duration::from_millis(100));
             }
             (2, Some(Failure::Elsewhere(3))) => {
-                // Rank 0 still sends heartbeats, so rank 2 knows the reason from rank 0.
+                // Rank 0 announced why it ended the measurement, so rank 2 names host 1, not rank 0.
                 assert_eq!(hosts.shared.over().map(|(over, _)| over.rank), Some(1));
             }
             (rank, other) => panic!("rank {rank}: {other:?}"),
@@ -119,7 +119,7 @@ fn no_host_begins_a_phase_that_one_cannot_begin() {
     });
 }
 
-/// With this number of hosts, one host is below another host than rank 0 in the tree.
+/// A number of hosts with which one host has a parent other than rank 0 in the tree.
 const TWO_FLOORS: usize = 18;
 
 #[test]
@@ -129,7 +129,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
         let is_gone = AtomicBool::new(lost.is_none());
         met(TWO_FLOORS, |hosts| {
             if Some(hosts.rank) == lost {
-                // Wait until the transport thread has ended. It answers pings until it notices that its requests have ended.
+                // Drop the requests and wait until the transport thread has ended: until then it answers pings.
                 let transport = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
                 drop(hosts);
                 if let Some(transport) = transport {
@@ -144,7 +144,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
                 let readings = hosts.clocks();
                 *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
             }
-            // The other hosts stay, so that they can answer.
+            // The other hosts remain until all clocks are read, because they must answer pings.
             while read.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -160,7 +160,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
     }
 }
 
-/// The summary of a run on a host, disturbed on some hosts.
+/// The summary of a run on a host. The run was disturbed on some hosts.
 fn summary(rank: usize) -> Summary {
     let at = Attempt { job: 0, repeat: 0, attempt: 0, offered_iops: None, disturbed: false, complete: true };
     let by = vec![Disturbance::StolenCpu { share: 0.2 }];
@@ -194,7 +194,7 @@ fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
             let (run, intervals) = simulated_run(hosts.rank as u64);
             let agreed = hosts.agree(&[run], &[intervals], &summary(hosts.rank), |_| {});
             agreed.unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
-            // A run that takes longer than a host may be silent.
+            // The first round lasts longer than the maximum silence of a host.
             std::thread::sleep(Duration::from_millis(1300 * (1 - round)));
             assert!(hosts.shared.notice_silence().is_none(), "rank {}", hosts.rank);
         }
@@ -219,7 +219,7 @@ fn header(plan: model::plan::Plan, machine: model::machine::Machine) -> Header {
     Header { format: 1, version, started, plan, hosts, clock, self_test: model::record::SelfTest::default() }
 }
 
-/// The result on rank 0 if these hosts fall silent before they report.
+/// The fleet in rank 0's result if these hosts fall silent before they report.
 fn gathered(silent: &[usize]) -> model::fleet::Fleet {
     let all = Mutex::new(None);
     met(TWO_FLOORS, |hosts| {

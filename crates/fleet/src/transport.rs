@@ -101,7 +101,7 @@ impl Shared {
         self.over.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets the flag that stops the load from now on.
+    /// Registers the flag that stops the load. Sets it at once if the measurement has already ended.
     pub(super) fn stops(&self, stop: &Arc<AtomicBool>) {
         *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(stop));
         if self.over().is_some() {
@@ -361,7 +361,7 @@ impl Transport {
         }
     }
 
-    /// Stops watching a host that may leave after this message: it may be gone before its next heartbeat.
+    /// Stops watching for silent hosts after the last message, because a host may leave before its next heartbeat.
     fn stop_watching_after(&self, message: &Message) {
         if matches!(message, Message::Bye) {
             self.shared.watches.store(false, Ordering::Relaxed);
@@ -371,7 +371,8 @@ impl Transport {
     fn take(&mut self, from: usize, packet: &[u8]) {
         let heard_ns = clock::now_ns();
         let Some(inbox) = self.inboxes.get_mut(from) else { return };
-        // Only ranks that send heartbeats to this host are watched. Neighbours in the tree send messages rarely.
+        // Rank 0 and the other hosts exchange heartbeats. Other pairs of hosts exchange only clock readings, so their silence means
+        // nothing.
         let mut heard = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
         heard.get_mut(from).filter(|at| **at > 0).into_iter().for_each(|at| *at = heard_ns);
         drop(heard);
@@ -592,7 +593,7 @@ fn hosts_silent_since_nearly_the_same_time_are_all_listed() {
     assert_eq!((rank, others(rank, silent, |_| true)), (2, vec![1]));
     // Only rank 1 has been silent since long before the others.
     assert!(others(1, Duration::from_secs(9), |_| true).is_empty());
-    // Rank 1 does not count here.
+    // Rank 1 is excluded.
     assert!(others(rank, silent, |rank| rank != 1).is_empty());
     assert_eq!(shared.most_silent(|rank| rank != 2).map(|(rank, _)| rank), Some(1));
     // While a send does not return, no host is heard.

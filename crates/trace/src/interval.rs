@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const MS: f64 = 1e6;
 /// ns per second.
 const SECOND: f64 = 1e9;
-/// Rank of the median.
+/// The quantile that is the median.
 const HALF: f64 = 0.5;
 
 /// Requests of the current interval.
@@ -82,7 +82,7 @@ impl Interval {
 
     /// Returns the requests of each process since the last call, which was `seconds` ago.
     pub fn processes(&mut self, seconds: f64) -> BTreeMap<u32, ProcessRequests> {
-        // Forget idle processes, and where their last requests ended.
+        // Remove processes without requests since the last call.
         self.processes.retain(|_, process| !process.is_idle());
         self.processes.iter_mut().map(|(id, process)| (*id, process.take(seconds))).collect()
     }
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_keeps_only_the_last_ends_of_the_one_before() {
+    fn an_interval_keeps_only_the_last_ends_of_the_previous_interval() {
         let mut names = Names::default();
         let mut interval = Interval::new(1, true);
         interval.add(0, &row(&mut names, 7, "R", 0, 8, 1), &names);

@@ -101,7 +101,7 @@ impl Format {
             .ok_or_else(|| Foreign(format!("the kernel's event has no field {name}")))
     }
 
-    /// Returns the field of this name; `None` if there is none.
+    /// Returns the field of this name, or `None`.
     pub fn has(&self, name: &str) -> Option<Field> {
         self.field(name).ok()
     }
@@ -129,9 +129,9 @@ const STORED: u64 = 1 << 30;
 const IN_USE: u64 = STORED - 1;
 /// Number of bits of the time in a record's word.
 const DELTA_BITS: u32 = 27;
-/// Number of bits of an absolute time, which is a separate record. The higher bits of the time are those of the previous time.
+/// Number of bits of an absolute time, which has its own record. The higher bits are taken from the previous time.
 const STAMP_BITS: u32 = 59;
-/// Record types without data.
+/// Types of records without an event.
 const PADDING: u32 = 29;
 const EXTEND: u32 = 30;
 const STAMP: u32 = 31;
@@ -543,7 +543,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn any_page_content_ends() -> Result<(), Foreign> {
+    fn decoding_of_any_bytes_ends() -> Result<(), Foreign> {
         let layout = Layout::parse(HEADER)?;
         for seed in 0..64_u32 {
             let bytes: Vec<u8> = (0..4096_u32)
@@ -575,7 +575,7 @@ mod event_tests {
     }
 
     #[test]
-    fn a_page_becomes_events_and_each_task_is_asked_once() -> Result<(), Foreign> {
+    fn a_page_becomes_events_and_each_task_is_looked_up_once() -> Result<(), Foreign> {
         let mut decoder = Decoder::new(HEADER, &[(Step::Issued, ISSUE.to_owned())])?;
         let mut data = record(1, &issue(800, 8, "RS", 42, "fio"));
         data.extend(record(2, &issue(808, 16, "FWFSM", 42, "fio")));

@@ -25,7 +25,7 @@ const COUNTING_DELAY_NS: u64 = 1_000_000;
 /// Place and kind of a request in flight.
 type Place = (u64, Op);
 
-/// The requests in flight at one place: numbers of the oldest and the newest.
+/// The requests in flight at one place, as the numbers of the oldest and the newest; each request refers to the next one.
 #[derive(Clone, Copy, Debug)]
 struct InFlightAtPlace {
     oldest: u64,
@@ -72,8 +72,8 @@ pub struct Pairing {
     ending: HashMap<u64, VecDeque<u64>>,
     /// Requested flushes without data that have not ended yet.
     empty: VecDeque<u64>,
-    /// Set when events were lost: completions of requests numbered below the first value may be missing, and the second value is the time
-    /// at which these requests are given up.
+    /// Set after events were lost: the number of the first request after the loss, and the time at which earlier pending requests are given
+    /// up, because their completions may be among the lost events.
     lossy_until: Option<(u64, u64)>,
     /// Times before and after reading the device's counters, at the beginning and at the end.
     counters_read_at: [Option<(u64, u64)>; 2],
@@ -131,7 +131,7 @@ impl Pairing {
         self.slots.release(event.at_ns.saturating_sub(self.scope.start_ns), each);
     }
 
-    /// Limits how long rows wait for an older request to complete. A slower request is released after them.
+    /// Limits how long rows wait for an older request that has not completed. After that time they are released before it.
     pub fn wait_at_most(&mut self, ns: u64) {
         self.slots.wait_at_most(ns);
     }
@@ -282,7 +282,7 @@ impl Pairing {
         }
     }
 
-    /// Counts a completion by the rules of the kernel (`op_stat_group`).
+    /// Counts a completion in the group in which the kernel counts it (`op_stat_group`).
     fn count(&mut self, op: Op, at_ns: u64) {
         if !self.is_between(at_ns) {
             return;
@@ -351,7 +351,7 @@ impl Pairing {
         }
     }
 
-    /// Gives up all requests that were in flight when events were lost.
+    /// Gives up all requests that were in flight when events were lost and are still pending.
     fn give_up(&mut self) {
         let Some((below, _)) = self.lossy_until.take() else { return };
         for number in self.slots.pending_below(below) {

@@ -36,7 +36,7 @@ impl Row {
     }
 }
 
-/// Whether a row was captured from the device, or is a flush that a file system or program requested.
+/// What a row describes: a request of the device, or a flush that a file system or program requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RowKind {
     /// A request or bio of the device.
@@ -131,7 +131,7 @@ impl Task {
         self.name.starts_with("kworker/")
     }
 
-    /// Returns whether `word` is the task's name, thread id or process id.
+    /// Returns whether `word` equals the task's name, thread id or process id.
     pub fn is(&self, word: &str) -> bool {
         let number = word.parse().ok();
         self.name == word || number.is_some_and(|n| n == self.tid || Some(n) == self.pid)

@@ -27,7 +27,7 @@ use std::thread::available_parallelism;
 /// Defaults of well-known programs: one operation at a time, through the page cache. Sources: `cp` of GNU coreutils 8 and
 /// 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
 const YARDSTICKS: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
-/// Most bytes of their single pass: a second one would read the page cache.
+/// Most bytes of the single pass of `cp` or `dd`: a second pass would read the page cache.
 const YARDSTICK_BYTES: u64 = 256 * MIB;
 
 /// Positions in percent are multiples of this, for direct I/O.
@@ -44,11 +44,11 @@ struct CellStart {
     left: u64,
 }
 
-/// A grid in progress.
+/// A grid that is being made.
 pub(super) struct Growing<'a> {
     pub(super) base: JobSpec,
     pub(super) memory_bytes: u64,
-    /// One per named target; empty if nothing is touched.
+    /// Facts of each named target; empty if the engine touches none.
     pub(super) targets: Vec<TargetFacts>,
     pub(super) loads: Loads,
     /// What denies io_uring, if its replacement is used.
@@ -81,7 +81,7 @@ struct Point<'a> {
 }
 
 impl Growing<'_> {
-    /// Adds every cell of a work with an engine.
+    /// Adds every cell of a work that uses this engine.
     pub(super) fn add_cells(
         &mut self,
         doing: &CellWork,
@@ -196,7 +196,7 @@ impl Growing<'_> {
         self.cells.push(Cell { setting, job });
     }
 
-    /// The index of a job: that of another cell if this system makes no difference and the preset does not measure each cell.
+    /// Returns the index of the cell's job. Cells with equal jobs on this system share one, unless the preset measures each cell.
     fn job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
         let is_once = self.sweep_spec.preset.is_some_and(|p| p.way == Procedure::Once);
         let same = |known: &JobSpec| !is_once && known.phases == spec.phases;
@@ -276,7 +276,7 @@ impl Growing<'_> {
                 let mut last =
                     StreamSpec { name: Some("the last worker".into()), target: first(few), ..stream.clone() };
                 last.give("workers").workers = 1;
-                stream.name = Some("the workers before".into());
+                stream.name = Some("the other workers".into());
                 stream.give("workers").workers = workers.saturating_sub(1);
                 streams.push(last);
             }
@@ -288,17 +288,17 @@ impl Growing<'_> {
     fn begin(&self, stream: &mut StreamSpec, point: &Point) {
         let Some(at) = point.at else { return };
         stream.give("offset").access.offset_bytes = at.bytes;
-        // A made file begins at the offset, whatever precedes it.
+        // The offset does not shorten a file that fathom makes.
         if self.used(point.assignment).iter().all(|t| t.role != Role::Made) {
             stream.size = stream.size.map(|size| size.min(at.left));
         }
     }
 
-    /// The defaults of well-known programs, for works that they do: reading a file that is not cached, and writing a new
-    /// one.
+    /// Adds the default settings of well-known programs as jobs, where the sweep does the same work: reading a file that is not cached, or
+    /// writing a new one.
     pub(super) fn baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
-        // They start at the first byte of one target. With others a comparison would be meaningless.
+        // `cp` and `dd` start at the first byte of one target. With other starts or several targets, a comparison would mean nothing.
         let axes = &self.sweep_spec.axes;
         if !axes.target.is_empty() || !axes.offset.is_empty() {
             return Vec::new();
@@ -577,7 +577,7 @@ fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
     workers.iter().flat_map(|w| on_each(*w)).collect()
 }
 
-/// The loads of a test type. For the rising number a flag may give the maximum, one number, or all values.
+/// The loads of a test type. For a number that the test type increases, an axis may give the maximum, or all values.
 fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
     let axes = &sweep_spec.axes;
     let rises = |through: bool, values: &[u32]| through && values.len() < 2;
@@ -635,7 +635,7 @@ fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> 
     up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
 }
 
-/// Records the numbers and their cause.
+/// Records the numbers of workers, targets and outstanding I/Os, and where they come from.
 fn record_loads(sweep_spec: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
     let Loads { assignments, depths } = loads;
     let list = |of: fn(&Assignment) -> u32| {

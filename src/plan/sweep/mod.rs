@@ -46,9 +46,9 @@ pub(in crate::plan) const OF_CELLS: &[&str] = &[
 ];
 /// Default runs of each cell in an exhaustive search: the fewest with an interval.
 const CELL_RUNS: u32 = 3;
-/// Time of a cell in an exhaustive search: the second of CCSIO.
+/// Time of a cell in an exhaustive search: one second, as in CCSIO.
 const TIME_NS: u64 = 1_000_000_000;
-/// Runs of an adaptive search that this time is divided into, so that good cells get many and bad ones a single one.
+/// An adaptive search divides the time of a cell into this many runs, so that good cells get many runs and bad cells a single one.
 const PIECES: u64 = 5;
 
 /// A grid, and its jobs in the order of their indices.
@@ -326,7 +326,7 @@ impl CellWork {
         if random { Measure::Iops } else { Measure::Bandwidth }
     }
 
-    /// Whether it changes data.
+    /// Whether the work changes data.
     fn writes(&self) -> bool {
         match self {
             Self::Plain(rw, _) => rw.fixed_mix().is_none_or(|m| !m.does(Kind::Read)),
@@ -400,7 +400,7 @@ fn in_order(
     Ok(GridJobs { specs, grid })
 }
 
-/// When rounds end. The tracked cell must be among them.
+/// Returns when the rounds of a preset end. A preset that repeats until writes of one size are steady needs a cell with these writes.
 fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
     let Rounds { tracked_bytes, variable, capacities, at_most } = sweep_spec;
     let is = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
@@ -423,7 +423,7 @@ impl StudyPlan for Grid {
         (request.job.runs.unwrap_or(CELL_RUNS), Strategy::Fixed)
     }
 
-    /// None: the grid contains the budget of its search.
+    /// Returns `None`, because the grid contains the budget of its search.
     fn budget_ns(&self, _timing: &Timing, _origins: &mut Origins) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
@@ -463,7 +463,7 @@ fn search(
     }
     let words = format!("runs of {}, a part of {}", show_ns(piece as f64), show_ns(whole as f64));
     origins.fixed("--time", &words, from(timed));
-    // Each cell once, and the winners once more.
+    // Measure each cell once, and the winners once more.
     let least = looks(jobs as u64).saturating_mul(each(piece));
     let makes_files = growing.targets.iter().any(|t| t.role == Role::Made);
     let making = if makes_files { MAKING_NS } else { 0 };

@@ -258,7 +258,8 @@ fn fits_sorted(seen: &[u64], weights: &[f64]) {
     for (shell, (seen, all)) in shells(seen).into_iter().zip(&expected).enumerate() {
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         let variance = all.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (all.len() - 1) as f64;
-        // Six deviations, since the deviation itself is only known to a tenth, and a count is a whole number.
+        // Allow six deviations, because fifty simulated draws give the deviation only to a tenth, and one more, because a count is a whole
+        // number.
         let limit = 6.0 * variance.sqrt() + 1.0;
         let off = (seen as f64 - mean).abs();
         assert!(off <= limit, "shell {shell} of the hottest got {seen}, not {mean:.0} to within {limit:.0}");

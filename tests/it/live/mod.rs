@@ -160,7 +160,7 @@ fn reset_restores_the_terminal_after_sigkill() {
         (true, false),
         "nothing of fathom was left that could give it back"
     );
-    // As documented in the guide. `reset` waits for a second.
+    // The guide documents this command for a terminal that was not restored. `reset` waits for a second.
     screen.enter("reset; tput rmcup");
     screen.wait_until("the first screen", |_| screen.alternate_screen_and_cursor() == (false, true));
     screen.begin("true");
@@ -284,12 +284,12 @@ fn watch_redraws_until_a_key_ends_it() {
         let left = screen.end();
         assert!(left.contains(code) && !left.contains("r/s"), "{left}");
     }
-    // Lines instead of the view: by the key p, by a flag, and with a limited number of intervals.
+    // `watch` prints lines instead of the view after the key p, with a flag, and with a limited number of intervals.
     screen.fathom("watch 300ms");
     renewed(&screen);
     screen.keys("p");
     screen.wait_until("lines", |shown| shown.contains("aqu-sz") && !shown.contains("q end"));
-    // By a signal: the terminal shows ^C before the last line.
+    // End with a signal: after Ctrl-C the terminal would show ^C before the last line.
     signal(&screen, Signal::INT);
     assert!(screen.end().contains("code=0"));
     for words in ["watch 200ms 2", "watch --no-live 200ms 2"] {

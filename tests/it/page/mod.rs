@@ -153,7 +153,7 @@ fn strips(browser: &mut Browser, made: &Made) {
             .parse::<f64>()
             .unwrap()
     };
-    // M x top H to V bottom: the whole background, and the block's share.
+    // The path of a block is `M x top H x V bottom`: compare the whole background with the block.
     let [top, bottom] = [1, 3].map(|at| number(grounds.as_str().unwrap(), at));
     let drawn = (bottom - number(&first, 1)) / (bottom - top);
     let reported = made.json["results"][0]["runs"][0]["host"]["worker_cpu"].as_f64().unwrap();

@@ -226,7 +226,7 @@ fn furthest(sums: &[u64], from: usize, after_last: usize) -> (usize, f64) {
 }
 
 #[test]
-fn rare_sizes_keep_their_share_and_many_become_few() {
+fn rare_sizes_keep_their_share_and_many_sizes_become_few_classes() {
     let mut counted = SizeCounts::default();
     (0..9949).for_each(|_| counted.add(8));
     (0..51).for_each(|_| counted.add(1024));

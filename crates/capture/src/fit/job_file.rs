@@ -20,21 +20,21 @@ use std::fmt::Write as _;
 
 /// Minimum number of operations for computing a dispersion.
 const MIN_OPERATIONS: u64 = 50;
-/// Minimum share of a direction in the operations or the bytes of its part, for a separate stream.
+/// A direction becomes a separate stream if it has at least this share of the operations or of the bytes of its part.
 const RARE_SHARE: f64 = 0.02;
-/// Minimum slack, as a share of the span: a part that begins later or ends earlier than the span by less than the slack counts as active
-/// in the whole span.
+/// Minimum slack, as a share of the span. A part whose inactive time at an end of the span is shorter than the slack counts as active up to
+/// that end.
 const MIN_SLACK: f64 = 0.005;
 /// Maximum slack, as a share of the span.
 const MAX_SLACK: f64 = 0.05;
-/// The slack is this many mean gaps of the part, within the limits above. Chance leaves that much time without operations.
+/// The slack is this many mean gaps of the part, between the minimum and the maximum. Gaps of this length occur by chance.
 const SLACK_GAPS: f64 = 10.0;
 /// Minimum active time of a part.
 const MIN_ACTIVE_NS: u64 = 1_000_000;
-/// Minimum share of the long or the short runs in the operations or the bytes, for a separate stream.
+/// Long runs and short runs become separate streams only if each has at least this share of the operations or of the bytes.
 const FEW_SHARE: f64 = 0.05;
-/// Minimum difference between the share of operations in long runs and the share that is expected if all runs have one mean length. From
-/// this difference on there are two kinds of runs.
+/// Minimum excess of operations in long runs for two kinds of runs: the share of operations in long runs must exceed the expected share by
+/// this. The expected share assumes that all runs have the same mean length.
 const EXTRA_LONG_SHARE: f64 = 0.15;
 /// Minimum share of operations in long runs for a sequential order.
 pub(super) const MOSTLY_LONG_SHARE: f64 = 0.8;
@@ -44,8 +44,8 @@ const DEPTH_FACTOR: u32 = 2;
 const MIN_DEPTH: u32 = 32;
 /// Maximum memory of the operations in flight of an open loop.
 const MAX_DEPTH_BYTES: u64 = 256 << 20;
-/// All writes are treated as stable if at least this share is stable at completion, and if the flushes are at least this share of the
-/// writes too.
+/// All writes of the job become stable at completion if at least this share is stable in the capture, and if there is a flush for at least
+/// this share of the writes.
 const STABLE_SHARE: f64 = 0.9;
 
 /// A stream of the job file.
@@ -128,7 +128,6 @@ impl Fitted {
             end_bytes: all.span.map_or(0, |(_, end)| end.saturating_mul(trace::SECTOR)),
             ..Self::default()
         };
-        // Flushes of tasks that write nothing are added to the writes of the task that writes most.
         let foreign_syncs: u64 =
             surveyed.parts.iter().filter(|part| part.seen.writes == 0).map(|part| part.seen.syncs).sum();
         let writer = (0..surveyed.parts.len()).max_by_key(|at| surveyed.parts[*at].seen.writes);
@@ -136,7 +135,7 @@ impl Fitted {
         for (at, (part, gathered)) in surveyed.parts.iter().zip(gathered).enumerate() {
             let (active_ns, times) = active(part, first_ns, span_ns);
             let loads = gathered.loads(part.tasks);
-            // Include the flushes of the task's other load if that load has no writes.
+            // If one of the task's two loads has flushes but no writes, add these flushes to the load with writes.
             let bare: u64 =
                 loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
@@ -222,7 +221,7 @@ impl KindFigures {
         let [scattered, long] = &self.classes;
         let mut both = scattered.clone();
         both.join(long);
-        // Every long run begins as a short one, so count only the beginnings of the short runs.
+        // Every long run begins as a short one, so the beginnings of the short runs are all beginnings.
         both.begun = scattered.begun;
         both
     }
@@ -251,7 +250,8 @@ impl LoadOfPart<'_> {
         let pacing = &self.load.pacing;
         let signs = pacing.signs(self.active_ns);
         match pacing.choose(self.part.tasks, self.active_ns) {
-            // If a task does two things, operations of one load also wait for those of the other.
+            // The task alternates between two loads, so operations of one load also wait for operations of the other load. Therefore
+            // neither load is a closed loop.
             _ if !self.what.is_empty() => self.open(),
             Loop::Open => self.open(),
             chosen => vec![self.closed(&chosen, signs)],
@@ -396,7 +396,7 @@ impl LoadOfPart<'_> {
     /// `None` if operations continue each other, because the kernel would merge the operations of a call into one request.
     pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
-        let comment = format!("{} were issued at once on average", format_number(mean));
+        let comment = format!("{} operations per call on average", format_number(mean));
         let batch = (mean.round() as u32).min(depth);
         (batch > 1).then(|| Entry::text("batch", &batch.to_string(), comment))
     }
@@ -405,7 +405,7 @@ impl LoadOfPart<'_> {
         if self.syncs == 0 || writes == 0 {
             return Vec::new();
         }
-        // Each stable write already has a flush.
+        // Stable writes include a flush each, so do not count the flushes before them.
         let syncs =
             if self.is_stable() { self.syncs.saturating_sub(self.load.kinds[1].count()) } else { self.syncs };
         if (syncs as f64) < FEW_SHARE * writes as f64 && self.is_stable() {
@@ -439,7 +439,7 @@ impl LoadOfPart<'_> {
         out
     }
 
-    /// Returns the key that makes a share of the writes stable.
+    /// Returns the key that makes all writes stable at completion; `None` if too few writes are stable in the capture.
     pub(super) fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
@@ -500,7 +500,7 @@ impl LoadOfPart<'_> {
         stream
     }
 
-    /// Returns each direction as one class.
+    /// Returns each direction as one class, without the separation of long runs.
     pub(super) fn classes(&self) -> Vec<Class> {
         self.load.kinds.iter().map(KindFigures::whole).collect()
     }
@@ -546,7 +546,7 @@ impl LoadOfPart<'_> {
                 push(Entry::bare(
                     "limit-iops",
                     &format_number(rate.min(MAX_RATE)),
-                    "at even times, by a clock; the task makes up for delays".into(),
+                    "a clock starts the operations; the task catches up after a delay".into(),
                 ));
                 1
             }
@@ -560,7 +560,7 @@ impl LoadOfPart<'_> {
                 let (think, comment) = format_think_law(law, factor);
                 push(Entry::text("think", &think, comment));
                 if *burst > 1 {
-                    let comment = format!("{mean_burst:.2} at once on average");
+                    let comment = format!("{mean_burst:.2} operations on average");
                     push(Entry::bare("burst", &burst.to_string(), comment));
                     Self::calls(&self.load.pacing, shape, depth).into_iter().for_each(push);
                 }
@@ -575,7 +575,7 @@ fn format_think_law(law: &Law, factor: f64) -> (String, String) {
     let (text, fits) = format_law(law, factor);
     let mean = show_ns((law.think.mean_ns + law.overhead_ns) as f64);
     let taken = show_ns(law.overhead_ns as f64);
-    (text, format!("mean {mean} minus {taken} of overhead, which any program has; {fits}"))
+    (text, format!("mean {mean} minus {taken}, the overhead of any program; {fits}"))
 }
 
 /// Formats a distribution of times, multiplied by `factor`. Also returns text about how well it fits.
@@ -594,7 +594,7 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     }
     let near = law.distance.map_or_else(|| "all within 10 %".into(), |distance| format!("KS {distance:.3}"));
     let scaled = if (factor - 1.0).abs() > 0.005 {
-        format!(", times {factor:.3}, because a burst is a whole number")
+        format!(", multiplied by {factor:.3}, because the size of a burst is rounded")
     } else {
         String::new()
     };
@@ -680,7 +680,7 @@ impl LoadOfPart<'_> {
             out.push(Entry::text("period", &period, comment));
         }
         if burst > 1.0 {
-            let comment = format!("{mean_burst:.2} at once on average");
+            let comment = format!("{mean_burst:.2} operations on average");
             out.push(Entry::bare("burst", &burst.to_string(), comment));
         }
         out.extend(self.flushes(shape.of_kind(Kind::Write), true));
@@ -731,13 +731,13 @@ impl Fitted {
         }
         self.remarks.iter().for_each(|remark| comment(remark));
         comment(&format!(
-            "Run:     fathom run {} TARGET   (it touches the first {})",
+            "Run:     fathom run {} TARGET   (the job touches the first {})",
             head.file,
             show_bytes(self.end_bytes)
         ));
         if self.writes {
             comment(
-                "It writes: a device or an existing file needs --destroy NAME; in a directory it creates a test file",
+                "The job writes. A device or an existing file needs --destroy NAME; in a directory fathom creates a test file",
             );
         }
         comment(&format!("Compare: fathom fit --check {} TARGET", head.capture));

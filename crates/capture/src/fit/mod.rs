@@ -25,12 +25,12 @@ use std::collections::BTreeMap;
 pub use survey::{Gathering, Nothing, Survey};
 use trace::row::{Names, Row, Task};
 
-/// Bins of offsets.
+/// Number of bins of offsets.
 const BINS: usize = 1 << 16;
 /// Completions count as known if at most one in this many operations has no known completion.
 const MIN_PER_UNFINISHED: u64 = 1000;
 
-/// Observes the operations of a capture.
+/// Collects the figures of a capture's operations.
 #[derive(Debug)]
 pub struct Observed {
     operations: Operations,

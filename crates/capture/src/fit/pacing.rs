@@ -37,7 +37,7 @@ const MAX_AT_ONCE_DELAY: f64 = 0.25;
 const MIN_FILLING_DEPTH: f64 = 0.25;
 /// Operations wait for each other if they overlap less than this share of the overlaps of independent arrivals.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
-/// Minimum number of overlaps of independent arrivals for the test with [`MAX_WAITING_OVERLAP`].
+/// The test with [`MAX_WAITING_OVERLAP`] is made only if independent arrivals would overlap at least this many times.
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
 /// Maximum gap in ns between operations of one submitting call. Separate calls are further apart.
 const MAX_CALL_GAP_NS: u64 = 3_000;
@@ -250,7 +250,7 @@ impl Pacing {
         (self.busy_ns + u128::from(last)) as f64
     }
 
-    /// Returns whether the part waits for a clock instead of completions. Such a part is idle most of the time, and makes up for delays.
+    /// Returns whether a clock starts the operations. Such a part is idle most of the time, and catches up after a delay.
     fn has_a_clock(&self, idc_100ms: Option<f64>) -> bool {
         let gaps = &self.all.gaps;
         let (Some(mean), Some(think)) = (gaps.mean_ns(), self.think.mean_ns()) else { return false };
@@ -258,7 +258,7 @@ impl Pacing {
         let variation = squares / gaps.count().max(1) as f64 / (mean * mean);
         let is_bound =
             idc_100ms.is_some_and(|idc| idc < MAX_CLOCK_IDC.max(CLOCK_VARIATION_SHARE * variation));
-        // A clock makes up for delays, so most gaps remain near the mean.
+        // After a late operation a clock starts the next one at its usual time, so most gaps remain near the mean.
         let [from, to] =
             [mean * (1.0 - MAX_CLOCK_DEVIATION), mean * (1.0 + MAX_CLOCK_DEVIATION)].map(|ns| ns as u64);
         let is_near = gaps.count_between(from, to) * 2 >= gaps.count();

@@ -91,7 +91,7 @@ impl<'a> Shape<'a> {
         Entry::text(
             "rw",
             word,
-            format!("{continued_percent:.1} % begin where one of the last 64 of their direction ended"),
+            format!("{continued_percent:.1} % continue one of the last 64 operations in their direction"),
         )
     }
 

@@ -260,13 +260,12 @@ fn stem(name: &str) -> &str {
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// Minimum number of operations of a long run.
 pub(super) const LONG_RUN: u64 = 8;
-/// Minimum number of operations of a busy interval that counts as having many. This many operations are kept
-/// until the interval ends.
+/// A busy interval with at least this many operations is a burst. This many operations are kept until the interval ends.
 const MANY_OPERATIONS: u64 = 8;
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
-/// A burst size above this multiple of the expected one shows that bursts have two distributions.
+/// If bursts are larger on average than this multiple of the expected size, a task does two things in turn.
 const BURST_FACTOR: f64 = 2.0;
-/// Minimum share of each of the two activities of a task that does two things in turn.
+/// A task does two things in turn only if each of them has at least this share of the operations.
 const MIN_SIDE_SHARE: f64 = 0.1;
 
 /// The second pass over a capture: collects the figures of each part.
@@ -277,8 +276,8 @@ pub struct Gathering {
     pub(super) parts: Vec<Gathered>,
 }
 
-/// The figures of a part: of the whole part, and of its busy intervals with few and with many operations. A
-/// busy interval begins and ends with nothing in flight.
+/// The figures of a part: of the whole part, of its busy intervals with few operations, and of its busy intervals with many. Nothing is in
+/// flight between two busy intervals.
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) whole: Load,
@@ -398,7 +397,7 @@ impl Gathered {
     pub(super) fn end_busy_interval(&mut self) {
         let Some((_, since_ns)) = self.busy_interval.first() else { return };
         let idle_ns = since_ns.saturating_sub(self.ended_ns);
-        // Syncs without data belong to the writes before them.
+        // Syncs without data belong to the preceding writes, so the side stays the same.
         let is_many = match std::mem::take(&mut self.data) {
             0 => self.is_many.unwrap_or(false),
             data => {

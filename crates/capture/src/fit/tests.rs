@@ -17,7 +17,7 @@ impl Random {
         -mean * (1.0 - self.next()).ln()
     }
 
-    /// A lognormal number. Half of the numbers are below the median (normal numbers by Box and Muller, 1958).
+    /// A lognormal number with this median (normal numbers by Box and Muller, 1958).
     fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
         let normal =
             (-2.0 * (1.0 - self.next()).ln()).sqrt() * (2.0 * std::f64::consts::PI * self.next()).cos();
@@ -102,7 +102,7 @@ fn near(found: f64, truth: f64, share: f64) {
     assert!((found / truth - 1.0).abs() <= share, "{found}, not {truth}");
 }
 
-/// The value of a key in the turn of a stream with this index.
+/// The value of a key in the `[[stream.turn]]` table with this index, counted over all streams.
 #[track_caller]
 fn in_turn(job: &str, turn: usize, key: &str) -> f64 {
     let table =
@@ -192,7 +192,7 @@ fn a_closed_loop_is_recovered_with_think_time_and_flushes() {
         .unwrap_or_else(|| panic!("{job}"));
     let ns = |text: &str| text.strip_suffix("ns").and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
     let (median, mean) = think.split_once('/').map_or((0.0, 0.0), |(a, b)| (ns(a), ns(b)));
-    // The fitted think time is shorter by the overhead of any program.
+    // The fit subtracts 10 us, the overhead of any program.
     near(median + 10_000.0, 400_000.0, 0.02);
     near(mean + 10_000.0, 1000.0 * thought / f64::from(count), 0.01);
     assert_eq!(value(&job, "log", "rate"), None, "{job}");
@@ -243,7 +243,7 @@ fn a_task_that_does_two_things_in_turn_has_turns() {
         at += 2000.0;
         for write in 0..400 {
             let sector = (1 << 20) + (load.random.next() * 1e5) as u64 * 8;
-            // The times of a queue of 100 writes.
+            // 100 writes at a time, each 200 us after the previous 100.
             load.add(at + f64::from(write / 100) * 200.0, "W", sector, 8, task, 210.0);
         }
         at += 900.0;

@@ -155,7 +155,7 @@ fn blktrace_files_of_several_cpus_are_read_in_either_byte_order() -> Result<(), 
 }
 
 #[test]
-fn errors_name_their_place() {
+fn errors_say_where_a_trace_is_invalid() {
     let why = |text: &str| convert(text).map_or_else(|why| why, |_| "converted".into());
     assert!(
         why("fio version 3 iolog\n0 f add\nx f read 0 1\n").starts_with("line 3: the time is not a number")

@@ -185,7 +185,7 @@ impl RowFilter {
 /// Reported percentiles of latencies, with their names.
 const LATENCY_PERCENTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
 
-/// Summarizes recorded latencies; `None` without latencies.
+/// Summarizes recorded latencies; `None` if there are none.
 fn latency(histogram: &Histogram) -> Option<Latency> {
     let percentiles = LATENCY_PERCENTILES
         .iter()
@@ -322,7 +322,7 @@ struct SizeCounts {
 
 impl SizeCounts {
     fn add(&mut self, sectors: u32) {
-        // Usually the size is the same as before.
+        // The previous request often had the same size.
         if sectors == self.last.0 {
             self.last.1 += 1;
             return;

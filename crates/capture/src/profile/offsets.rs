@@ -149,8 +149,8 @@ const MIN_RANGE_BLOCKS: u64 = 16;
 /// Maximum number of blocks that wait to be added together.
 const MAX_WAITING_BLOCKS: usize = 1 << 15;
 
-/// A set of blocks. It collects blocks and adds many at once, in order, because adding single blocks would each touch another part of
-/// memory.
+/// A set of blocks. New blocks are collected, sorted and added together, because adding single blocks would be slow: each would touch
+/// another part of memory.
 #[derive(Debug, Default)]
 struct Blocks {
     set: RoaringTreemap,

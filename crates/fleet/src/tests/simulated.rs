@@ -67,7 +67,8 @@ fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
     ran
 }
 
-/// The final report of a host with one result: most checks have no finding, one could not check, and one has a finding on some hosts.
+/// The final report of a host: a result in which most checks have no finding, one could not be checked, and one has a finding on some
+/// hosts.
 fn host_reports(rank: usize) -> HostReports {
     let finding = |(at, id): (usize, &CheckId)| {
         let (outcome, severity) = match at {
