@@ -70,6 +70,35 @@ fn device_table_shows_the_newest_session() {
 }
 
 #[test]
+fn bench_of_several_targets_ends_with_the_table_of_their_devices() {
+    let stage = Stage::shared();
+    let [one, other] = ["one", "other"].map(|name| stage.folder(name));
+    let page = stage.path("devices.html");
+    let flags = "--profile six --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
+    let out = stage.fathom(&format!("bench {flags} -o {} {}", page.display(), one.display()), &other);
+    assert!(matches!(out.code, Some(0 | 1)) && out.stdout.starts_with("device "), "{out:?}");
+    let listed: Value = serde_json::from_str(&say(&stage, "list --format json").stdout).unwrap();
+    let sessions: Vec<&Value> = listed.as_array().unwrap().iter().collect();
+    assert_eq!(sessions.len(), 2, "{listed:#}");
+    for session in sessions {
+        assert!(out.stdout.contains(session["id"].as_str().unwrap()), "{session:#}: {out:?}");
+    }
+    // Both folders are on one device, so the rows have their paths.
+    for folder in [&one, &other] {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        assert!(out.stdout.lines().any(|line| line.contains(&format!("/{name} "))), "{name}: {out:?}");
+    }
+    assert!(std::fs::read_to_string(page).unwrap().contains("2 sessions side by side"));
+    for flag in ["--explain", "--verbose", "--op-log x", "--against last"] {
+        let refused = stage.fathom(&format!("bench {flag} {}", one.display()), &other);
+        let named = flag.split(' ').next().unwrap();
+        assert!(refused.code == Some(2) && refused.stderr.contains(named), "{refused:?}");
+    }
+    let missing = stage.fathom(&format!("bench {flags} {}", one.display()), &stage.path("missing"));
+    assert!(missing.code == Some(2) && !missing.stdout.contains("device"), "{missing:?}");
+}
+
+#[test]
 fn load_curve_shows_important_loads_or_all() {
     let stage = Stage::shared();
     say(&stage, "limit --engine sim:servers=1 --p99 300us --curve --time 5s --warmup 100ms --seed 7 --quiet");

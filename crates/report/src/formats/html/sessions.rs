@@ -18,7 +18,7 @@ use crate::view::sessions as session_view;
 use crate::view::table::Columns;
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::Finding;
-use model::history::{Column, SessionTable};
+use model::history::{Column, RowsOf, SessionTable};
 use model::machine::Place;
 use model::report::{Measured, Report, Verdict};
 use model::study::{LoadCurve, Studied};
@@ -101,8 +101,10 @@ struct SessionResult<'t> {
 fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
     let figures = table.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
     let all = named_reports(table).zip(figures).filter_map(|((name, report), figure)| {
-        let is_it =
-            |r: &&Measured| figure.is_some_and(|f| r.name == f.name && r.quoted_rate().unit == f.unit);
+        // A table of devices has converted the figures to MB/s.
+        let is_same_unit =
+            |r: &Measured, unit: &str| table.rows_of == RowsOf::Devices || r.quoted_rate().unit == unit;
+        let is_it = |r: &&Measured| figure.is_some_and(|f| r.name == f.name && is_same_unit(r, &f.unit));
         let result = report.results.iter().find(is_it)?;
         let name = if table.columns[column].name == Column::MAIN {
             format!("{name}: {}", result.true_name)
