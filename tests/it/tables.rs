@@ -75,19 +75,21 @@ fn bench_of_several_targets_ends_with_the_table_of_their_devices() {
     let [one, other] = ["one", "other"].map(|name| stage.folder(name));
     let page = stage.path("devices.html");
     let flags = "--profile six --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
-    let out = stage.fathom(&format!("bench {flags} -o {} {}", page.display(), one.display()), &other);
-    assert!(matches!(out.code, Some(0 | 1)) && out.stdout.starts_with("device "), "{out:?}");
+    let words = format!("bench {flags} --format json -o {} {}", page.display(), one.display());
+    let out = stage.fathom(&words, &other);
+    let table: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
     let listed: Value = serde_json::from_str(&say(&stage, "list --format json").stdout).unwrap();
-    let sessions: Vec<&Value> = listed.as_array().unwrap().iter().collect();
-    assert_eq!(sessions.len(), 2, "{listed:#}");
-    for session in sessions {
-        assert!(out.stdout.contains(session["id"].as_str().unwrap()), "{session:#}: {out:?}");
+    assert_eq!((&table["rows_of"], listed.as_array().unwrap().len()), (&"devices".into(), 2), "{table:#}");
+    for (row, session) in [(0, 1), (1, 0)] {
+        assert_eq!(table["rows"][row]["session"], listed[session]["id"], "{table:#}");
+        assert_eq!(table["rows"][row]["targets"], listed[session]["targets"], "{table:#}");
     }
+    let columns = table["columns"].as_array().unwrap();
+    assert!(columns.len() == 6 && columns.iter().all(|column| column["unit"] == "MB/s"), "{columns:?}");
+    let text = stage.fathom(&format!("bench {flags} --no-history {}", one.display()), &other).stdout;
     // Both folders are on one device, so the rows have their paths.
-    for folder in [&one, &other] {
-        let name = folder.file_name().unwrap().to_str().unwrap();
-        assert!(out.stdout.lines().any(|line| line.contains(&format!("/{name} "))), "{name}: {out:?}");
-    }
+    let of = |name: &str| text.lines().any(|line| line.contains(&format!("/{name} ")));
+    assert!(text.starts_with("device ") && of("one") && of("other"), "{text}");
     assert!(std::fs::read_to_string(page).unwrap().contains("2 sessions side by side"));
     for flag in ["--explain", "--verbose", "--op-log x", "--against last"] {
         let refused = stage.fathom(&format!("bench {flag} {}", one.display()), &other);

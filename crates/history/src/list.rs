@@ -2,9 +2,9 @@
 //! prints for several sessions, and parses the dates of `--since` and `--until`.
 
 use super::index;
+use crate::Files;
 use crate::index::{Filter, entry_of_report};
 use crate::session;
-use crate::Files;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
