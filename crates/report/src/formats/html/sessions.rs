@@ -60,7 +60,8 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
     let (title, header) = if table.reports.is_empty() {
         ("sessions side by side".to_owned(), "list --table")
     } else {
-        (format!("{} sessions side by side", table.rows.len()), "show")
+        let command = if table.rows_of == RowsOf::Devices { "bench" } else { "show" };
+        (format!("{} sessions side by side", table.rows.len()), command)
     };
     let html = page(env!("CARGO_PKG_VERSION"), &format!("{title} · fathom"), &[header.to_owned()], &sections);
     to.write_all(html.as_bytes())
@@ -212,7 +213,8 @@ fn source_facts(table: &SessionTable) -> String {
 
 fn session_commands(table: &SessionTable) -> String {
     let ids = || table.rows.iter().map(|row| row.session.clone());
-    if table.reports.is_empty() {
+    let is_kept = table.reports.iter().all(|report| report.session.is_some());
+    if table.reports.is_empty() || !is_kept {
         return String::new();
     }
     let line = |command: &str| {
