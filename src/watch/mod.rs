@@ -39,6 +39,9 @@ use std::time::{Duration, Instant};
 /// How often to check for the end and to empty the event buffers.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
+/// If a partition makes this share of its disk's requests, its block events describe the disk.
+const NEARLY_ALL: f64 = 0.95;
+
 /// The user's request.
 #[derive(Debug)]
 pub struct Request {
@@ -309,7 +312,10 @@ impl Devices {
     /// Adds the loads and conclusions to the devices of the last sample.
     fn judge(&mut self, shown: &mut [WatchedDevice]) {
         let Self { root, all, .. } = self;
-        all.iter_mut().zip(shown).for_each(|(device, shown)| device.judge(root, shown));
+        let events: Vec<Option<Latencies>> = shown.iter().map(|device| events_of(device, shown)).collect();
+        for ((device, shown), events) in all.iter_mut().zip(shown).zip(events) {
+            device.judge(root, shown, events.as_ref());
+        }
     }
 
     fn follow_targets(&mut self) {
@@ -460,9 +466,8 @@ impl Device {
         }
     }
 
-    /// Adds the load and the conclusions. The block events have been added already.
-    fn judge(&mut self, root: &Root, shown: &mut WatchedDevice) {
-        let events = shown.latency.as_ref().and_then(|events| events.as_ref().ok());
+    /// Adds the load and the conclusions.
+    fn judge(&mut self, root: &Root, shown: &mut WatchedDevice, events: Option<&Latencies>) {
         shown.load = match (self.limits.as_ref(), &shown.figures) {
             (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures, events))),
             (Some(Err(why)), _) => Some(Err(why.clone())),
@@ -497,6 +502,23 @@ impl Device {
         self.rules = all.iter().map(|conclusion| conclusion.rule).collect();
         all
     }
+}
+
+/// Returns the block events of a device. A disk without events has those of a partition that made nearly all of its requests.
+fn events_of(device: &WatchedDevice, all: &[WatchedDevice]) -> Option<Latencies> {
+    let makes_nearly_all = |other: &WatchedDevice| {
+        let rates =
+            |of: &WatchedDevice| Some([of.figures.as_ref().ok()?.read, of.figures.as_ref().ok()?.write]);
+        let both = rates(other).zip(rates(device));
+        both.is_some_and(|(own, of_disk)| {
+            own.iter().zip(of_disk).all(|(own, of_disk)| own.per_s >= NEARLY_ALL * of_disk.per_s)
+        })
+    };
+    let is_source = |other: &&WatchedDevice| {
+        other.kind == LayerKind::Partition && other.below.contains(&device.name) && makes_nearly_all(other)
+    };
+    let known = device.latency.as_ref().or_else(|| all.iter().find(is_source)?.latency.as_ref());
+    known?.as_ref().ok().copied()
 }
 
 /// The partitions of a disk, one level below it.
