@@ -9,8 +9,10 @@ use fathom_io::fleet::{self, Fleet};
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
 use fathom_io::{doctor, history, plan, run, session, show, signals, stderr, verify, watch};
+use model::history::RowsOf;
 use model::plan::Planned;
 use model::record::Record;
+use model::report::Report;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -41,7 +43,10 @@ fn fathom() -> ExitCode {
         Err(code) => return code,
     };
     let outcome = match parsed.command {
-        Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
+        Command::Bench(args) => args.requests().and_then(|(requests, showing)| match requests.as_slice() {
+            [request] => measure(request, &showing),
+            several => measure_each(several, &showing),
+        }),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
@@ -87,6 +92,59 @@ fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failu
     let fleet = fleet::join(request)?;
     let outcome = measure_in(&fleet, request, &fleet.showing(showing.clone()));
     fleet.leave(outcome)
+}
+
+/// Measures targets one after the other, each in its own session, and prints a table of their devices.
+fn measure_each(requests: &[Request], showing: &show::Showing) -> Result<ExitCode, Failure> {
+    fleet::alone()?;
+    let (mut protected, mut is_gated) = (Spared::default(), false);
+    // Plan all targets first: if one cannot be measured, the command ends before the first measurement.
+    for request in requests {
+        let planned = plan::plan(request)?;
+        is_gated |= planned.plan.is_gated();
+        protected.extend(protected_files(&planned, None));
+    }
+    show::check_gated(is_gated, showing)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
+    let (mut judged, mut ended) = (Vec::new(), Ok(None));
+    for request in requests {
+        match measure_one_of_several(request, showing) {
+            Ok((session, code)) => {
+                judged.push(Ok(session));
+                ended = Ok(code);
+            }
+            Err(failure) => ended = Err(failure),
+        }
+        if !matches!(ended, Ok(None)) {
+            break;
+        }
+    }
+    if judged.is_empty() {
+        return ended.map(|_| ExitCode::SUCCESS);
+    }
+    let table = history::together(RowsOf::Devices, judged)?;
+    show::table(&table, showing, &outlets)?;
+    Ok(ended?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
+}
+
+/// Measures and judges one target of several. Returns the id of its session, the record and the report; also the exit code if the
+/// measurement was interrupted or failed.
+fn measure_one_of_several(
+    request: &Request,
+    showing: &show::Showing,
+) -> Result<((String, Record, Report), Option<ExitCode>), Failure> {
+    let fleet = fleet::join(request)?;
+    let planned = plan::plan(request)?;
+    let finished = run::measure(planned, request.keep, showing.watched, None, &fleet, Some(&showing.accept))?;
+    let record = finished.session.record()?;
+    let kept = finished.session.is_kept().then(|| finished.session.path());
+    let annotations = kept.map(history::read_annotations).unwrap_or_default();
+    let report = show::judge(&record, kept, annotations, showing);
+    let id = kept.map_or_else(|| "not kept".into(), history::id);
+    if kept.is_some() {
+        history::remember();
+    }
+    Ok(((id, record, report), finished.exit_code()))
 }
 
 /// Measures a request. `None` means that the command has already printed a list.
@@ -197,10 +255,13 @@ fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, F
         return judge(&record, Some(file), showing, &outlets, None);
     }
     let mut is_gated = false;
-    let table = history::together(files, |file, record| {
+    let judged = files.iter().map(|file| {
+        let record = session::read(file)?;
         is_gated |= record.header.plan.is_gated();
-        show::judge(record, Some(file), history::read_annotations(file), showing)
-    })?;
+        let report = show::judge(&record, Some(file), history::read_annotations(file), showing);
+        Ok((history::id(file), record, report))
+    });
+    let table = history::together(RowsOf::Sessions, judged)?;
     show::check_gated(is_gated, showing)?;
     show::table(&table, showing, &outlets)?;
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))

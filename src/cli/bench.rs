@@ -31,12 +31,14 @@ const NOT_QUICK: [&str; 13] = [
 /// In a directory, fathom makes a test file, writes it completely, and removes it at the end. A file or a block device is only read,
 /// unless --destroy names it.
 ///
+/// Several targets are measured one after the other, each in its own session, and the report is a table with a row for each device.
+///
 /// To check whether the numbers are plausible, copy a large file: `fathom time -- cp FILE TARGET` prints what the copy did to the devices.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Directory, file or block device [default: the current directory]
+    /// Directories, files or block devices [default: the current directory]
     #[arg(value_parser = shared_flags::parser())]
-    target: Option<PathBuf>,
+    target: Vec<PathBuf>,
     /// Finish in 10 s: one run of half a second per test, without confidence intervals and the checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
@@ -68,11 +70,11 @@ fn names() -> PossibleValuesParser {
 }
 
 impl Args {
-    /// Returns the request.
+    /// Returns a request for each target that is measured in its own session.
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn request(self) -> Result<(Request, Showing), Failure> {
+    pub fn requests(self) -> Result<(Vec<Request>, Showing), Failure> {
         let profile = self.profile.as_deref().and_then(profile::find);
         let work = BenchSpec { profile, quick: self.quick, compare: !self.compare.is_empty() };
         if self.budget.budget.is_some() && self.compare.is_empty() {
@@ -81,6 +83,7 @@ impl Args {
                     .into(),
             ));
         }
+        let is_several = self.target.len() > 1;
         let targets = self.target.into_iter().chain(self.compare);
         let mut request = self.measuring.request(Work::Profile(work), targets);
         request.against = self.against;
@@ -88,6 +91,16 @@ impl Args {
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
         check_job(&request.job)?;
-        Ok((request, self.report.showing()?))
+        if !is_several {
+            return Ok((vec![request], self.report.showing()?));
+        }
+        let of_one = [("--against", request.against.is_some()), ("--op-log", request.job.op_log.is_some())];
+        if let Some((flag, _)) = of_one.into_iter().find(|(_, is_typed)| *is_typed) {
+            return Err(Failure::Usage(format!(
+                "{flag} applies to the measurement of one target; name one target, or leave {flag} out"
+            )));
+        }
+        let of_target = |target: &PathBuf| Request { targets: vec![target.clone()], ..request.clone() };
+        Ok((request.targets.iter().map(of_target).collect(), self.report.showing_of_sessions()?))
     }
 }

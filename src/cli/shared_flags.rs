@@ -226,13 +226,23 @@ pub(super) struct ReportArgs {
 impl ReportArgs {
     /// Returns how to show the measurement.
     pub(super) fn showing(self) -> Result<Showing, Failure> {
-        let watched = match (self.quiet, self.live, self.no_live) {
+        let watched = self.progress();
+        Ok(Showing { watched, ..self.showing.gated(self.explain, &self.inconclusive)? })
+    }
+
+    /// Returns how to show the measurements of several targets in one table.
+    pub(super) fn showing_of_sessions(self) -> Result<Showing, Failure> {
+        let watched = self.progress();
+        Ok(Showing { watched, ..self.showing.showing_of_sessions(self.explain, &self.inconclusive)? })
+    }
+
+    fn progress(&self) -> Progress {
+        match (self.quiet, self.live, self.no_live) {
             (true, ..) => Progress::Quiet,
             (_, true, _) => Progress::View,
             (.., true) => Progress::Plain,
             _ => Progress::Auto,
-        };
-        Ok(Showing { watched, ..self.showing.gated(self.explain, &self.inconclusive)? })
+        }
     }
 }
 
@@ -315,7 +325,7 @@ impl ShowingArgs {
         ];
         if let Some((_, flag)) = flags_of_one.iter().find(|(is_typed, _)| *is_typed) {
             return Err(Failure::Usage(format!(
-                "{flag} applies to the report of one session, and several sessions are shown as a table; name one session, or leave {flag} out"
+                "{flag} applies to the report of one session, and several sessions are shown as a table; name only one, or leave {flag} out"
             )));
         }
         report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;

@@ -46,7 +46,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
         ErrorKind::UnknownArgument => {
             let option = typed(ContextKind::InvalidArg)?;
             if !option.starts_with('-') {
-                return Some(extra_argument(option, error, name));
+                return Some(extra_argument(option, error));
             }
             let advice = tip(option, words)
                 .or_else(|| command_as_option(option, words, name))
@@ -192,13 +192,8 @@ fn usage(error: &clap::Error) -> Option<String> {
 }
 
 /// Explains an extra argument.
-fn extra_argument(argument: &str, error: &clap::Error, command: Option<&str>) -> String {
-    let advice = match command {
-        Some("bench") => {
-            "fathom bench measures one target; to compare two, type fathom bench --compare A B".into()
-        }
-        _ => usage(error).map_or_else(String::new, |usage| format!("type {usage}")),
-    };
+fn extra_argument(argument: &str, error: &clap::Error) -> String {
+    let advice = usage(error).map_or_else(String::new, |usage| format!("type {usage}"));
     format!("'{argument}' is one argument too many: {advice}")
 }
 
@@ -400,7 +395,6 @@ fn tips_name_flag_value_and_command() {
         ("Cargo.toml", "type fathom bench Cargo.toml"),
         ("run --json x", "type --format json"),
         ("list --csv", "type --format csv"),
-        ("bench a b", "type fathom bench --compare A B"),
         ("limit a b", "'b' is one argument too many: type fathom limit"),
         ("run --time -3s x", "--time must not be negative; type --time 3s"),
         ("run --depth -5 x", "--depth must not be negative; type --depth 5"),

@@ -25,7 +25,7 @@ use machine::root::Root;
 use model::evidence::DiskCounters;
 use model::machine::{Capacity, KnownBy, Layer, LayerKind, Place, SameBy};
 use model::watch::{
-    Conclusion, DeviceInterval, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
+    Conclusion, DeviceInterval, Latencies, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
 };
 use model::{Known, name};
 use processes::{Busiest, Calls, Events};
@@ -38,6 +38,9 @@ use std::time::{Duration, Instant};
 
 /// How often to check for the end and to empty the event buffers.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// If a partition makes this share of its disk's requests, its block events describe the disk.
+const NEARLY_ALL: f64 = 0.95;
 
 /// The user's request.
 #[derive(Debug)]
@@ -137,6 +140,7 @@ fn run(
         let cpu_shares =
             cpu_times_before.zip(cpu_times.as_ref()).and_then(|(a, b)| watch::shares(&a, b).ok()?);
         events.add_latencies(&mut seen.devices);
+        devices.judge(&mut seen.devices);
         let mut processes =
             if with_processes { busiest.sample(&devices.tops(), &mut events) } else { Ok(None) };
         if let (Some(calls), Ok(Some(processes))) = (&mut calls, &mut processes) {
@@ -300,9 +304,18 @@ impl Devices {
         let counted_now = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
         let devices = self.all.iter_mut().map(|d| {
             let now = counted_now(d).map(|c| c.counters);
-            d.watched(&self.root, now, at)
+            d.watched(now, at)
         });
         Ok(Sample { devices: devices.collect(), remarks })
+    }
+
+    /// Adds the loads and conclusions to the devices of the last sample.
+    fn judge(&mut self, shown: &mut [WatchedDevice]) {
+        let Self { root, all, .. } = self;
+        let events: Vec<Option<Latencies>> = shown.iter().map(|device| events_of(device, shown)).collect();
+        for ((device, shown), events) in all.iter_mut().zip(shown).zip(events) {
+            device.judge(root, shown, events.as_ref());
+        }
     }
 
     fn follow_targets(&mut self) {
@@ -429,7 +442,7 @@ impl Device {
         ))
     }
 
-    fn watched(&mut self, root: &Root, now: Option<DiskCounters>, at: Instant) -> WatchedDevice {
+    fn watched(&mut self, now: Option<DiskCounters>, at: Instant) -> WatchedDevice {
         let before = self.last.take();
         self.last = now.map(|counters| (at, counters));
         let figures = match (&self.blind, before, now) {
@@ -438,14 +451,6 @@ impl Device {
             (_, None, Some(_)) => Err("the figures start with the next interval".into()),
             (_, Some((since, a)), Some(b)) => watch::between(&a, &b, at.duration_since(since).as_secs_f64()),
         };
-        let load = match (self.limits.as_ref(), &figures) {
-            (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures))),
-            (Some(Err(why)), _) => Some(Err(why.clone())),
-            // Without figures there is no load.
-            (Some(Ok(_)), Err(_)) | (None, _) => None,
-        };
-        let conclusions =
-            figures.as_ref().map_or_else(|_| Vec::new(), |figures| self.conclude(root, figures));
         WatchedDevice {
             name: self.name.clone(),
             volume: self.volume.clone(),
@@ -454,14 +459,32 @@ impl Device {
             level: self.level,
             below: self.below.clone(),
             figures,
-            load,
-            conclusions,
+            load: None,
+            conclusions: Vec::new(),
             counters: now,
             latency: None,
         }
     }
 
-    fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
+    /// Adds the load and the conclusions.
+    fn judge(&mut self, root: &Root, shown: &mut WatchedDevice, events: Option<&Latencies>) {
+        shown.load = match (self.limits.as_ref(), &shown.figures) {
+            (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures, events))),
+            (Some(Err(why)), _) => Some(Err(why.clone())),
+            // Without figures there is no load.
+            (Some(Ok(_)), Err(_)) | (None, _) => None,
+        };
+        if let Ok(figures) = &shown.figures {
+            shown.conclusions = self.conclude(root, figures, events);
+        }
+    }
+
+    fn conclude(
+        &mut self,
+        root: &Root,
+        figures: &DeviceInterval,
+        events: Option<&Latencies>,
+    ) -> Vec<Conclusion> {
         let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
         // Read the queue settings in each interval: the user may change them.
         let kib = |file: &str| -> Option<u64> {
@@ -472,13 +495,30 @@ impl Device {
                 current: current.saturating_mul(1024),
                 hardware: hardware.saturating_mul(1024),
             });
-        let mut all = watch::draw(&self.name, figures, limits, size_limit);
+        let mut all = watch::draw(&self.name, figures, events, limits, size_limit);
         for conclusion in &mut all {
             conclusion.is_new = !self.rules.contains(&conclusion.rule);
         }
         self.rules = all.iter().map(|conclusion| conclusion.rule).collect();
         all
     }
+}
+
+/// Returns the block events of a device. A disk without events has those of a partition that made nearly all of its requests.
+fn events_of(device: &WatchedDevice, all: &[WatchedDevice]) -> Option<Latencies> {
+    let makes_nearly_all = |other: &WatchedDevice| {
+        let rates =
+            |of: &WatchedDevice| Some([of.figures.as_ref().ok()?.read, of.figures.as_ref().ok()?.write]);
+        let both = rates(other).zip(rates(device));
+        both.is_some_and(|(own, of_disk)| {
+            own.iter().zip(of_disk).all(|(own, of_disk)| own.per_s >= NEARLY_ALL * of_disk.per_s)
+        })
+    };
+    let is_source = |other: &&WatchedDevice| {
+        other.kind == LayerKind::Partition && other.below.contains(&device.name) && makes_nearly_all(other)
+    };
+    let known = device.latency.as_ref().or_else(|| all.iter().find(is_source)?.latency.as_ref());
+    known?.as_ref().ok().copied()
 }
 
 /// The partitions of a disk, one level below it.

@@ -70,6 +70,37 @@ fn device_table_shows_the_newest_session() {
 }
 
 #[test]
+fn bench_of_several_targets_ends_with_the_table_of_their_devices() {
+    let stage = Stage::shared();
+    let [one, other] = ["one", "other"].map(|name| stage.folder(name));
+    let page = stage.path("devices.html");
+    let flags = "--profile six --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
+    let words = format!("bench {flags} --format json -o {} {}", page.display(), one.display());
+    let out = stage.fathom(&words, &other);
+    let table: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+    let listed: Value = serde_json::from_str(&say(&stage, "list --format json").stdout).unwrap();
+    assert_eq!((&table["rows_of"], listed.as_array().unwrap().len()), (&"devices".into(), 2), "{table:#}");
+    for (row, session) in [(0, 1), (1, 0)] {
+        assert_eq!(table["rows"][row]["session"], listed[session]["id"], "{table:#}");
+        assert_eq!(table["rows"][row]["targets"], listed[session]["targets"], "{table:#}");
+    }
+    let columns = table["columns"].as_array().unwrap();
+    assert!(columns.len() == 6 && columns.iter().all(|column| column["unit"] == "MB/s"), "{columns:?}");
+    let text = stage.fathom(&format!("bench {flags} --no-history {}", one.display()), &other).stdout;
+    // Both folders are on one device, so the rows have their paths.
+    let of = |name: &str| text.lines().any(|line| line.contains(&format!("/{name} ")));
+    assert!(text.starts_with("device ") && of("one") && of("other"), "{text}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("2 sessions side by side"));
+    for flag in ["--explain", "--verbose", "--op-log x", "--against last"] {
+        let refused = stage.fathom(&format!("bench {flag} {}", one.display()), &other);
+        let named = flag.split(' ').next().unwrap();
+        assert!(refused.code == Some(2) && refused.stderr.contains(named), "{refused:?}");
+    }
+    let missing = stage.fathom(&format!("bench {flags} {}", one.display()), &stage.path("missing"));
+    assert!(missing.code == Some(2) && !missing.stdout.contains("device"), "{missing:?}");
+}
+
+#[test]
 fn load_curve_shows_important_loads_or_all() {
     let stage = Stage::shared();
     say(&stage, "limit --engine sim:servers=1 --p99 300us --curve --time 5s --warmup 100ms --seed 7 --quiet");

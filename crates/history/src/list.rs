@@ -2,9 +2,9 @@
 //! prints for several sessions, and parses the dates of `--since` and `--until`.
 
 use super::index;
+use crate::Files;
 use crate::index::{Filter, entry_of_report};
 use crate::session;
-use crate::{Files, id};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -16,7 +16,6 @@ use model::sweep::{BestSettings, SweptSetting};
 use output::failure::Failure;
 use output::{stderr, stdout};
 use report::{Format, Style, TEXT};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Number of entries printed by default.
@@ -238,22 +237,25 @@ fn device(name: &str, serial: Option<&str>) -> Device {
     }
 }
 
-/// Reads and judges each session, and returns a table with their results.
+/// Returns a table with a row for each session, from its id, record and report. A table of devices has all results in MB/s.
 ///
 /// # Errors
-/// [`Failure::Usage`] if a session cannot be read.
+/// If a session cannot be read.
 pub fn together(
-    files: &[PathBuf],
-    mut judge: impl FnMut(&Path, &Record) -> Report,
+    rows_of: RowsOf,
+    judged: impl IntoIterator<Item = Result<(String, Record, Report), Failure>>,
 ) -> Result<SessionTable, Failure> {
     let (mut entries, mut reports) = (Vec::new(), Vec::new());
-    for file in files {
-        let record = session::read(file)?;
-        let report = judge(file, &record);
-        entries.push(entry_of_report(id(file), &record, &report));
+    for session in judged {
+        let (id, record, report) = session?;
+        let mut entry = entry_of_report(id, &record, &report);
+        if rows_of == RowsOf::Devices {
+            entry.figures = entry.figures.iter().map(Figure::in_mb_per_s).collect();
+        }
+        entries.push(entry);
         reports.push(report);
     }
-    Ok(SessionTable { reports, ..table_of_named(&entries) })
+    Ok(SessionTable { rows_of, reports, ..table_of_named(&entries) })
 }
 
 /// Returns the first ns of a date or time.

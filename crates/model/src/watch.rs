@@ -278,6 +278,14 @@ pub struct Latencies {
 }
 
 impl Latencies {
+    /// Returns the latencies of one direction.
+    pub fn in_direction(&self, direction: Direction) -> Option<&Latency> {
+        match direction {
+            Direction::Read => self.read.as_ref(),
+            Direction::Write => self.write.as_ref(),
+        }
+    }
+
     /// Returns the latencies that are known, with their names.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, Latency)> {
         let all =
@@ -299,6 +307,11 @@ pub struct Latency {
     pub p99_ms: Option<f64>,
     /// Maximum in ms.
     pub max_ms: f64,
+    /// Share of requests that began where one of the last 64 requests in this direction ended, in percent; `None` for
+    /// discards and flushes.
+    pub sequential_percent: Option<f64>,
+    /// Mean size of the other requests in bytes; `None` without such requests, and for discards and flushes.
+    pub random_bytes: Option<f64>,
 }
 
 /// Requests of a process to the watched devices, from the kernel's block events.

@@ -120,9 +120,17 @@ fn process(name: &str, pid: u32, kernel: bool, open: Known<Open>) -> WatchedProc
 }
 
 fn latencies() -> Latencies {
-    let latency = |requests, p99_ms| Latency { requests, p50_ms: Some(0.07), p99_ms, max_ms: 1.25 };
+    let latency = |requests, p99_ms| Latency {
+        requests,
+        p50_ms: Some(0.07),
+        p99_ms,
+        max_ms: 1.25,
+        sequential_percent: None,
+        random_bytes: None,
+    };
+    let order = |latency| Latency { sequential_percent: Some(0.3), random_bytes: Some(4096.0), ..latency };
     Latencies {
-        read: Some(latency(1500, Some(0.31))),
+        read: Some(order(latency(1500, Some(0.31)))),
         flush: Some(latency(20, None)),
         ..Latencies::default()
     }

@@ -22,13 +22,25 @@ pub struct Interval {
     processes: BTreeMap<u32, Process>,
 }
 
-/// Latencies of a device.
+/// Latencies and order of a device's requests.
 #[derive(Debug, Default)]
 struct Times {
     read: Histogram,
     write: Histogram,
     discard: Histogram,
     flush: Histogram,
+    reads: OrderCounts,
+    writes: OrderCounts,
+}
+
+/// Sequential and other requests of a device in one direction.
+#[derive(Debug, Default)]
+struct OrderCounts {
+    sequential: u64,
+    random: u64,
+    random_bytes: u64,
+    /// Where the most recent requests ended.
+    ends: Ends,
 }
 
 /// Requests of a process or thread.
@@ -66,7 +78,7 @@ impl Interval {
         // Include the wait in the scheduler, as the device's own mean times do.
         let ns = ns.saturating_add(row.queued_ns.unwrap_or(0));
         if let Some(times) = self.devices.get_mut(device).filter(|_| flags.kind == RowKind::Request) {
-            times.add(flags.op(row.sectors), ns);
+            times.add(flags.op(row.sectors), row, ns);
         }
         let task = names.task_at(row.task);
         let id = task.and_then(|task| if self.by_thread { Some(task.tid) } else { task.pid });
@@ -89,10 +101,16 @@ impl Interval {
 }
 
 impl Times {
-    fn add(&mut self, op: Op, ns: u64) {
+    fn add(&mut self, op: Op, row: &Row, ns: u64) {
         match op {
-            Op::Read => self.read.record(ns),
-            Op::Write | Op::Zeroes => self.write.record(ns),
+            Op::Read => {
+                self.read.record(ns);
+                self.reads.add(row);
+            }
+            Op::Write | Op::Zeroes => {
+                self.write.record(ns);
+                self.writes.add(row);
+            }
             Op::Discard => self.discard.record(ns),
             Op::Flush => self.flush.record(ns),
             Op::Other => {}
@@ -107,16 +125,42 @@ impl Times {
                 p50_ms: ms(histogram.supported_quantile_ns(0.5)),
                 p99_ms: ms(histogram.supported_quantile_ns(0.99)),
                 max_ms: max as f64 / MS,
+                sequential_percent: None,
+                random_bytes: None,
             });
             histogram.clear();
             latency
         };
         Latencies {
-            read: figures(&mut self.read),
-            write: figures(&mut self.write),
+            read: self.reads.take(figures(&mut self.read)),
+            write: self.writes.take(figures(&mut self.write)),
             discard: figures(&mut self.discard),
             flush: figures(&mut self.flush),
         }
+    }
+}
+
+impl OrderCounts {
+    fn add(&mut self, row: &Row) {
+        if self.ends.find(row.sector).is_some() {
+            self.sequential += 1;
+        } else {
+            self.random += 1;
+            self.random_bytes += row.bytes();
+        }
+        self.ends.push(row.end());
+    }
+
+    /// Adds the order of the requests since the last call to their latencies.
+    fn take(&mut self, latency: Option<Latency>) -> Option<Latency> {
+        let [sequential, random, bytes] =
+            [&mut self.sequential, &mut self.random, &mut self.random_bytes].map(std::mem::take);
+        let share = |n: u64, of: u64| (of > 0).then(|| n as f64 / of as f64);
+        Some(Latency {
+            sequential_percent: share(sequential, sequential + random).map(|share| share * 100.0),
+            random_bytes: share(bytes, random),
+            ..latency?
+        })
     }
 }
 
@@ -222,6 +266,7 @@ mod tests {
         assert_eq!((read.requests, read.max_ms), (2000, 2.0));
         let near = |ms: Option<f64>, is: f64| ms.is_some_and(|ms| (ms - is).abs() < is * 0.01);
         assert!(near(read.p50_ms, 1.0) && near(read.p99_ms, 1.98), "{read:?}");
+        assert_eq!((read.sequential_percent, read.random_bytes), (Some(25.0), Some(4096.0)));
         let flush = devices[1].flush.map(|f| (f.requests, f.p50_ms, f.max_ms));
         assert_eq!(flush, Some((1, None, 0.7)), "one request has no percentiles");
         let reader = &processes[&40];
@@ -248,7 +293,8 @@ mod tests {
         assert_eq!((sequential(&first), sequential(&second)), (Some(0.0), Some(100.0)));
         assert!(interval.processes(1.0).is_empty());
         let [latencies] = interval.latencies()[..] else { panic!() };
-        assert_eq!(latencies.read.map(|read| read.requests), Some(2));
+        let order = latencies.read.map(|read| (read.requests, read.sequential_percent, read.random_bytes));
+        assert_eq!(order, Some((2, Some(50.0), Some(4096.0))));
         assert_eq!(interval.latencies(), [Latencies::default()]);
     }
 }

@@ -1,16 +1,20 @@
 //! Head-room: a running load as a share of the capacities that were measured on the same device.
 //!
 //! The capacities come from a report. The time that a device needs for a request follows from them: 1 / rate for its
-//! class (direction, size, sequential or random). A load shows its rate and mean size by direction, but neither the
-//! single sizes nor whether it is sequential. So the load is compared with the nearest measured sizes of its direction,
-//! under two assumptions that hold for disks and flash: a larger request takes no less time than a smaller one, and no
-//! more than the same bytes in smaller ones. With `c` the rate and `b` the size of a class, `s` the mean size of the
-//! load:
+//! class (direction, size, sequential or random). The counters of a load show its rate and mean size by direction, but
+//! neither the single sizes nor whether it is sequential. So the load is compared with the nearest measured sizes of its
+//! direction, under two assumptions that hold for disks and flash: a larger request takes no less time than a smaller
+//! one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the size of a class, `s` the mean
+//! size of the load:
 //!
 //! - at least: the larger of 1 / c of the next smaller class and s / (b c) of the next larger one, for sequential or
 //!   random order, whichever is faster;
 //! - at most: the smaller of 1 / c of the next larger class and s / (b c) of the next smaller one, for sequential or
 //!   random order, whichever is slower.
+//!
+//! Block events show which requests continue none of the last 64. These are compared with random classes only, by their
+//! own mean size, and the shares of both parts are added. The other requests may be sequential or pieces of large random
+//! ones that the kernel split, so both orders count for them.
 //!
 //! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum. `%util` says
 //! nothing about head-room and is not used.
@@ -21,13 +25,42 @@ use model::job::{Mix, Pattern, Stream};
 use model::machine::{Capacity, Direction, KnownBy, Layer, LayerKind, Place, SameBy};
 use model::plan::Plan;
 use model::report::{Measured, Report, Verdict};
-use model::watch::{DeviceInterval, Load, MeasuredIn, Requests};
+use model::watch::{DeviceInterval, Latencies, Latency, Load, MeasuredIn, Requests};
 
 /// Below this number of requests per second, a direction counts as unused.
 const IN_USE_PER_S: f64 = 1e-9;
 
 /// Tolerance between two ways to compute the same share.
 const SAME_SHARE: f64 = 1e-6;
+
+/// Smallest mean size of a request in bytes.
+const SMALLEST_BYTES: f64 = 512.0;
+
+/// Requests of one direction that are compared with the same classes.
+struct Part {
+    /// Share of the requests of the direction.
+    share: f64,
+    /// Mean size in bytes.
+    bytes: f64,
+    /// Whether the requests are known to be random.
+    is_random: bool,
+}
+
+/// Splits the requests of a direction, of this mean size, by their order in the block events.
+fn parts_by_order(bytes: f64, events: Option<&Latency>) -> Vec<Part> {
+    let random = events.and_then(|e| Some((1.0 - e.sequential_percent? / 100.0, e.random_bytes?)));
+    let Some((share, random_bytes)) = random else {
+        return vec![Part { share: 1.0, bytes, is_random: false }];
+    };
+    let mut parts = vec![Part { share, bytes: random_bytes, is_random: true }];
+    let rest = 1.0 - share;
+    if rest > 0.0 {
+        // Counters and events end at slightly different times, so the difference may be too small.
+        let bytes = ((bytes - share * random_bytes) / rest).max(SMALLEST_BYTES);
+        parts.push(Part { share: rest, bytes, is_random: false });
+    }
+    parts
+}
 
 /// The best result of one class, and its session.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,8 +164,8 @@ impl Limits {
         self.sessions = kept.iter().map(|at| self.sessions[*at].clone()).collect();
     }
 
-    /// The bounds of a load as a share of these limits.
-    pub fn load(&self, interval: &DeviceInterval) -> Load {
+    /// The bounds of a load as a share of these limits. `events` has the order of its requests, if it is known.
+    pub fn load(&self, interval: &DeviceInterval, events: Option<&Latencies>) -> Load {
         let mut load = Load {
             at_least_percent: 0.0,
             at_most_percent: Some(0.0),
@@ -146,7 +179,8 @@ impl Limits {
             let Some(bytes) = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S) else {
                 continue;
             };
-            match self.share(direction, requests, bytes) {
+            let events = events.and_then(|all| all.in_direction(direction));
+            match self.share(direction, requests, &parts_by_order(bytes, events)) {
                 Some([least, most]) => {
                     load.at_least_percent = load.at_least_percent.max(least * 100.0);
                     load.at_most_percent = load.at_most_percent.map(|sum| sum + most * 100.0);
@@ -161,13 +195,14 @@ impl Limits {
     }
 
     /// The measured result that gives the lower bound of [`Limits::load`]; `None` if results contradict each other.
-    pub fn nearest(&self, interval: &DeviceInterval) -> Option<NearestLimit> {
-        let at_least = self.load(interval).at_least_percent / 100.0;
+    pub fn nearest(&self, interval: &DeviceInterval, events: Option<&Latencies>) -> Option<NearestLimit> {
+        let at_least = self.load(interval, events).at_least_percent / 100.0;
         let directions = [(Direction::Read, &interval.read), (Direction::Write, &interval.write)];
         let (direction, requests, bytes, class) =
             directions.into_iter().find_map(|(direction, requests)| {
                 let bytes = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S)?;
-                let (seconds, class) = self.bounding(direction, bytes)?;
+                let events = events.and_then(|all| all.in_direction(direction));
+                let (seconds, class) = self.bounding(direction, &parts_by_order(bytes, events))?;
                 ((seconds * requests.per_s / at_least - 1.0).abs() < SAME_SHARE)
                     .then_some((direction, requests, bytes, class))
             })?;
@@ -184,23 +219,37 @@ impl Limits {
         })
     }
 
-    /// The least time in s that a request of this size takes, and the result that shows it.
-    fn bounding(&self, direction: Direction, bytes: f64) -> Option<(f64, &Class)> {
-        self.bounds(direction, bytes).map(|[least, _]| least).min_by(|a, b| a.0.total_cmp(&b.0))
+    /// The least mean time in s that these requests take, and the result that shows the largest part of it.
+    fn bounding(&self, direction: Direction, parts: &[Part]) -> Option<(f64, &Class)> {
+        let by_time = |a: &(f64, &Class), b: &(f64, &Class)| a.0.total_cmp(&b.0);
+        let least = |part: &Part| {
+            let least = self.bounds(direction, part).map(|[least, _]| least).min_by(by_time)?;
+            Some((part.share * least.0, least.1))
+        };
+        let all = parts.iter().map(least).collect::<Option<Vec<_>>>()?;
+        let seconds: f64 = all.iter().map(|(seconds, _)| seconds).sum();
+        Some((seconds, all.into_iter().max_by(by_time)?.1))
     }
 
     /// Bounds of the share for the requests of one direction; `None` if nothing was measured for it.
-    fn share(&self, direction: Direction, requests: &Requests, bytes: f64) -> Option<[f64; 2]> {
-        // Classes of two differing sessions may contradict the assumptions. They bound the share nevertheless.
-        let bounds = self.bounds(direction, bytes).map(|[(a, _), (b, _)]| [a.min(b), a.max(b)]);
-        let [least, most] = bounds.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
-        Some([least * requests.per_s, most * requests.per_s])
+    fn share(&self, direction: Direction, requests: &Requests, parts: &[Part]) -> Option<[f64; 2]> {
+        let mut seconds = [0.0; 2];
+        for part in parts {
+            // Classes of two differing sessions may contradict the assumptions. They bound the share nevertheless.
+            let bounds = self.bounds(direction, part).map(|[(a, _), (b, _)]| [a.min(b), a.max(b)]);
+            let [least, most] = bounds.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+            seconds = [seconds[0] + part.share * least, seconds[1] + part.share * most];
+        }
+        Some(seconds.map(|seconds| seconds * requests.per_s))
     }
 
     /// The least and the most time in s that a request of this size takes, by the nearest sizes, with the results that show them: in random
-    /// order, and sequentially.
-    fn bounds(&self, direction: Direction, bytes: f64) -> impl Iterator<Item = [(f64, &Class); 2]> {
-        [false, true].into_iter().filter_map(move |sequential| {
+    /// order, and sequentially if the requests may be sequential or nothing random was measured.
+    fn bounds(&self, direction: Direction, part: &Part) -> impl Iterator<Item = [(f64, &Class); 2]> {
+        let bytes = part.bytes;
+        let has_random = self.classes.iter().any(|c| c.direction == direction && !c.sequential);
+        let orders = if part.is_random && has_random { &[false][..] } else { &[false, true] };
+        orders.iter().copied().filter_map(move |sequential| {
             let mine =
                 || self.classes.iter().filter(|c| (c.direction, c.sequential) == (direction, sequential));
             let smaller = mine().filter(|c| c.bytes <= bytes).max_by(|a, b| a.bytes.total_cmp(&b.bytes));
@@ -351,6 +400,15 @@ mod tests {
     }
 
     fn load(limits: &Limits, read: Requests, write: Requests) -> (f64, Option<f64>) {
+        load_with_events(limits, read, write, None)
+    }
+
+    fn load_with_events(
+        limits: &Limits,
+        read: Requests,
+        write: Requests,
+        events: Option<&Latencies>,
+    ) -> (f64, Option<f64>) {
         let interval = DeviceInterval {
             seconds: 1.0,
             read,
@@ -361,7 +419,7 @@ mod tests {
             in_flight: 0,
             util_percent: 99.0,
         };
-        let load = limits.load(&interval);
+        let load = limits.load(&interval, events);
         (load.at_least_percent.round(), load.at_most_percent.map(f64::round))
     }
 
@@ -400,6 +458,36 @@ mod tests {
         ]);
         assert_eq!(load(&limits, requests(500.0, 4.0), requests(200.0, 4.0)), (10.0, Some(60.0)));
         assert_eq!(limits.sessions().len(), 2);
+    }
+
+    #[test]
+    fn random_requests_are_compared_with_random_results_only() {
+        let limits = limits(&[
+            ("a", capacity(Direction::Read, false, 4, 1_000.0)),
+            ("a", capacity(Direction::Read, true, 1024, 200.0)),
+        ]);
+        let with_order = |limits: &Limits, sequential_percent: f64, random_kib: Option<f64>, kib: f64| {
+            let read = Latency {
+                requests: 960,
+                p50_ms: None,
+                p99_ms: None,
+                max_ms: 9.0,
+                sequential_percent: Some(sequential_percent),
+                random_bytes: random_kib.map(|kib| kib * 1024.0),
+            };
+            let events = Latencies { read: Some(read), ..Latencies::default() };
+            load_with_events(limits, requests(960.0, kib), requests(NONE, 0.0), Some(&events))
+        };
+        let of_any_order = (2.0, Some(480.0));
+        assert_eq!(load(&limits, requests(960.0, 4.0), requests(NONE, 0.0)), of_any_order);
+        assert_eq!(with_order(&limits, 100.0, None, 4.0), of_any_order);
+        assert_eq!(with_order(&limits, 0.0, Some(4.0), 4.0), (96.0, Some(96.0)));
+        assert_eq!(with_order(&limits, 50.0, Some(4.0), 4.0), (49.0, Some(288.0)));
+        // The other requests have 1 MiB, which take at least as long as random ones of 4 KiB.
+        assert_eq!(with_order(&limits, 50.0, Some(4.0), 514.0).0, 96.0);
+        let classes = limits.classes.iter().filter(|c| c.sequential).cloned().collect();
+        let sequential_only = Limits { classes, ..limits.clone() };
+        assert_eq!(with_order(&sequential_only, 0.0, Some(4.0), 4.0), of_any_order);
     }
 
     #[test]

@@ -24,6 +24,9 @@
 //! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of the measured capacity |
 //! | `at_request_size_limit` | the mean request is at least 95 % of `max_sectors_kb`, and the hardware takes larger ones |
 //!
+//! Block events show which requests are random. Without them a small load may be sequential, so after a bench, which
+//! measures sequential access with large requests only, the lower bound is too low for a conclusion about IOPS.
+//!
 //! The first three need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue
 //! might serve more. They do not apply if the result was limited by a cgroup, because the limit holds for that cgroup
 //! only. A load above 105 % shows that the measured result is not the limit, so it supports no conclusion. Every rule
@@ -38,8 +41,8 @@ use model::evidence::{BlockFlow, DiskCounters, Flushes};
 use model::machine::Direction;
 use model::units::{show_bytes, show_rate, show_share};
 use model::watch::{
-    Conclusion, CpuShares, DeviceInterval, DeviceOverTime, FlushRequests, LoadOverTime, LoadPoint, Requests,
-    Rule, Watched, WatchedDevice,
+    Conclusion, CpuShares, DeviceInterval, DeviceOverTime, FlushRequests, Latencies, LoadOverTime, LoadPoint,
+    Requests, Rule, Watched, WatchedDevice,
 };
 
 /// Returns the shares of an interval from the texts of `/proc/stat` at its start and end; `None` if no tick passed.
@@ -251,15 +254,16 @@ pub struct RequestSizeLimit {
     pub hardware: u64,
 }
 
-/// Returns the conclusions from the figures of a device, the results that were measured on the device, and its limit
-/// for the size of requests.
+/// Returns the conclusions from the figures of a device, its block events if they are known, the results that were
+/// measured on the device, and its limit for the size of requests.
 pub fn draw(
     device: &str,
     figures: &DeviceInterval,
+    events: Option<&Latencies>,
     limits: Option<&Limits>,
     size_limit: Option<RequestSizeLimit>,
 ) -> Vec<Conclusion> {
-    let mut all = limits.map_or_else(Vec::new, |limits| load_conclusions(device, figures, limits));
+    let mut all = limits.map_or_else(Vec::new, |limits| load_conclusions(device, figures, events, limits));
     all.extend(size_limit.and_then(|limit| size_conclusion(device, figures, limit)));
     all
 }
@@ -268,11 +272,16 @@ fn is_enough(requests: &Requests, figures: &DeviceInterval) -> bool {
     requests.per_s * figures.seconds >= REQUESTS_MIN
 }
 
-fn load_conclusions(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Conclusion> {
-    let load = limits.load(figures);
+fn load_conclusions(
+    device: &str,
+    figures: &DeviceInterval,
+    events: Option<&Latencies>,
+    limits: &Limits,
+) -> Vec<Conclusion> {
+    let load = limits.load(figures, events);
     let percent = load.at_least_percent;
-    let Some(nearest) = limits.nearest(figures).filter(|n| n.in_flight >= IN_FLIGHT_MIN && !load.throttled)
-    else {
+    let nearest = limits.nearest(figures, events);
+    let Some(nearest) = nearest.filter(|n| n.in_flight >= IN_FLIGHT_MIN && !load.throttled) else {
         return Vec::new();
     };
     let requests = requests_of(figures, nearest.direction);
@@ -291,11 +300,14 @@ fn load_conclusions(device: &str, figures: &DeviceInterval, limits: &Limits) -> 
         nearest.session.session,
         nearest.session.day().map_or_else(String::new, |day| format!(", {day}")),
     );
+    let events = events.and_then(|all| all.in_direction(nearest.direction));
+    let order = events.and_then(|events| events.sequential_percent);
     let now = format!(
-        "now {} {}/s of {} on average",
+        "now {} {}/s of {} on average{}",
         show_rate(requests.per_s),
         nearest.direction.word(),
         requests.request_bytes.map_or_else(|| "?".into(), |b| show_bytes(b as u64)),
+        order.map_or_else(String::new, |percent| format!(", {} random", show_share(1.0 - percent / 100.0))),
     );
     let day = nearest.session.day().map_or_else(String::new, |day| format!(", {day}"));
     let result = format!("{} {}{day}", show_bytes(nearest.bytes as u64), nearest.direction.word());
@@ -569,12 +581,12 @@ mod conclusions_tests {
     }
 
     fn rules(figures: &DeviceInterval, limits: &Limits) -> Vec<Rule> {
-        draw("vda", figures, Some(limits), None).into_iter().map(|c| c.rule).collect()
+        draw("vda", figures, None, Some(limits), None).into_iter().map(|c| c.rule).collect()
     }
 
     #[test]
     fn a_load_at_the_measured_iops_is_at_its_limit_while_throughput_has_room() {
-        let all = draw("vda", &reads(1840.0, 4.0), Some(&limits(32, false)), None);
+        let all = draw("vda", &reads(1840.0, 4.0), None, Some(&limits(32, false)), None);
         let [limit, room] = &all[..] else { panic!("{all:?}") };
         assert_eq!(
             limit.text,
@@ -592,14 +604,14 @@ mod conclusions_tests {
 
     #[test]
     fn a_load_at_the_measured_throughput_allows_no_conclusion_about_iops() {
-        let all = draw("vda", &reads(240.0, 1024.0), Some(&limits(8, false)), None);
+        let all = draw("vda", &reads(240.0, 1024.0), None, Some(&limits(8, false)), None);
         let [limit] = &all[..] else { panic!("{all:?}") };
         assert!(limit.text.contains("96 % of the throughput measured on it (1 MiB reads"), "{limit:?}");
     }
 
     #[test]
     fn twice_a_load_of_more_than_half_does_not_fit() {
-        let all = draw("vda", &reads(1300.0, 4.0), Some(&limits(32, false)), None);
+        let all = draw("vda", &reads(1300.0, 4.0), None, Some(&limits(32, false)), None);
         let [twice] = &all[..] else { panic!("{all:?}") };
         assert!(twice.text.ends_with("twice this load would need 130 % and not fit"), "{twice:?}");
     }
@@ -625,7 +637,7 @@ mod conclusions_tests {
         assert_eq!(rules(&reads(1840.0, 4.0), &limits(32, true)), none);
         assert_eq!(rules(&DeviceInterval { seconds: 0.05, ..reads(1840.0, 4.0) }, &known), none);
         // Between two measured sizes the lower bound counts: 16 KiB take at least as long as 4 KiB.
-        let all = draw("vda", &reads(1840.0, 16.0), Some(&known), None);
+        let all = draw("vda", &reads(1840.0, 16.0), None, Some(&known), None);
         assert!(all[0].text.contains("92 % or more"), "{all:?}");
     }
 
@@ -633,7 +645,7 @@ mod conclusions_tests {
     fn requests_at_max_sectors_kb_are_named_if_it_can_be_raised() {
         let at = |kib: f64, current: u64, hardware: u64| {
             let limit = RequestSizeLimit { current: current << 10, hardware: hardware << 10 };
-            draw("loop4", &reads(500.0, kib), None, Some(limit))
+            draw("loop4", &reads(500.0, kib), None, None, Some(limit))
         };
         let all = at(64.0, 64, 1280);
         let [one] = &all[..] else { panic!("{all:?}") };

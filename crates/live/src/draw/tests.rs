@@ -152,7 +152,14 @@ fn observed() -> Observed {
         same_by: SameBy::Serial,
         sessions: Vec::new(),
     };
-    let read = Latency { requests: 7000, p50_ms: Some(0.39), p99_ms: Some(1.12), max_ms: 6.5 };
+    let read = Latency {
+        requests: 7000,
+        p50_ms: Some(0.39),
+        p99_ms: Some(1.12),
+        max_ms: 6.5,
+        sequential_percent: None,
+        random_bytes: None,
+    };
     let conclusion = Conclusion {
         rule: Rule::TwiceDoesNotFit,
         text: "loop1: twice this load would not fit".into(),

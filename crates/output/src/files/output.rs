@@ -555,6 +555,11 @@ impl Spared {
         spared
     }
 
+    /// Adds the files of another plan.
+    pub fn extend(&mut self, other: Self) {
+        self.files.extend(other.files);
+    }
+
     /// Adds a path. Ignores missing files.
     pub fn add(&mut self, path: &Path, what: &str) {
         if path.metadata().is_ok_and(|facts| facts.is_file()) {

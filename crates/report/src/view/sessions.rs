@@ -97,8 +97,11 @@ pub(crate) fn session_table(sessions: &SessionTable) -> Table {
     }
     let footnotes = footnotes(sessions);
     for row in &sessions.rows {
-        let device =
-            row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
+        // Several targets on one device are told apart by their paths.
+        let is_shared =
+            is_devices && sessions.rows.iter().filter(|other| other.device == row.device).count() > 1;
+        let device = row.device.clone().filter(|_| !is_shared);
+        let device = device.or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
         // The user's tags are more informative than the id.
         let session = session_name(row);
         let first = if is_devices {

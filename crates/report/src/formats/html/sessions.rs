@@ -18,7 +18,7 @@ use crate::view::sessions as session_view;
 use crate::view::table::Columns;
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::Finding;
-use model::history::{Column, SessionTable};
+use model::history::{Column, RowsOf, SessionTable};
 use model::machine::Place;
 use model::report::{Measured, Report, Verdict};
 use model::study::{LoadCurve, Studied};
@@ -60,7 +60,8 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
     let (title, header) = if table.reports.is_empty() {
         ("sessions side by side".to_owned(), "list --table")
     } else {
-        (format!("{} sessions side by side", table.rows.len()), "show")
+        let command = if table.rows_of == RowsOf::Devices { "bench" } else { "show" };
+        (format!("{} sessions side by side", table.rows.len()), command)
     };
     let html = page(env!("CARGO_PKG_VERSION"), &format!("{title} · fathom"), &[header.to_owned()], &sections);
     to.write_all(html.as_bytes())
@@ -101,8 +102,10 @@ struct SessionResult<'t> {
 fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
     let figures = table.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
     let all = named_reports(table).zip(figures).filter_map(|((name, report), figure)| {
-        let is_it =
-            |r: &&Measured| figure.is_some_and(|f| r.name == f.name && r.quoted_rate().unit == f.unit);
+        // A table of devices has converted the figures to MB/s.
+        let is_same_unit =
+            |r: &Measured, unit: &str| table.rows_of == RowsOf::Devices || r.quoted_rate().unit == unit;
+        let is_it = |r: &&Measured| figure.is_some_and(|f| r.name == f.name && is_same_unit(r, &f.unit));
         let result = report.results.iter().find(is_it)?;
         let name = if table.columns[column].name == Column::MAIN {
             format!("{name}: {}", result.true_name)
@@ -210,7 +213,8 @@ fn source_facts(table: &SessionTable) -> String {
 
 fn session_commands(table: &SessionTable) -> String {
     let ids = || table.rows.iter().map(|row| row.session.clone());
-    if table.reports.is_empty() {
+    let is_kept = table.reports.iter().all(|report| report.session.is_some());
+    if table.reports.is_empty() || !is_kept {
         return String::new();
     }
     let line = |command: &str| {

@@ -283,6 +283,7 @@ fn every_line_is_an_object_and_unknown_values_are_null_or_have_a_reason() {
     assert_eq!(known["load"]["at_most_percent"], 40.0);
     assert_eq!(known["load"]["sessions"][0]["session"], "20261123-1");
     assert_eq!(known["latency"]["read"]["p99_ms"], 0.31);
+    assert_eq!(known["latency"]["read"]["sequential_percent"], 0.3);
     assert!(known["latency"]["write"].is_null() && known["latency"]["flush"]["p99_ms"].is_null());
     assert!(unknown["latency"].is_null() && lines[4]["requests"].is_null());
     let read = &lines[3]["requests"]["read"];
