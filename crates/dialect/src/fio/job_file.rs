@@ -3,7 +3,7 @@
 
 use crate::fio::options;
 use crate::fio::options::LOGS;
-use crate::fio::value::{Bare, Size, Units, calculate, percent, switch, time, triplet};
+use crate::fio::value::{Bare, Size, Units, calculate, number_triplet, percent, switch, time};
 use crate::options::{How, ToolOption};
 use crate::trouble::{MAX_SHOWN, Mark};
 use std::collections::BTreeMap;
@@ -538,14 +538,14 @@ impl Job {
         Ok(self.parse(option, switch)?.unwrap_or(default))
     }
 
-    /// The values for reads, writes and trims; `None` for directions without a typed value.
+    /// The numbers for reads, writes and trims; `None` for directions without a typed number.
     pub(super) fn by_direction<T>(
         &self,
         option: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<[Option<T>; 3], Fault> {
         let read_all = |text: &str| {
-            let [a, b, c] = triplet(text)?.map(|text| text.map(&read).transpose());
+            let [a, b, c] = number_triplet(text)?.map(|text| text.map(&read).transpose());
             Ok([a?, b?, c?])
         };
         Ok(self.parse(option, read_all)?.unwrap_or([None, None, None]))

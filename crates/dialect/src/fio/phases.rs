@@ -247,22 +247,14 @@ pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> 
 }
 
 fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
-    let mixed = match job.text("unified_rw_reporting").unwrap_or("none") {
-        "none" | "0" => false,
-        "mixed" | "1" => true,
-        _ => {
-            return Err(job.fault(
-                "unified_rw_reporting",
-                "fathom reports directions separately or as one; type none or mixed",
-            ));
-        }
-    };
+    let unified = job.text("unified_rw_reporting");
+    let (mixed, also_mixed) = (matches!(unified, Some("mixed" | "1")), matches!(unified, Some("both" | "2")));
     let joins = job.on("group_reporting", false)?;
     let final_sync = ["end_fsync", "fsync_on_close", "end_syncfs"]
         .iter()
         .try_fold(false, |any, option| Ok(any | job.on(option, false)?))?;
     let (logs, layout) = (logs(job)?, layout(job)?);
-    Ok(TypedStream { options: options(&job.own), group, joins, mixed, final_sync, logs, layout })
+    Ok(TypedStream { options: options(&job.own), group, joins, mixed, also_mixed, final_sync, logs, layout })
 }
 
 /// Settings of fio's output: percentiles, units and the description.

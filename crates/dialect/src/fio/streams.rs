@@ -130,6 +130,10 @@ pub(super) fn engine(
         "mmap" => Some(Cache::Mmap),
         _ => Some(cache(job)?),
     };
+    let locks = job.number("lockmem")?.is_some_and(|bytes| bytes > 0);
+    let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct());
+    let why = "fathom locks no memory, which would leave less for the page cache; type direct=1, or limit the memory of fathom's cgroup and remove the option";
+    job.refuse_if(locks && is_cached, "lockmem", why)?;
     Ok(DEEP.contains(&engine) && !trims_in_call)
 }
 
@@ -663,8 +667,10 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         |kind: &Kind| rw.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
     for kind in Kind::MOVING.into_iter().filter(does) {
         let percent = job.numbers("cmdprio_percentage")?[kind as usize];
-        let [read, write, trim] = job.by_direction("cmdprio_bssplit", |text| Ok(text.to_owned()))?;
-        let split = [read, write, trim].into_iter().nth(kind as usize).flatten();
+        let split = job.parse("cmdprio_bssplit", |text| {
+            Ok(value::triplet(text)?[kind as usize].map(str::to_owned))
+        })?;
+        let split = split.flatten();
         let why = "the option cannot be combined with cmdprio_percentage; type only one of them";
         job.refuse_if(percent > 0 && split.is_some(), "cmdprio_bssplit", why)?;
         let fault = |option| move |why: String| job.fault(option, why);

@@ -188,12 +188,20 @@ fn blocks_are_accessed_as_in_fio() {
         Some(Order::Random),
         "blockalign turns the map off"
     );
-    assert_eq!(stream("rw=randread random_distribution=zipf:1.2").random, Some(Order::Zipf(1.2)));
+    let drawn = |law: &str| stream(&format!("rw=randread random_distribution={law}")).random;
+    assert_eq!((drawn("zipf:1.2"), drawn("zipf")), (Some(Order::Zipf(1.2)), Some(Order::Zipf(1.1))));
+    assert_eq!((drawn("pareto:0.9"), drawn("pareto")), (Some(Order::Pareto(0.9)), Some(Order::Pareto(0.2))));
+    let is_normal = |law, percent: f64| matches!(drawn(law), Some(Order::Normal(is)) if (is - percent).abs() < 0.01);
+    assert!(is_normal("normal", 8.33) && is_normal("normal:10", 8.82) && is_normal("normal:90%", 16.67));
+    refused("rw=randread random_distribution=normal:100", &["type normal:10"]);
     assert_eq!(stream("rw=randread norandommap percentage_random=30").random, Some(Order::Mixed(30.0)));
     let mixed = stream("rw=randrw rwmixread=20 rwmixwrite=70 bs=4k,8k norandommap=1");
     assert_eq!(mixed.mix, Some(Mix::from_percents(30, 0)), "the last option wins");
     let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
     assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
+    let listed = stream("rw=randrw norandommap bs=4k-8k");
+    assert_eq!(listed.bs, stream("rw=randrw norandommap bs=4k,8k").bs, "no range");
+    assert_eq!(stream("rw=rw rate=1m:2m").limit_bandwidth, stream("rw=rw rate=1m,2m").limit_bandwidth);
     let mix = |options: &str| (stream(options).rw, stream(options).line.positions);
     assert_eq!(mix("rw=rw"), (Some(Rw::Rw), Positions::Own), "each direction continues at its own position");
     assert_eq!(mix("rw=readwrite"), mix("rw=rw"));
@@ -218,6 +226,7 @@ fn blocks_are_accessed_as_in_fio() {
         remarks("time_based").contains("without runtime")
             && !remarks("time_based runtime=1").contains("without")
     );
+    assert!(remarks("bs=4k-8k").contains("bsrange") && !remarks("bs=4k-8k bsrange=4k-8k").contains("bsrange"));
     refused("rw=rw:-8k bs=4k,2k", &["one block size"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
     assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
@@ -256,6 +265,8 @@ fn engines_and_depths_are_those_of_fio() {
     assert_eq!(stream("ioengine=psync iodepth=32").depth, Some(1), "a synchronous engine has one");
     assert_eq!(stream("ioengine=mmap").cache, Some(Cache::Mmap));
     assert_eq!(stream("sync=dsync buffered=0").cache, Some(Cache::DirectDsync));
+    assert_eq!(stream("lockmem=1g direct=1"), stream("direct=1"));
+    refused("lockmem=1g", &["type direct=1"]);
     assert_eq!(stream("direct=1 buffered=1").cache, Some(Cache::Buffered), "the last option wins");
     let null = stream("ioengine=null iodepth=0x10");
     assert_eq!((null.target.len(), null.cache, null.depth), (0, None, Some(16)));
@@ -709,10 +720,8 @@ fn groups_begin_as_in_fio_and_jobs_join_those_before_them() {
         [(0, false), (0, false), (0, true)]
     );
     let mixed = |value: &str| typed(&format!("[a]\nunified_rw_reporting={value}\n")).phases[0][0].mixed;
-    assert_eq!(["none", "0", "mixed", "1"].map(mixed), [false, false, true, true]);
-    let both =
-        parsed("[a]\nsize=1m\nunified_rw_reporting=both\n").map_or_else(|e| e.to_string(), |_| String::new());
-    assert!(both.contains("type none or mixed"), "{both}");
+    assert_eq!(["none", "0", "mixed", "1", "both"].map(mixed), [false, false, true, true, false]);
+    assert!(typed("[a]\nunified_rw_reporting=both\n").phases[0][0].also_mixed);
 }
 
 #[test]

@@ -357,6 +357,7 @@ pub enum Idle {
 
 /// Options of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct TypedStream {
     /// Options of this stream only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -369,6 +370,9 @@ pub struct TypedStream {
     /// Whether all directions are reported together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// Whether all directions are reported together in addition to each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub also_mixed: bool,
     /// Whether the job requests a sync after its last write, so that a failed sync fails the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
