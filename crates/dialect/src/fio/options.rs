@@ -12,7 +12,6 @@ const OFF: &[&str] = &["0", "false"];
 const MERGE: &str = "fathom does not merge traces; type one job with read_iolog for each trace instead";
 const TRACE: &str = "fathom always measures every latency and every rate";
 pub(super) const ZONED: &str = "fathom does not support zoned devices; remove the option";
-const STATE: &str = "fathom does not resume a verification from fio's state file; remove the option";
 const SPRANDOM: &str = "fathom does not precondition within a job; fill the device by a job with rw=write and loops=2 before, and remove the option";
 const PLACEMENT: &str = "data placement needs NVMe commands, which fathom does not send; remove the option";
 const CGROUP: &str =
@@ -104,8 +103,8 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("experimental_verify", "fathom generates the expected data again"),
     no_effect("verifysort", "fio has ignored it since 3.7"),
     no_effect("verifysort_nr", "fio has ignored it since 3.7"),
-    only("verify_state_load", OFF, STATE),
-    no_effect("verify_state_save", "a later call with verify_only needs no state"),
+    honoured("verify_state_load", "", "reads back as many operations as the state file counts, in a job that only verifies"),
+    honoured("verify_state_save", "", "writes the state file local-NAME-N-verify.state [default: 1]"),
     only("trim_percentage", OFF, "fathom does not trim after writes of a fio job; type rw=randtrim or randtrimwrite"),
     no_effect("trim_verify_zero", "needs trim_percentage, which is refused"),
     no_effect("trim_backlog", "needs trim_percentage, which is refused"),
@@ -399,7 +398,7 @@ pub const OWN: &[ToolOption] = &[
     refused("trigger-timeout", TRIGGER).takes("=TIME"),
     refused("trigger", TRIGGER).takes("=COMMAND"),
     refused("trigger-remote", TRIGGER).takes("=COMMAND"),
-    no_effect("aux-path", "fathom keeps its files in its history (`fathom list`)").takes("=DIRECTORY"),
+    honoured("aux-path", "", "Directory of the state files of verify").takes("=DIRECTORY"),
     honoured("destroy", "", "Allow overwriting a file that fathom did not create (its path) or a block device (its name or serial number); may be repeated. fio has no such option: if a command line cannot be changed, set FATHOM_DESTROY to the paths, separated by :").takes("=NAME"),
 ];
 

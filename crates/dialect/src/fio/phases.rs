@@ -254,7 +254,8 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
         .iter()
         .try_fold(false, |any, option| Ok(any | job.on(option, false)?))?;
     let (logs, layout) = (logs(job)?, layout(job)?);
-    Ok(TypedStream { options: options(&job.own), group, joins, mixed, also_mixed, final_sync, logs, layout })
+    let options = options(&job.own);
+    Ok(TypedStream { options, group, joins, mixed, also_mixed, final_sync, state: None, logs, layout })
 }
 
 /// Settings of fio's output: percentiles, units and the description.

@@ -458,8 +458,9 @@ fn clones(
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
     let own = !is_null && files::own_files(job);
-    // Clones with different offsets or sizes have different blocks. fio's formats combine a group into one result anyway.
-    let differ = increment.bytes > 0 || files::filesize_range(job)?.is_some();
+    // Clones with different offsets or sizes have different blocks, and a state file counts the writes of one clone. fio's formats combine
+    // a group into one result anyway.
+    let differ = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
     if count == 1 || !grouped || differ {
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
@@ -514,6 +515,11 @@ const CHECKSUMS: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha
 
 /// Default seed of blocks, the same in every run.
 const SEED: u64 = 0x6669_6f20_7665_7266;
+
+/// Whether a job has a method of verification.
+pub(super) fn verifies(job: &Job) -> bool {
+    !matches!(job.text("verify"), None | Some("none" | "0"))
+}
 
 /// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. If the stream only verifies, its
 /// writes become reads.
@@ -667,9 +673,8 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         |kind: &Kind| rw.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
     for kind in Kind::MOVING.into_iter().filter(does) {
         let percent = job.numbers("cmdprio_percentage")?[kind as usize];
-        let split = job.parse("cmdprio_bssplit", |text| {
-            Ok(value::triplet(text)?[kind as usize].map(str::to_owned))
-        })?;
+        let split =
+            job.parse("cmdprio_bssplit", |text| Ok(value::triplet(text)?[kind as usize].map(str::to_owned)))?;
         let split = split.flatten();
         let why = "the option cannot be combined with cmdprio_percentage; type only one of them";
         job.refuse_if(percent > 0 && split.is_some(), "cmdprio_bssplit", why)?;

@@ -32,6 +32,7 @@ impl Environment for Test {
         let bytes: &[u8] = match name {
             "data" => b"from a file",
             "x.log" => b"fio version 3 iolog\n0 f add\n",
+            "local-j-0-verify.state" => b"fathom verify state: writes 7\n",
             "sda.bin" => &[7, 0x74, 0x61, 0x65, 0, 0],
             _ => return Err("there is none".into()),
         };
@@ -191,7 +192,8 @@ fn blocks_are_accessed_as_in_fio() {
     let drawn = |law: &str| stream(&format!("rw=randread random_distribution={law}")).random;
     assert_eq!((drawn("zipf:1.2"), drawn("zipf")), (Some(Order::Zipf(1.2)), Some(Order::Zipf(1.1))));
     assert_eq!((drawn("pareto:0.9"), drawn("pareto")), (Some(Order::Pareto(0.9)), Some(Order::Pareto(0.2))));
-    let is_normal = |law, percent: f64| matches!(drawn(law), Some(Order::Normal(is)) if (is - percent).abs() < 0.01);
+    let is_normal =
+        |law, percent: f64| matches!(drawn(law), Some(Order::Normal(is)) if (is - percent).abs() < 0.01);
     assert!(is_normal("normal", 8.33) && is_normal("normal:10", 8.82) && is_normal("normal:90%", 16.67));
     refused("rw=randread random_distribution=normal:100", &["type normal:10"]);
     assert_eq!(stream("rw=randread norandommap percentage_random=30").random, Some(Order::Mixed(30.0)));
@@ -226,7 +228,9 @@ fn blocks_are_accessed_as_in_fio() {
         remarks("time_based").contains("without runtime")
             && !remarks("time_based runtime=1").contains("without")
     );
-    assert!(remarks("bs=4k-8k").contains("bsrange") && !remarks("bs=4k-8k bsrange=4k-8k").contains("bsrange"));
+    assert!(
+        remarks("bs=4k-8k").contains("bsrange") && !remarks("bs=4k-8k bsrange=4k-8k").contains("bsrange")
+    );
     refused("rw=rw:-8k bs=4k,2k", &["one block size"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
     assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
@@ -360,6 +364,27 @@ fn clones_of_a_group_are_one_result() {
     assert_eq!(turns("file_service_type=roundrobin:3"), some(false, 3, 4));
     assert_eq!(turns("file_service_type=random:3 openfiles=2"), some(true, 3, 2));
     refused("nrfiles=4 file_service_type=zipf:1.1", &["equally often"]);
+}
+
+#[test]
+fn a_state_file_counts_the_writes_that_are_read_back() {
+    let verified =
+        |options: &str| job(&format!("[j]\nsize=1m\nverify=md5\n{}\n", options.replace(' ', "\n")));
+    let states = |options: &str| -> Vec<String> {
+        let typed = verified(options).typed.unwrap_or_default();
+        typed.phases[0].iter().flat_map(|stream| stream.state.clone()).collect()
+    };
+    assert_eq!(states("rw=write"), ["local-j-0-verify.state"]);
+    let clones = states("rw=write numjobs=3 group_reporting");
+    assert_eq!((clones.len(), clones[2].as_str()), (3, "local-j-2-verify.state"));
+    for options in ["rw=read", "rw=write verify_state_save=0", "rw=write verify_only"] {
+        assert!(states(options).is_empty(), "{options}");
+    }
+    let limit = |options: &str| verified(options).phases[0].streams[0].resolved.limit.operations;
+    assert_eq!(limit("rw=read verify_state_load=1"), Some(7));
+    assert_eq!(limit("rw=randwrite verify_only verify_state_load=1 number_ios=3"), Some(3));
+    refused("rw=write verify=md5 verify_state_load=1", &["type verify_only=1"]);
+    refused("name=k verify=md5 verify_state_load=1", &["local-k-0-verify.state: there is none"]);
 }
 
 #[test]
