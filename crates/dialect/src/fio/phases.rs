@@ -4,7 +4,7 @@
 use super::replay::replays;
 use super::streams::{Streams, streams};
 use crate::fio::job_file::{Assignment, Environment, Fault, Job, Section, Times, is_time_based};
-use crate::fio::streams::logs;
+use crate::fio::streams::{invalidates, logs};
 use crate::fio::value::percentiles;
 use model::spec::number::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{FioLayout, JobSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
@@ -219,9 +219,10 @@ fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
 fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     let mut cold = None;
     for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {
-        let invalidate = job.on("invalidate", true)?;
+        let invalidate = invalidates(job)?;
         let why = "fathom evicts the files of all jobs or of none; type one value in [global]";
-        job.refuse_if(cold.is_some_and(|before| before != invalidate), "invalidate", why)?;
+        let option = if job.text("pre_read").is_some() { "pre_read" } else { "invalidate" };
+        job.refuse_if(cold.is_some_and(|before| before != invalidate), option, why)?;
         cold = Some(invalidate);
     }
     Ok(cold)
@@ -253,9 +254,20 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
     let final_sync = ["end_fsync", "fsync_on_close", "end_syncfs"]
         .iter()
         .try_fold(false, |any, option| Ok(any | job.on(option, false)?))?;
-    let (logs, layout) = (logs(job)?, layout(job)?);
+    let (pre_reads, logs, layout) = (job.on("pre_read", false)?, logs(job)?, layout(job)?);
     let options = options(&job.own);
-    Ok(TypedStream { options, group, joins, mixed, also_mixed, final_sync, state: None, logs, layout })
+    Ok(TypedStream {
+        options,
+        group,
+        joins,
+        mixed,
+        also_mixed,
+        final_sync,
+        pre_reads,
+        state: None,
+        logs,
+        layout,
+    })
 }
 
 /// Settings of fio's output: percentiles, units and the description.

@@ -216,6 +216,11 @@ pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
     }
 }
 
+/// Whether fio evicts the files of a job before the run. Files that it reads in advance are not evicted.
+pub(super) fn invalidates(job: &Job) -> Result<bool, Fault> {
+    Ok(job.on("invalidate", true)? && !job.on("pre_read", false)?)
+}
+
 /// Whether fio evicts a file before each further pass. This happens when a sequential job reaches the end, when a random map is full, and
 /// when the file is opened for another loop.
 fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
@@ -231,7 +236,7 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
     let repeats_block = in_order && rw.step < 0 && !stream.steps.backwards;
-    Ok(job.on("invalidate", true)? && in_memory && another && !repeats_block)
+    Ok(invalidates(job)? && in_memory && another && !repeats_block)
 }
 
 pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {

@@ -695,6 +695,7 @@ fn honoured_options_are_read_and_others_are_not() {
         include_str!("rates.rs"),
         include_str!("replay.rs"),
         include_str!("streams.rs"),
+        include_str!("verify_state.rs"),
     ];
     for option in OPTIONS {
         // By its name, or by the setting that it sets.

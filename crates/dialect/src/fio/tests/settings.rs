@@ -48,6 +48,9 @@ fn times_batches_and_seeds_become_settings() {
     assert_eq!((deep.depth, deep.batch), (Some(16), Some(Batch { submit: 8, complete: 4 })));
     assert_eq!(stream("startdelay=2 time_based runtime=5").resolved.delay_ns, 2_000_000_000);
     assert_eq!(job("[j]\nsize=1m\ninvalidate=0\n").cold, Some(false));
+    let read_before = job("[j]\nsize=1m\npre_read=1\n");
+    assert_eq!(read_before.cold, Some(false));
+    assert!(read_before.typed.is_some_and(|typed| typed.phases[0][0].pre_reads));
 }
 
 #[test]
