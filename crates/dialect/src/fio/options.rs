@@ -208,7 +208,7 @@ pub const OPTIONS: &[ToolOption] = &[
     only("log_alternate_epoch_clock_id", &["0"], "times in logs count from the start of the job or from 1970 (clock 0); remove the option"),
     only("block_error_percentiles", OFF, "fathom only counts trim errors; remove the option"),
     honoured("group_reporting", "", "reports clones, and all jobs of a group, as one result").switch(),
-    no_effect("stats", "fathom measures every job"),
+    honoured("stats", "", "0 leaves the job out of the output"),
     honoured("zero_buffers", "zeros", "writes zeros").switch(),
     no_effect("refill_buffers", "every write has new data").switch(),
     no_effect("scramble_buffers", "every write has new data"),

@@ -254,19 +254,18 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
     let final_sync = ["end_fsync", "fsync_on_close", "end_syncfs"]
         .iter()
         .try_fold(false, |any, option| Ok(any | job.on(option, false)?))?;
-    let (pre_reads, logs, layout) = (job.on("pre_read", false)?, logs(job)?, layout(job)?);
-    let options = options(&job.own);
     Ok(TypedStream {
-        options,
+        options: options(&job.own),
         group,
         joins,
         mixed,
         also_mixed,
         final_sync,
-        pre_reads,
+        hidden: !job.on("stats", true)?,
+        pre_reads: job.on("pre_read", false)?,
         state: None,
-        logs,
-        layout,
+        logs: logs(job)?,
+        layout: layout(job)?,
     })
 }
 

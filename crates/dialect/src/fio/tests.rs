@@ -747,7 +747,8 @@ fn groups_begin_as_in_fio_and_jobs_join_those_before_them() {
     );
     let mixed = |value: &str| typed(&format!("[a]\nunified_rw_reporting={value}\n")).phases[0][0].mixed;
     assert_eq!(["none", "0", "mixed", "1", "both"].map(mixed), [false, false, true, true, false]);
-    assert!(typed("[a]\nunified_rw_reporting=both\n").phases[0][0].also_mixed);
+    let shown = typed("[a]\nunified_rw_reporting=both\n[b]\nstats=0\n").phases[0].clone();
+    assert!(shown[0].also_mixed && !shown[0].hidden && shown[1].hidden);
 }
 
 #[test]

@@ -376,6 +376,9 @@ pub struct TypedStream {
     /// Whether the job requests a sync after its last write, so that a failed sync fails the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
+    /// Whether fio's formats leave its result out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
     /// Whether its blocks are read into the page cache before the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pre_reads: bool,

@@ -57,6 +57,9 @@ pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
     let mut out: Vec<Job> = Vec::new();
     for member in members(report) {
         let typed = member.seen.typed.as_ref().map(|typed| &typed.stream);
+        if typed.is_some_and(|typed| typed.hidden) {
+            continue;
+        }
         let group = typed.map_or(member.at, |typed| typed.group);
         let joins = typed.is_some_and(|typed| typed.joins);
         let wrote = |job: &Job| job.members.iter().any(|other| member.reads_back(other));
