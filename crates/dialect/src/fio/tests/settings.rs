@@ -302,7 +302,8 @@ fn poisson_and_offload_are_open_loops() {
     assert_eq!(open("rate_iops=50"), (None, None, true));
     let both = job("[j]\nsize=1m\nrate_iops=50\nrate_process=poisson\nnumjobs=4\ngroup_reporting\n");
     assert_eq!(both.phases[0].streams[0].rate, Some(200.0), "multiplied by the clones");
-    refused("rate=1m bsrange=4k-8k rate_process=poisson", &["type rate_iops"]);
+    assert_eq!(open("rate=1m bsrange=4k-8k rate_process=poisson"), (Some(256.0), poisson, false));
+    refused("rate=1m bsrange=4k-8k io_submit_mode=offload", &["type rate_iops"]);
     refused("iodepth=32 io_submit_mode=offload", &["type ioengine=libaio"]);
     refused("rate_iops=50 rate_process=uniform", &["linear or poisson"]);
     refused("rate_iops=50 rate_process=poisson thinktime=1", &["does not combine pauses and rates"]);
