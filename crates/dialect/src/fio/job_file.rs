@@ -441,6 +441,13 @@ impl Job {
         self.options.get(option).map(|typed| typed.assignment.value.trim())
     }
 
+    /// The name of the engine. As in fio, names that begin with `aio` or `linuxaio` mean libaio.
+    pub(super) fn engine(&self) -> Option<&str> {
+        let is_libaio = |name: &&str| name.starts_with("aio") || name.starts_with("linuxaio");
+        let name = self.text("ioengine")?;
+        Some(Some(name).filter(is_libaio).map_or(name, |_| "libaio"))
+    }
+
     /// Number of clones of this and all earlier jobs.
     fn threads(&self) -> u32 {
         let own = self.count("numjobs", 1).ok().flatten().unwrap_or(1);

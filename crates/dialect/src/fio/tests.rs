@@ -267,6 +267,9 @@ fn engines_and_depths_are_those_of_fio() {
     assert_eq!(words.as_deref(), Some("io_uring:iopoll,plain-buffers"));
     assert_eq!((uring.depth, uring.batch), (Some(32), Some(Batch { submit: 8, complete: 1 })));
     assert_eq!(stream("ioengine=psync iodepth=32").depth, Some(1), "a synchronous engine has one");
+    for name in ["aio", "linuxaio", "aiolib"] {
+        assert_eq!(stream(&format!("ioengine={name} iodepth=4")), stream("ioengine=libaio iodepth=4"));
+    }
     assert_eq!(stream("ioengine=mmap").cache, Some(Cache::Mmap));
     assert_eq!(stream("sync=dsync buffered=0").cache, Some(Cache::DirectDsync));
     assert_eq!(stream("lockmem=1g direct=1"), stream("direct=1"));
