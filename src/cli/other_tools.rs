@@ -13,8 +13,10 @@ use crate::request::{JobSource, Request};
 use crate::run::{Early, SoFar, collector};
 use crate::show::{Showing, judge};
 use crate::{history, plan, run, stderr, stdout};
+use dialect::fio::verify_state;
 use dialect::{Tool, in_names_of};
 use model::name;
+use model::record::Record;
 use model::report::{Annotations, Report};
 use model::spec::{JobSpec, Rw};
 use report::{Detail, Format, Style, aggregate};
@@ -121,6 +123,7 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
     if kept.is_some() {
         history::remember();
     }
+    write_states(&record, &seen.written, &rules);
     // Report a log that cannot be written after the report.
     let logged = logs.write(&seen.op_log).and_then(|()| {
         let mut all = aggregates.iter().zip(aggregate::FILES);
@@ -136,6 +139,24 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
         (_, true) => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// Writes the state files of fio's verified writes. As in fio, a file that cannot be written does not fail the job.
+fn write_states(record: &Record, written: &[Vec<u64>], rules: &Rules) {
+    let plan = &record.header.plan;
+    let (Some(typed), Some(job)) = (&plan.typed, plan.jobs.first()) else { return };
+    let rules = Rules { flag: "verify_state_save", ..rules.clone() };
+    for ((typed, phase), written) in typed.phases.iter().zip(&job.phases).zip(written) {
+        let mut written = written.iter();
+        for (typed, stream) in typed.iter().zip(&phase.streams) {
+            let content = verify_state::content(written.by_ref().take(stream.workers as usize).sum());
+            let Some(path) = &typed.state else { continue };
+            let outlet = rules.decide(&name::path(path));
+            if let Err(why) = outlet.and_then(|outlet| outlet.write(content.as_bytes(), &rules)) {
+                stderr::say(&format!("fathom: {}", why.message()));
+            }
+        }
+    }
 }
 
 /// Writes an output for each status that arrives. Returns the outputs so far if they go to a file, which is rewritten completely each

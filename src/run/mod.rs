@@ -68,6 +68,8 @@ pub struct Finished {
     pub session: Session,
     /// The logged operations of all runs.
     pub op_log: OpLog,
+    /// Writes of each worker in each phase of the last run.
+    pub written: Vec<Vec<u64>>,
     /// A signal ended the measurement.
     pub interrupted: bool,
     /// An error ended the measurement.
@@ -173,8 +175,8 @@ struct Measurement {
     op_log: OpLog,
     /// The requests of a running replay.
     driver: Option<Driver>,
-    /// Writes of each worker of the last phase, needed to read them back.
-    written: Vec<u64>,
+    /// Writes of each worker in each phase of the last run, needed to read them back.
+    written: Vec<Vec<u64>>,
     /// The session with the last run alone, to find disturbances by others.
     last: Record,
     /// The time series of each phase of the last run.
@@ -506,6 +508,7 @@ impl Measurement {
         run: usize,
         offset_seed: usize,
     ) -> Result<Workers, Failure> {
+        self.written.truncate(start.phase);
         let phases = &self.plan.jobs[start.job].phases;
         let before = start.phase.checked_sub(1).and_then(|at| phases.get(at));
         let mut specs = self.specs(before, phase, start.job, start.phase, run, offset_seed)?;
@@ -518,7 +521,8 @@ impl Measurement {
 
     /// Returns notes about single operations of the workers, and stores the number of writes of each worker for the next phase.
     fn watched(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
-        self.written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write)).collect();
+        let written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write));
+        self.written.push(written.collect());
         let differences = differences(&self.plan, phase, outcomes);
         for words in &differences {
             self.live.tell(words);
@@ -633,6 +637,7 @@ impl Measurement {
         Ok(Finished {
             session: self.session,
             op_log: self.op_log,
+            written: self.written,
             interrupted,
             failed,
             #[cfg(feature = "fleet")]

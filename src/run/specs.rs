@@ -105,7 +105,9 @@ impl Measurement {
                 let mut spec = self.spec(phase, stream, entry, number, of_data, &share)?;
                 if let Some(writer) = writer_of(before, stream) {
                     let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
-                    let writes = self.written.get(drawn as usize).copied().unwrap_or(0);
+                    let written =
+                        index.checked_sub(1).and_then(|before| self.written.get(before)?.get(drawn as usize));
+                    let writes = written.copied().unwrap_or(0);
                     let sources = || self.sources(&writer, &targets, number, &share);
                     if writes.saturating_mul(stream.workers.into()) <= MAX_REMEMBERED
                         && may_write_twice(&writer, &targets)

@@ -551,18 +551,22 @@ impl Measurement {
         )))
     }
 
-    /// Reads the blocks of a job into the page cache, if the job shows the effect of the cache.
+    /// Reads blocks into the page cache: those of a job that shows the effect of the cache, and those of streams with fio's `pre_read`.
     pub(crate) fn warm(&self, job: usize) -> Vec<String> {
-        let Some(comparison) = self.plan.study.layers() else { return Vec::new() };
-        if !comparison.layers.iter().any(|r| r.job == job && r.warm) {
-            return Vec::new();
-        }
-        let streams = self.plan.jobs[job].phases.iter().flat_map(|p| &p.streams);
+        let layers = self.plan.study.layers();
+        let shows_cache = layers.is_some_and(|all| all.layers.iter().any(|r| r.job == job && r.warm));
+        let typed = |phase: usize, stream: usize| self.plan.typed.as_ref()?.phases.get(phase)?.get(stream);
+        let is_read =
+            |phase, stream| shows_cache || typed(phase, stream).is_some_and(|typed| typed.pre_reads);
+        let phases = self.plan.jobs[job].phases.iter().enumerate();
+        let streams = phases.flat_map(|(at, phase)| {
+            phase.streams.iter().enumerate().filter(move |(stream, _)| is_read(at, *stream))
+        });
         let fill = |target: &usize, access: &model::job::Access| {
             let handle = self.targets.get(*target)?.handle()?;
             page_cache::fill(handle, access.offset_bytes, access.span_bytes, &self.stop).err()
         };
-        streams.flat_map(|s| s.targets.iter().filter_map(move |t| fill(t, &s.access))).collect()
+        streams.flat_map(|(_, s)| s.targets.iter().filter_map(move |t| fill(t, &s.access))).collect()
     }
 }
 

@@ -71,6 +71,26 @@ fn fio_verify_data_is_read_back_by_a_later_call() {
 }
 
 #[test]
+fn a_later_call_reads_back_the_writes_that_a_state_file_counts() {
+    let stage = Stage::shared();
+    let words = format!(
+        "--name=j --filename={} --rw=randwrite --bs=4k --size=1m --verify=md5 --output-format=json --aux-path={}",
+        stage.path("data").display(),
+        stage.folder("states").display()
+    );
+    let out = fio(&stage, &format!("{words} --do_verify=0 --number_ios=20"));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(stage.path("states/local-j-0-verify.state").is_file());
+    assert_eq!(
+        fio(&stage, &format!("{words} --verify_only=1")).code,
+        Some(1),
+        "most blocks were not written"
+    );
+    let out = fio(&stage, &format!("{words} --verify_only=1 --verify_state_load=1"));
+    assert_eq!((out.code, job(&out, 0)["read"]["total_ios"].as_u64()), (Some(0), Some(20)), "{out:?}");
+}
+
+#[test]
 fn damage_is_error_84_with_its_offset_as_in_fio() {
     let stage = Stage::shared();
     let file = stage.path("data");

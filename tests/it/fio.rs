@@ -263,7 +263,7 @@ fn files_are_evicted_before_each_pass_as_in_fio() {
     };
     assert!(!answered("rw=read"));
     assert!(!answered("rw=randread\nthinktime=100\nthinktime_blocks=64"));
-    assert!(answered("rw=read\ninvalidate=0"));
+    assert!(answered("rw=read\ninvalidate=0") && answered("rw=read\npre_read=1"));
     // Without a random map there are no passes, so fio evicts the file only once.
     assert!(answered("rw=randread\nnorandommap"));
 

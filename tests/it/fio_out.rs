@@ -226,7 +226,8 @@ fn output_files_use_the_requested_format_and_keep_verdicts() {
 
 /// Jobs whose counts are exact, because they end after a number of operations; some of them are in groups.
 const GROUPED: &str = "[global]\nioengine=null\nsize=1m\nblocksize=4k\n[a]\nrw=read\niodepth=4\ngroup_reporting\n[b]\nrw=write\nbs=8k\n\
-                       numjobs=2\ngroup_reporting=1\n[c]\nnew_group\nrw=trim\n[d]\nstonewall\nrw=randrw\nunified_rw_reporting=1\nbs=16k\n";
+                       numjobs=2\ngroup_reporting=1\n[c]\nnew_group\nrw=trim\n[d]\nstonewall\nrw=randrw\nunified_rw_reporting=1\nbs=16k\n\
+                       [e]\nstonewall\nrw=write\nunified_rw_reporting=both\n[f]\nrw=read\nstats=0\n";
 
 /// The part that must be equal: names, groups, options, and operations per direction.
 fn comparable_parts(json: &str) -> Vec<Value> {
@@ -258,7 +259,7 @@ fn groups_and_options_are_reported_as_in_fio() {
     let (begin, end) = (ours.stdout.find('{').unwrap(), ours.stdout.rfind("\n}\n").unwrap() + 3);
     let json = &ours.stdout[begin..end];
     let (ours_told, theirs) = (comparable_parts(json), comparable_parts(&theirs));
-    assert_eq!(ours_told.len(), 3, "{ours_told:#?}");
+    assert_eq!(ours_told.len(), 4, "{ours_told:#?}");
     for (ours, theirs) in ours_told.iter().zip(&theirs) {
         assert_eq!(ours, theirs);
     }
@@ -269,7 +270,7 @@ fn groups_and_options_are_reported_as_in_fio() {
     assert!(lines.iter().any(|line| line.starts_with("  MIXED: bw=")), "{}", ours.stdout);
     let terse: Vec<usize> =
         lines.iter().filter(|line| line.starts_with("3;")).map(|line| line.split(';').count()).collect();
-    assert_eq!(terse, [121, 121, 80], "{}", ours.stdout);
+    assert_eq!(terse, [121, 121, 80, 162], "{}", ours.stdout);
     // The session keeps groups and options.
     let again = comparable_parts(&shown(&stage, "fio-json"));
     assert_eq!(again, ours_told);

@@ -1,6 +1,6 @@
 //! Access patterns of a job: `rw`, block sizes, random distributions and mixes of directions.
 
-use super::value::{percent, triplet};
+use super::value::{number_triplet, percent, triplet};
 use crate::fio::job_file::{Fault, Job};
 use crate::fio::options::ZONED;
 use model::job::{Kind, Mix, Order, PerKind, Positions, Sizes, Strided};
@@ -170,7 +170,8 @@ fn sizes(job: &Job, rw: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
     let sizes_of = |direction: usize| -> Result<Sizes, Fault> {
         let get = |option: &'static str| -> Result<Option<&str>, Fault> {
             let Some(text) = job.text(option) else { return Ok(None) };
-            Ok(triplet(text).map_err(|why| job.fault(option, why))?.get(direction).copied().flatten())
+            let values = if option == "bs" { number_triplet(text) } else { triplet(text) };
+            Ok(values.map_err(|why| job.fault(option, why))?.get(direction).copied().flatten())
         };
         if let Some(text) = get("bssplit")? {
             return split(job, text).map_err(|why| job.fault("bssplit", why));
@@ -329,15 +330,22 @@ fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
     Ok(job.by_direction("percentage_random", share)?.map(|share| share.unwrap_or(100).into()))
 }
 
-/// The remark about partly random jobs that should access each block once.
-pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
+/// Remarks about partly random jobs that should access each block once, and about sizes that look like a range.
+pub(super) fn remarks(jobs: &[Job]) -> impl Iterator<Item = String> {
+    const REPEATS: &str = "percentage_random: a random operation may repeat a block, as with norandommap=1; fio skips the blocks that it has touched";
+    const SIZES: &str = "bs: as in fio, the first size is for reads, and the second one for writes and trims; type bsrange for a range of sizes";
     let differs = |job: &Job| {
         let is_random = parse_rw(job).is_ok_and(|rw| rw.kind.is_random());
         let has_map = job.on("norandommap", false).is_ok_and(|on| !on);
         is_random && has_map && random_shares(job).is_ok_and(|all| all.iter().any(|share| *share < 100))
     };
-    let remark = "percentage_random: a random operation may repeat a block, as with norandommap=1; fio skips the blocks that it has touched";
-    jobs.iter().any(differs).then(|| remark.into())
+    let has_range = |job: &Job| {
+        let is_used = job.text("bsrange").or(job.text("bssplit")).is_none();
+        is_used && job.text("bs").is_some_and(|bs| bs.contains('-') && !bs.contains([',', ':', '(']))
+    };
+    let repeats = jobs.iter().any(differs).then_some(REPEATS);
+    let sizes = jobs.iter().any(has_range).then_some(SIZES);
+    repeats.into_iter().chain(sizes).map(str::to_owned)
 }
 
 fn distribution(text: &str) -> Result<Order, String> {
@@ -349,10 +357,21 @@ fn distribution(text: &str) -> Result<Order, String> {
         "zipf" | "pareto" | "normal" if rest.contains(':') => {
             Err(format!("fathom does not support a center of the distribution; type {name}:{}", rest.split(':').next().unwrap_or_default()))
         }
-        "zipf" | "pareto" | "normal" => operations::random(&format!("{name}:{rest}")),
+        "zipf" if rest.is_empty() => Ok(Order::Zipf(1.1)),
+        "pareto" if rest.is_empty() => Ok(Order::Pareto(0.2)),
+        "zipf" | "pareto" => operations::random(text),
+        "normal" => normal(rest.trim_end_matches('%')),
         "zoned" | "zoned_abs" => translate_zones(rest, name == "zoned_abs").and_then(|zones| operations::random(&format!("zones:{zones}"))),
         _ => Err("fathom does not know this distribution; type random, zipf:1.1, pareto:0.2, normal:10 or zoned:60/10:40/90".into()),
     }
+}
+
+/// fio's normal distribution: the mean of 12 uniform offsets, plus a uniform offset within `deviation` percent of the region, at most 50.
+fn normal(deviation: &str) -> Result<Order, String> {
+    let typed = if deviation.is_empty() { Some(0.0) } else { deviation.parse::<f64>().ok() };
+    let typed = typed.filter(|percent| (0.0..100.0).contains(percent));
+    let added = typed.ok_or("the deviation is not a percentage below 100; type normal:10")?.min(50.0);
+    Ok(Order::Normal((100.0 * 100.0 / 144.0 + added * added / 12.0).sqrt()))
 }
 
 /// Translates fio's zones into fathom's syntax; an omitted size is the remainder.

@@ -41,6 +41,8 @@ pub struct CommandLine {
     pub destroy: Vec<String>,
     /// The output file; standard output if none is named.
     pub output: Option<String>,
+    /// Folder of the state files of verified writes; the current one if none is named.
+    pub aux_path: Option<String>,
     /// The output formats in the order in which fio writes them, by their names in `--format`.
     pub formats: Vec<&'static str>,
     /// Interval of intermediate outputs in ns; `None` for output only at the end.
@@ -141,6 +143,7 @@ impl CommandLine {
                 "cmdhelp" => self.ask = Ask::Print(option_help(value)?),
                 "enghelp" => self.ask = Ask::Print(engine_help(value)?),
                 "output" => self.output = Some(value.into()),
+                "aux-path" => self.aux_path = Some(value.into()),
                 "minimal" => (formats.normal, formats.terse) = (false, true),
                 "append-terse" => formats.terse = true,
                 "output-format" => formats.parse_list(value)?,

@@ -153,7 +153,9 @@ impl Taus88 {
         const FACTOR: u64 = 0x9e37_0001;
         const NUMBER: u32 = 7;
         let seed = job.number("randseed")?.unwrap_or(RANDSEED).wrapping_mul(FACTOR.wrapping_pow(4 + NUMBER));
-        let thread = u64::from(job.threads_before) + u64::from(clone) + 1;
+        // fio numbers its threads in the order in which it makes them: the first clone, then from the last to the second.
+        let count = job.count("numjobs", 1)?.unwrap_or(1);
+        let thread = u64::from(job.threads_before) + u64::from((count - clone) % count) + 1;
         let seed = seed.wrapping_mul(thread).wrapping_add(u64::from(NUMBER)) as u32;
         let next = |before: u32, least: u32| {
             let state = before.wrapping_mul(69069) ^ seed;

@@ -3,7 +3,7 @@
 
 use crate::fio::options;
 use crate::fio::options::LOGS;
-use crate::fio::value::{Bare, Size, Units, calculate, percent, switch, time, triplet};
+use crate::fio::value::{Bare, Size, Units, calculate, number_triplet, percent, switch, time};
 use crate::options::{How, ToolOption};
 use crate::trouble::{MAX_SHOWN, Mark};
 use std::collections::BTreeMap;
@@ -441,6 +441,13 @@ impl Job {
         self.options.get(option).map(|typed| typed.assignment.value.trim())
     }
 
+    /// The name of the engine. As in fio, names that begin with `aio` or `linuxaio` mean libaio.
+    pub(super) fn engine(&self) -> Option<&str> {
+        let is_libaio = |name: &&str| name.starts_with("aio") || name.starts_with("linuxaio");
+        let name = self.text("ioengine")?;
+        Some(Some(name).filter(is_libaio).map_or(name, |_| "libaio"))
+    }
+
     /// Number of clones of this and all earlier jobs.
     fn threads(&self) -> u32 {
         let own = self.count("numjobs", 1).ok().flatten().unwrap_or(1);
@@ -538,14 +545,14 @@ impl Job {
         Ok(self.parse(option, switch)?.unwrap_or(default))
     }
 
-    /// The values for reads, writes and trims; `None` for directions without a typed value.
+    /// The numbers for reads, writes and trims; `None` for directions without a typed number.
     pub(super) fn by_direction<T>(
         &self,
         option: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<[Option<T>; 3], Fault> {
         let read_all = |text: &str| {
-            let [a, b, c] = triplet(text)?.map(|text| text.map(&read).transpose());
+            let [a, b, c] = number_triplet(text)?.map(|text| text.map(&read).transpose());
             Ok([a?, b?, c?])
         };
         Ok(self.parse(option, read_all)?.unwrap_or([None, None, None]))

@@ -15,6 +15,7 @@ mod rates;
 mod replay;
 mod streams;
 mod value;
+pub mod verify_state;
 
 pub use self::command::{Ask, CommandLine};
 use crate::names_in_tool::format_for_tool;
@@ -111,6 +112,12 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
         if let Some(logs) = text.logs.as_mut().filter(has_iolog) {
             logs.paths.clone_from(&stream.target);
         }
+    }
+    let folder = line.aux_path.as_ref().map(|folder| format!("{folder}/")).unwrap_or_default();
+    let phases = from.iter().zip(&mut typed.phases).zip(&mut spec.phases).filter(|_| line.ask != Ask::Parse);
+    for ((from, typed), phase) in phases {
+        let applied = verify_state::apply(&jobs, from, typed, phase, &folder, environment);
+        applied.map_err(|fault| faults(vec![fault]))?;
     }
     if line.readonly {
         // Like fio, create no file with `--readonly`.

@@ -12,7 +12,6 @@ const OFF: &[&str] = &["0", "false"];
 const MERGE: &str = "fathom does not merge traces; type one job with read_iolog for each trace instead";
 const TRACE: &str = "fathom always measures every latency and every rate";
 pub(super) const ZONED: &str = "fathom does not support zoned devices; remove the option";
-const STATE: &str = "fathom does not resume a verification from fio's state file; remove the option";
 const SPRANDOM: &str = "fathom does not precondition within a job; fill the device by a job with rw=write and loops=2 before, and remove the option";
 const PLACEMENT: &str = "data placement needs NVMe commands, which fathom does not send; remove the option";
 const CGROUP: &str =
@@ -104,8 +103,8 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("experimental_verify", "fathom generates the expected data again"),
     no_effect("verifysort", "fio has ignored it since 3.7"),
     no_effect("verifysort_nr", "fio has ignored it since 3.7"),
-    only("verify_state_load", OFF, STATE),
-    no_effect("verify_state_save", "a later call with verify_only needs no state"),
+    honoured("verify_state_load", "", "reads back as many operations as the state file counts, in a job that only verifies"),
+    honoured("verify_state_save", "", "writes the state file local-NAME-N-verify.state [default: 1]"),
     only("trim_percentage", OFF, "fathom does not trim after writes of a fio job; type rw=randtrim or randtrimwrite"),
     no_effect("trim_verify_zero", "needs trim_percentage, which is refused"),
     no_effect("trim_backlog", "needs trim_percentage, which is refused"),
@@ -136,7 +135,7 @@ pub const OPTIONS: &[ToolOption] = &[
     only("ignore_zone_limits", OFF, ZONED),
     refused("zone_reset_threshold", ZONED),
     refused("zone_reset_frequency", ZONED),
-    refused("lockmem", "fathom locks no memory; remove the option"),
+    honoured("lockmem", "", "accepted with direct=1, whose I/O does not use the page cache that locked memory makes smaller"),
     honoured("rwmixread", "mix", "percentage of reads in a mix").by_log(),
     honoured("rwmixwrite", "mix", "percentage of writes in a mix").by_log(),
     honoured("nice", "nice", "niceness of the workers"),
@@ -168,7 +167,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("create_only", "", "creates the files and measures nothing").no_replay("a replay has no files to create; remove the option"),
     honoured("allow_file_create", "", "whether missing files are created"),
     no_effect("allow_mounted_write", "fathom never writes a mounted device"),
-    only("pre_read", OFF, "fathom does not read files into the cache; type invalidate=0, and run the job twice"),
+    honoured("pre_read", "", "reads the blocks of the job into the page cache before the run, and turns invalidate off"),
     honoured("cpumask", "", "CPUs of the workers (`--cpus`)"),
     honoured("cpus_allowed", "cpus", "CPUs of the workers"),
     honoured("cpus_allowed_policy", "pin", "split gives each worker its own CPU").one_of(&["shared", "split"], &[]),
@@ -209,7 +208,7 @@ pub const OPTIONS: &[ToolOption] = &[
     only("log_alternate_epoch_clock_id", &["0"], "times in logs count from the start of the job or from 1970 (clock 0); remove the option"),
     only("block_error_percentiles", OFF, "fathom only counts trim errors; remove the option"),
     honoured("group_reporting", "", "reports clones, and all jobs of a group, as one result").switch(),
-    no_effect("stats", "fathom measures every job"),
+    honoured("stats", "", "0 leaves the job out of the output"),
     honoured("zero_buffers", "zeros", "writes zeros").switch(),
     no_effect("refill_buffers", "every write has new data").switch(),
     no_effect("scramble_buffers", "every write has new data"),
@@ -232,7 +231,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("disable_slat", "", "writes no log of this latency"),
     no_effect("disable_bw_measurement", TRACE).also(&["disable_bw"]),
     no_effect("gtod_cpu", TRACE),
-    honoured("unified_rw_reporting", "", "mixed reports all directions as one"),
+    honoured("unified_rw_reporting", "", "mixed reports all directions as one, both in addition to each").one_of(&["none", "mixed", "both"], &["0", "1", "2"]),
     honoured("continue_on_error", "max-errors", "continues after errors of reads, writes or both; the exit code is 0"),
     no_effect("error_dump", "fathom counts errors by kind"),
     refused("profile", "fathom has no built-in fio profiles; type the options of the job itself"),
@@ -399,7 +398,7 @@ pub const OWN: &[ToolOption] = &[
     refused("trigger-timeout", TRIGGER).takes("=TIME"),
     refused("trigger", TRIGGER).takes("=COMMAND"),
     refused("trigger-remote", TRIGGER).takes("=COMMAND"),
-    no_effect("aux-path", "fathom keeps its files in its history (`fathom list`)").takes("=DIRECTORY"),
+    honoured("aux-path", "", "Directory of the state files of verify").takes("=DIRECTORY"),
     honoured("destroy", "", "Allow overwriting a file that fathom did not create (its path) or a block device (its name or serial number); may be repeated. fio has no such option: if a command line cannot be changed, set FATHOM_DESTROY to the paths, separated by :").takes("=NAME"),
 ];
 

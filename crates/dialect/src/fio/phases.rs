@@ -4,7 +4,7 @@
 use super::replay::replays;
 use super::streams::{Streams, streams};
 use crate::fio::job_file::{Assignment, Environment, Fault, Job, Section, Times, is_time_based};
-use crate::fio::streams::logs;
+use crate::fio::streams::{invalidates, logs};
 use crate::fio::value::percentiles;
 use model::spec::number::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{FioLayout, JobSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
@@ -219,9 +219,10 @@ fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
 fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     let mut cold = None;
     for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {
-        let invalidate = job.on("invalidate", true)?;
+        let invalidate = invalidates(job)?;
         let why = "fathom evicts the files of all jobs or of none; type one value in [global]";
-        job.refuse_if(cold.is_some_and(|before| before != invalidate), "invalidate", why)?;
+        let option = if job.text("pre_read").is_some() { "pre_read" } else { "invalidate" };
+        job.refuse_if(cold.is_some_and(|before| before != invalidate), option, why)?;
         cold = Some(invalidate);
     }
     Ok(cold)
@@ -247,22 +248,25 @@ pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> 
 }
 
 fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
-    let mixed = match job.text("unified_rw_reporting").unwrap_or("none") {
-        "none" | "0" => false,
-        "mixed" | "1" => true,
-        _ => {
-            return Err(job.fault(
-                "unified_rw_reporting",
-                "fathom reports directions separately or as one; type none or mixed",
-            ));
-        }
-    };
+    let unified = job.text("unified_rw_reporting");
+    let (mixed, also_mixed) = (matches!(unified, Some("mixed" | "1")), matches!(unified, Some("both" | "2")));
     let joins = job.on("group_reporting", false)?;
     let final_sync = ["end_fsync", "fsync_on_close", "end_syncfs"]
         .iter()
         .try_fold(false, |any, option| Ok(any | job.on(option, false)?))?;
-    let (logs, layout) = (logs(job)?, layout(job)?);
-    Ok(TypedStream { options: options(&job.own), group, joins, mixed, final_sync, logs, layout })
+    Ok(TypedStream {
+        options: options(&job.own),
+        group,
+        joins,
+        mixed,
+        also_mixed,
+        final_sync,
+        hidden: !job.on("stats", true)?,
+        pre_reads: job.on("pre_read", false)?,
+        state: None,
+        logs: logs(job)?,
+        layout: layout(job)?,
+    })
 }
 
 /// Settings of fio's output: percentiles, units and the description.

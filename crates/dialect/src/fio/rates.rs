@@ -153,16 +153,13 @@ impl<'j> Rates<'j> {
         let sizes = stream.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let mut each = [0.0; 3];
         for (at, sizes) in [sizes.read, sizes.write, sizes.trim].iter().enumerate() {
-            each[at] = match (self.option, sizes.fixed()) {
-                ("rate_iops", _) => self.per_second[at] as f64,
-                (_, Some(size)) => self.per_second[at] as f64 / f64::from(size),
-                (_, None) if self.per_second[at] == 0 => 0.0,
-                (_, None) => {
-                    let why =
-                        "an open loop with several block sizes needs operations per second; type rate_iops";
-                    return Err(job.fault("rate", why));
-                }
-            };
+            let in_bytes = self.option == "rate";
+            let is_drawn = in_bytes && self.per_second[at] > 0 && sizes.fixed().is_none();
+            let why = "constant arrivals of several block sizes need operations per second; type rate_iops";
+            job.refuse_if(is_drawn && arrivals == Arrivals::Constant, "rate", why)?;
+            // As in fio, Poisson arrivals of bytes are those of operations of the smallest size.
+            let bytes = if in_bytes { f64::from(sizes.least()) } else { 1.0 };
+            each[at] = self.per_second[at] as f64 / bytes;
         }
         let lacks = self.rw.directions().iter().any(|at| self.per_second[*at] == 0);
         let why = "an open loop needs a rate for each direction of the mix; type a job for each direction, or rate_process=linear";

@@ -102,7 +102,7 @@ pub(super) fn engine(
     environment: &dyn Environment,
     stream: &mut StreamSpec,
 ) -> Result<bool, Fault> {
-    let engine = job.text("ioengine").unwrap_or(ENGINE);
+    let engine = job.engine().unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(fio_name, _)| *fio_name == engine) else {
         let other = OTHER_ENGINES.iter().find(|(fio_name, ..)| *fio_name == engine);
         let why = other.map_or(
@@ -130,6 +130,10 @@ pub(super) fn engine(
         "mmap" => Some(Cache::Mmap),
         _ => Some(cache(job)?),
     };
+    let locks = job.number("lockmem")?.is_some_and(|bytes| bytes > 0);
+    let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct());
+    let why = "fathom locks no memory, which would leave less for the page cache; type direct=1, or limit the memory of fathom's cgroup and remove the option";
+    job.refuse_if(locks && is_cached, "lockmem", why)?;
     Ok(DEEP.contains(&engine) && !trims_in_call)
 }
 
@@ -212,6 +216,11 @@ pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
     }
 }
 
+/// Whether fio evicts the files of a job before the run. Files that it reads in advance are not evicted.
+pub(super) fn invalidates(job: &Job) -> Result<bool, Fault> {
+    Ok(job.on("invalidate", true)? && !job.on("pre_read", false)?)
+}
+
 /// Whether fio evicts a file before each further pass. This happens when a sequential job reaches the end, when a random map is full, and
 /// when the file is opened for another loop.
 fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
@@ -227,7 +236,7 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
     let repeats_block = in_order && rw.step < 0 && !stream.steps.backwards;
-    Ok(job.on("invalidate", true)? && in_memory && another && !repeats_block)
+    Ok(invalidates(job)? && in_memory && another && !repeats_block)
 }
 
 pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
@@ -454,8 +463,10 @@ fn clones(
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
     let own = !is_null && files::own_files(job);
-    // Clones with different offsets or sizes have different blocks. fio's formats combine a group into one result anyway.
-    let differ = increment.bytes > 0 || files::filesize_range(job)?.is_some();
+    // Clones with different offsets or sizes have different blocks, a state file counts the writes of one clone, and a stream has a maximum
+    // of files. fio's formats combine a group into one result anyway.
+    let are_many = own && count.saturating_mul(files) as usize > MAX_TARGETS;
+    let differ = are_many || verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
     if count == 1 || !grouped || differ {
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
@@ -488,8 +499,8 @@ fn clones(
         return in_order(count).map(clone).collect();
     }
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
-    let why = format!("the clones have at most {MAX_TARGETS} files; type a filename, or fewer clones");
-    job.refuse_if(target.len() > MAX_TARGETS, "numjobs", why)?;
+    let why = format!("a job has at most {MAX_TARGETS} files; type fewer names");
+    job.refuse_if(target.len() > MAX_TARGETS, "filename", why)?;
     let all = |n: u64| n.saturating_mul(u64::from(count));
     let mut stream = StreamSpec {
         target,
@@ -510,6 +521,11 @@ const CHECKSUMS: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha
 
 /// Default seed of blocks, the same in every run.
 const SEED: u64 = 0x6669_6f20_7665_7266;
+
+/// Whether a job has a method of verification.
+pub(super) fn verifies(job: &Job) -> bool {
+    !matches!(job.text("verify"), None | Some("none" | "0"))
+}
 
 /// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. If the stream only verifies, its
 /// writes become reads.
@@ -654,7 +670,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     let Some(typed) = PRIORITY_OPTIONS.into_iter().find(|option| job.text(option).is_some()) else {
         return Ok(());
     };
-    let is_able = job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine));
+    let is_able = job.engine().is_some_and(|engine| PRIORITY_ENGINES.contains(&engine));
     let why = "this works only with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
     job.refuse_if(!is_able, typed, why)?;
     let mut all = Vec::new();
@@ -663,8 +679,9 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         |kind: &Kind| rw.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
     for kind in Kind::MOVING.into_iter().filter(does) {
         let percent = job.numbers("cmdprio_percentage")?[kind as usize];
-        let [read, write, trim] = job.by_direction("cmdprio_bssplit", |text| Ok(text.to_owned()))?;
-        let split = [read, write, trim].into_iter().nth(kind as usize).flatten();
+        let split =
+            job.parse("cmdprio_bssplit", |text| Ok(value::triplet(text)?[kind as usize].map(str::to_owned)))?;
+        let split = split.flatten();
         let why = "the option cannot be combined with cmdprio_percentage; type only one of them";
         job.refuse_if(percent > 0 && split.is_some(), "cmdprio_bssplit", why)?;
         let fault = |option| move |why: String| job.fault(option, why);

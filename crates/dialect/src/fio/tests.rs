@@ -32,6 +32,7 @@ impl Environment for Test {
         let bytes: &[u8] = match name {
             "data" => b"from a file",
             "x.log" => b"fio version 3 iolog\n0 f add\n",
+            "local-j-0-verify.state" => b"fathom verify state: writes 7\n",
             "sda.bin" => &[7, 0x74, 0x61, 0x65, 0, 0],
             _ => return Err("there is none".into()),
         };
@@ -188,12 +189,21 @@ fn blocks_are_accessed_as_in_fio() {
         Some(Order::Random),
         "blockalign turns the map off"
     );
-    assert_eq!(stream("rw=randread random_distribution=zipf:1.2").random, Some(Order::Zipf(1.2)));
+    let drawn = |law: &str| stream(&format!("rw=randread random_distribution={law}")).random;
+    assert_eq!((drawn("zipf:1.2"), drawn("zipf")), (Some(Order::Zipf(1.2)), Some(Order::Zipf(1.1))));
+    assert_eq!((drawn("pareto:0.9"), drawn("pareto")), (Some(Order::Pareto(0.9)), Some(Order::Pareto(0.2))));
+    let is_normal =
+        |law, percent: f64| matches!(drawn(law), Some(Order::Normal(is)) if (is - percent).abs() < 0.01);
+    assert!(is_normal("normal", 8.33) && is_normal("normal:10", 8.82) && is_normal("normal:90%", 16.67));
+    refused("rw=randread random_distribution=normal:100", &["type normal:10"]);
     assert_eq!(stream("rw=randread norandommap percentage_random=30").random, Some(Order::Mixed(30.0)));
     let mixed = stream("rw=randrw rwmixread=20 rwmixwrite=70 bs=4k,8k norandommap=1");
     assert_eq!(mixed.mix, Some(Mix::from_percents(30, 0)), "the last option wins");
     let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
     assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
+    let listed = stream("rw=randrw norandommap bs=4k-8k");
+    assert_eq!(listed.bs, stream("rw=randrw norandommap bs=4k,8k").bs, "no range");
+    assert_eq!(stream("rw=rw rate=1m:2m").limit_bandwidth, stream("rw=rw rate=1m,2m").limit_bandwidth);
     let mix = |options: &str| (stream(options).rw, stream(options).line.positions);
     assert_eq!(mix("rw=rw"), (Some(Rw::Rw), Positions::Own), "each direction continues at its own position");
     assert_eq!(mix("rw=readwrite"), mix("rw=rw"));
@@ -217,6 +227,9 @@ fn blocks_are_accessed_as_in_fio() {
     assert!(
         remarks("time_based").contains("without runtime")
             && !remarks("time_based runtime=1").contains("without")
+    );
+    assert!(
+        remarks("bs=4k-8k").contains("bsrange") && !remarks("bs=4k-8k bsrange=4k-8k").contains("bsrange")
     );
     refused("rw=rw:-8k bs=4k,2k", &["single block size"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
@@ -254,8 +267,13 @@ fn engines_and_depths_are_those_of_fio() {
     assert_eq!(words.as_deref(), Some("io_uring:iopoll,plain-buffers"));
     assert_eq!((uring.depth, uring.batch), (Some(32), Some(Batch { submit: 8, complete: 1 })));
     assert_eq!(stream("ioengine=psync iodepth=32").depth, Some(1), "a synchronous engine has one");
+    for name in ["aio", "linuxaio", "aiolib"] {
+        assert_eq!(stream(&format!("ioengine={name} iodepth=4")), stream("ioengine=libaio iodepth=4"));
+    }
     assert_eq!(stream("ioengine=mmap").cache, Some(Cache::Mmap));
     assert_eq!(stream("sync=dsync buffered=0").cache, Some(Cache::DirectDsync));
+    assert_eq!(stream("lockmem=1g direct=1"), stream("direct=1"));
+    refused("lockmem=1g", &["type direct=1"]);
     assert_eq!(stream("direct=1 buffered=1").cache, Some(Cache::Buffered), "the last option wins");
     let null = stream("ioengine=null iodepth=0x10");
     assert_eq!((null.target.len(), null.cache, null.depth), (0, None, Some(16)));
@@ -349,6 +367,27 @@ fn clones_of_a_group_are_one_result() {
     assert_eq!(turns("file_service_type=roundrobin:3"), some(false, 3, 4));
     assert_eq!(turns("file_service_type=random:3 openfiles=2"), some(true, 3, 2));
     refused("nrfiles=4 file_service_type=zipf:1.1", &["equally often"]);
+}
+
+#[test]
+fn a_state_file_counts_the_writes_that_are_read_back() {
+    let verified =
+        |options: &str| job(&format!("[j]\nsize=1m\nverify=md5\n{}\n", options.replace(' ', "\n")));
+    let states = |options: &str| -> Vec<String> {
+        let typed = verified(options).typed.unwrap_or_default();
+        typed.phases[0].iter().flat_map(|stream| stream.state.clone()).collect()
+    };
+    assert_eq!(states("rw=write"), ["local-j-0-verify.state"]);
+    let clones = states("rw=write numjobs=3 group_reporting");
+    assert_eq!((clones.len(), clones[2].as_str()), (3, "local-j-2-verify.state"));
+    for options in ["rw=read", "rw=write verify_state_save=0", "rw=write verify_only"] {
+        assert!(states(options).is_empty(), "{options}");
+    }
+    let limit = |options: &str| verified(options).phases[0].streams[0].resolved.limit.operations;
+    assert_eq!(limit("rw=read verify_state_load=1"), Some(7));
+    assert_eq!(limit("rw=randwrite verify_only verify_state_load=1 number_ios=3"), Some(3));
+    refused("rw=write verify=md5 verify_state_load=1", &["type verify_only=1"]);
+    refused("name=k verify=md5 verify_state_load=1", &["local-k-0-verify.state: there is none"]);
 }
 
 #[test]
@@ -659,6 +698,7 @@ fn honoured_options_are_read_and_others_are_not() {
         include_str!("rates.rs"),
         include_str!("replay.rs"),
         include_str!("streams.rs"),
+        include_str!("verify_state.rs"),
     ];
     for option in OPTIONS {
         // The parser reads an option by its name, or by the setting that it sets.
@@ -709,10 +749,9 @@ fn groups_begin_as_in_fio_and_jobs_join_those_before_them() {
         [(0, false), (0, false), (0, true)]
     );
     let mixed = |value: &str| typed(&format!("[a]\nunified_rw_reporting={value}\n")).phases[0][0].mixed;
-    assert_eq!(["none", "0", "mixed", "1"].map(mixed), [false, false, true, true]);
-    let both =
-        parsed("[a]\nsize=1m\nunified_rw_reporting=both\n").map_or_else(|e| e.to_string(), |_| String::new());
-    assert!(both.contains("type none or mixed"), "{both}");
+    assert_eq!(["none", "0", "mixed", "1", "both"].map(mixed), [false, false, true, true, false]);
+    let shown = typed("[a]\nunified_rw_reporting=both\n[b]\nstats=0\n").phases[0].clone();
+    assert!(shown[0].also_mixed && !shown[0].hidden && shown[1].hidden);
 }
 
 #[test]

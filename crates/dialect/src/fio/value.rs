@@ -217,7 +217,18 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
 /// Splits values for reads, writes and trims. A single value is for all directions, the second of two for writes and trims. An empty
 /// value keeps the default.
 pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    separated(text, ',')
+}
+
+/// Splits numbers for reads, writes and trims. As in fio, `:` or `-` separates them too if there is no comma: `4k-64k` is 4k for reads, and
+/// 64k for writes and trims.
+pub(super) fn number_triplet(text: &str) -> Result<[Option<&str>; 3], String> {
+    let is_separator = |separator: &char| text.contains(*separator) && !text.starts_with(['-', '(']);
+    separated(text, [',', ':', '-'].into_iter().find(is_separator).unwrap_or(','))
+}
+
+fn separated(text: &str, separator: char) -> Result<[Option<&str>; 3], String> {
+    let parts: Vec<&str> = text.split(separator).map(str::trim).collect();
     let some = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
     let get = |at: usize| parts.get(at).copied().filter(|p| some(p).is_some());
     match parts.len() {
@@ -332,6 +343,9 @@ fn directions_are_separated_by_commas() {
     assert_eq!(triplet("4k,8k"), Ok([Some("4k"), Some("8k"), Some("8k")]));
     assert_eq!(triplet(",8k,"), Ok([None, Some("8k"), None]));
     assert!(triplet("1,2,3,4").is_err());
+    assert_eq!(number_triplet("4k-8k"), triplet("4k,8k,8k"));
+    assert_eq!(number_triplet("1:2:3"), triplet("1,2,3"));
+    assert_eq!((number_triplet("-1"), number_triplet("(4-1)k")), (triplet("-1"), triplet("(4-1)k")));
     assert_eq!(mask("0x5").as_deref(), Ok("0,2"));
     assert!(mask("0").is_err());
 }

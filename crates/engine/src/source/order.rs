@@ -97,12 +97,12 @@ impl NextOffset {
                 ));
             }
             Order::Zipf(theta) => Self::Zipf(common.zipf(*theta, count)?, scatter()),
-            Order::Pareto(h) if *h > 0.0 && *h <= 0.5 => {
+            Order::Pareto(h) if *h > 0.0 && *h < 1.0 => {
                 Self::Pareto { exponent: h.ln() / (-h).ln_1p(), scatter: scatter() }
             }
             Order::Pareto(h) => {
                 return Err(format!(
-                    "pareto needs a share of hot blocks above 0 and up to 0.5, not {h}; 0.2 is usual"
+                    "pareto needs a share of blocks above 0 and below 1, not {h}; 0.2 is usual"
                 ));
             }
             Order::Normal(percent) if percent.is_finite() && *percent > 0.0 => {

@@ -289,7 +289,7 @@ pub enum Order {
     MixedEach(PerKind<f64>),
     /// Zipf: the block of rank k has a probability proportional to k^-theta. Ranks are scattered over the span.
     Zipf(f64),
-    /// Self-similar: the share h (0 to 0.5) of the blocks gets 1 - h of the operations, and the same holds recursively
+    /// Self-similar: the share h (0 to 1) of the blocks gets 1 - h of the operations, and the same holds recursively
     /// within this share. The frequent blocks are scattered over the span.
     Pareto(f64),
     /// Normally distributed around the middle of the span, with this standard deviation in percent of the span. Offsets

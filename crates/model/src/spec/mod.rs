@@ -358,6 +358,7 @@ pub enum Idle {
 
 /// Options of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct TypedStream {
     /// Options of this stream only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -370,9 +371,21 @@ pub struct TypedStream {
     /// Whether all directions are reported together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// Whether all directions are reported together in addition to each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub also_mixed: bool,
     /// Whether the job requests a sync after its last write, so that a failed sync fails the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
+    /// Whether fio's formats leave its result out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+    /// Whether its blocks are read into the page cache before the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pre_reads: bool,
+    /// Path of the state file of its verified writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     /// Logs of the stream's operations in fio's formats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<Logs>,

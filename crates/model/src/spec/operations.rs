@@ -27,8 +27,10 @@ pub fn random(text: &str) -> Result<Order, String> {
         "uniform" | "once" => Err(format!("{} takes no number; type {name}", quoted_excerpt(text))),
         "mixed" => number(0.0, 100.0, "the random share in percent, such as mixed:30").map(Order::Mixed),
         "zipf" => number(0.0, MAX_THETA, "an exponent from 0 to 100, such as zipf:1.1").map(Order::Zipf),
-        "pareto" => number(f64::MIN_POSITIVE, 0.5, "a share above 0 and up to 0.5, such as pareto:0.2")
-            .map(Order::Pareto),
+        "pareto" => {
+            number(f64::MIN_POSITIVE, 1.0 - f64::EPSILON, "a share above 0 and below 1, such as pareto:0.2")
+                .map(Order::Pareto)
+        }
         "normal" => number(
             f64::MIN_POSITIVE,
             100.0,
@@ -309,6 +311,7 @@ fn random_orders_are_parsed_by_name() {
         ("mixed:30", Order::Mixed(30.0)),
         ("zipf:1.1", Order::Zipf(1.1)),
         ("pareto:0.2", Order::Pareto(0.2)),
+        ("pareto:0.9", Order::Pareto(0.9)),
         ("normal:10", Order::Normal(10.0)),
     ] {
         assert_eq!(random(text), Ok(order));
@@ -345,8 +348,8 @@ fn invalid_random_orders_are_rejected_with_a_reason() {
         ("zipf:nan", "exponent"),
         ("zipf:-1", "exponent"),
         ("zipf:101", "exponent"),
-        ("pareto:0.6", "0.5"),
-        ("pareto:0", "0.5"),
+        ("pareto:1", "below 1"),
+        ("pareto:0", "below 1"),
         ("normal:0", "above 0"),
         ("mixed:101", "percent"),
         ("zones:", "not a zone"),

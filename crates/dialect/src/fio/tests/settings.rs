@@ -48,6 +48,9 @@ fn times_batches_and_seeds_become_settings() {
     assert_eq!((deep.depth, deep.batch), (Some(16), Some(Batch { submit: 8, complete: 4 })));
     assert_eq!(stream("startdelay=2 time_based runtime=5").resolved.delay_ns, 2_000_000_000);
     assert_eq!(job("[j]\nsize=1m\ninvalidate=0\n").cold, Some(false));
+    let read_before = job("[j]\nsize=1m\npre_read=1\n");
+    assert_eq!(read_before.cold, Some(false));
+    assert!(read_before.typed.is_some_and(|typed| typed.phases[0][0].pre_reads));
 }
 
 #[test]
@@ -299,7 +302,8 @@ fn poisson_and_offload_are_open_loops() {
     assert_eq!(open("rate_iops=50"), (None, None, true));
     let both = job("[j]\nsize=1m\nrate_iops=50\nrate_process=poisson\nnumjobs=4\ngroup_reporting\n");
     assert_eq!(both.phases[0].streams[0].rate, Some(200.0), "multiplied by the clones");
-    refused("rate=1m bsrange=4k-8k rate_process=poisson", &["type rate_iops"]);
+    assert_eq!(open("rate=1m bsrange=4k-8k rate_process=poisson"), (Some(256.0), poisson, false));
+    refused("rate=1m bsrange=4k-8k io_submit_mode=offload", &["type rate_iops"]);
     refused("iodepth=32 io_submit_mode=offload", &["type ioengine=libaio"]);
     refused("rate_iops=50 rate_process=uniform", &["linear or poisson"]);
     refused("rate_iops=50 rate_process=poisson thinktime=1", &["does not combine pauses and rates"]);

@@ -53,7 +53,7 @@ fn order(unit: u32) -> impl Strategy<Value = Order> {
         2 => Just(Order::Once),
         2 => number(100.0).prop_map(Order::Mixed),
         2 => number(4.0).prop_map(Order::Zipf),
-        2 => number(0.5).prop_map(Order::Pareto),
+        2 => number(1.0).prop_map(Order::Pareto),
         2 => number(200.0).prop_map(Order::Normal),
         1 => prop::collection::vec(zone, 1..3).prop_map(Order::Zones),
     ]

@@ -33,7 +33,7 @@ fn invalid_streams_are_refused_with_a_message() {
         ("weights of the access's lines", |s| s.access.lines[0].weight = 0),
         ("exceed 100 %", |s| s.access.lines[0].mix = model::job::Mix::from_percents(50, 51)),
         ("zipf", |s| s.access.lines[0].order = Order::Zipf(-1.0)),
-        ("pareto", |s| s.access.lines[0].order = Order::Pareto(0.6)),
+        ("pareto", |s| s.access.lines[0].order = Order::Pareto(1.0)),
         ("pareto", |s| s.access.lines[0].order = Order::Pareto(f64::NAN)),
         ("normal", |s| s.access.lines[0].order = Order::Normal(0.0)),
         ("% random", |s| s.access.lines[0].order = Order::Mixed(100.1)),

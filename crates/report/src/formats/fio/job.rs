@@ -33,6 +33,8 @@ pub(super) struct Job<'r> {
     pub(super) group: usize,
     /// Whether all directions are reported together.
     pub(super) mixed: bool,
+    /// Whether all directions are reported together in addition to each.
+    pub(super) also_mixed: bool,
 }
 
 /// A result of a job.
@@ -55,6 +57,9 @@ pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
     let mut out: Vec<Job> = Vec::new();
     for member in members(report) {
         let typed = member.seen.typed.as_ref().map(|typed| &typed.stream);
+        if typed.is_some_and(|typed| typed.hidden) {
+            continue;
+        }
         let group = typed.map_or(member.at, |typed| typed.group);
         let joins = typed.is_some_and(|typed| typed.joins);
         let wrote = |job: &Job| job.members.iter().any(|other| member.reads_back(other));
@@ -64,7 +69,8 @@ pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
             before.members.push(member);
         } else {
             let mixed = typed.is_some_and(|typed| typed.mixed);
-            out.push(Job { members: vec![member], group, mixed });
+            let also_mixed = typed.is_some_and(|typed| typed.also_mixed);
+            out.push(Job { members: vec![member], group, mixed, also_mixed });
         }
     }
     out
@@ -147,13 +153,15 @@ impl<'r> Job<'r> {
 
     /// Returns the figures of each reported direction by its name.
     pub(super) fn directions(&self) -> Vec<(&'static str, Direction)> {
-        let kinds: Vec<(&'static str, &[Kind])> = named_directions(self.mixed);
+        let mut kinds: Vec<(&'static str, &[Kind])> = named_directions(self.mixed);
+        kinds.extend(named_directions(true).into_iter().filter(|_| self.also_mixed));
         kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.seen(), kinds))).collect()
     }
 
     /// Returns the latencies of all directions, from submission to completion.
     pub(super) fn latencies(&self) -> Vec<Distribution> {
-        self.directions().into_iter().map(|(_, direction)| direction.clat).collect()
+        // Without the sum of all directions that `also_mixed` adds.
+        self.directions().into_iter().take(DIRECTIONS.len()).map(|(_, direction)| direction.clat).collect()
     }
 
     /// Returns the latencies of sync calls between writes; empty without any.
