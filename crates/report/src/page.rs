@@ -270,6 +270,13 @@ impl Table {
         })
     }
 
+    /// Returns the headings of the columns that a page of this width shows.
+    pub(crate) fn shown_headings(&self, width: usize) -> Vec<&str> {
+        let (_, left_out) = self.lines(width);
+        let headings = self.filled_columns().into_iter().filter_map(|at| self.headings.get(at));
+        headings.map(String::as_str).filter(|heading| !left_out.contains(heading)).collect()
+    }
+
     fn left_out(&self, shown: &[usize]) -> Vec<&str> {
         let gone = self.filled_columns().into_iter().filter(|at| !shown.contains(at));
         gone.filter_map(|at| self.headings.get(at)).map(String::as_str).collect()

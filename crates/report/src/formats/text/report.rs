@@ -7,7 +7,7 @@
 
 use super::{commands, results, studies, sweep};
 use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
-use crate::view::comparison::{PAIR_LEGEND, pair_table};
+use crate::view::comparison::{pair_legend, pair_table};
 use crate::view::findings;
 use crate::view::findings::{
     full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
@@ -275,7 +275,8 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
     ));
     show_rerun_brief(out, against);
     if !comparison.pairs.is_empty() {
-        out.legend(PAIR_LEGEND);
+        let columns = pair_table(&comparison.pairs, false);
+        out.legend(&pair_legend(&comparison.pairs, &columns.shown_headings(out.width())));
     }
     out.note(&describe_machine_changes(&against.since));
     out.line("");

@@ -109,23 +109,21 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
         out.table(rows);
         return out.write(to);
     }
-    // The sentence of the gate may contain the answer.
-    let is_in_gate =
-        |answer: &Comparison| compared.gate.is_some_and(|gate| gate.sentence.contains(&answer.sentence));
-    for (_, answer) in compared.others.iter().filter(|(_, answer)| !is_in_gate(answer)) {
-        show_answer(&mut out, answer);
-    }
+    compared.answers().for_each(|answer| show_answer(&mut out, answer));
     out.line("");
     if !rows.is_empty() {
         out.table(rows);
-        out.legend(compared.legend);
+        let legend = compared.legend(&rows.shown_headings(style.width));
+        if !legend.is_empty() {
+            out.legend(&legend);
+        }
         if let Some(note) = &compared.hidden {
             out.paragraph(note);
         }
     }
     compared.left_out().iter().for_each(|sentence| out.note(sentence));
     out.line("");
-    show_findings(&mut out, &compared.findings, compared.results, style.detail == Detail::All);
+    show_findings(&mut out, compared, style.detail == Detail::All);
     compared.sides().for_each(|(name, side)| show_side(&mut out, name, side));
     out.write(to)
 }
@@ -160,18 +158,19 @@ fn show_side(out: &mut Page, name: &str, side: &Side) {
     }
 }
 
-/// Prints all findings, or the worst ones and the number of the others. `results` is the number of results.
-fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
+/// Prints all findings, or the worst ones and the number of the others.
+fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
+    let Compared { findings, results, .. } = compared;
     if !all {
-        let first = worst_of(findings.to_vec());
-        list_findings(out, first.iter(), results);
+        let first = worst_of(findings.clone());
+        list_findings(out, first.iter(), compared);
         if let Some(rest) = rest_summary_of(findings) {
             out.paragraph(&format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
     }
     let with_outcome = |outcome| findings.iter().filter(move |finding| finding.outcome == outcome);
-    list_findings(out, with_outcome(Outcome::Finding), results);
+    list_findings(out, with_outcome(Outcome::Finding), compared);
     if with_outcome(Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
     }
@@ -183,7 +182,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
                 "{} {}{}: {}",
                 finding.id,
                 finding.name,
-                results_suffix(finding, results),
+                results_suffix(finding, *results),
                 finding.sentence
             ),
         );
@@ -191,7 +190,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
     show_passed(out, findings);
 }
 
-fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {
+fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, compared: &Compared) {
     let mut findings = findings.peekable();
     if findings.peek().is_some() {
         out.line("Findings");
@@ -201,11 +200,9 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>
         let accepted = if finding.accepted { ", accepted" } else { "" };
         let mark =
             out.paint(&format!("{} {} ({}{accepted})", finding.id, finding.name, severity.effect()), "1");
-        out.prose(
-            "  ",
-            "      ",
-            &format!("{mark}{}: {}", results_suffix(finding, results), finding.sentence),
-        );
+        let (suffix, sentence) =
+            (results_suffix(finding, compared.results), compared.finding_sentence(finding));
+        out.prose("  ", "      ", &format!("{mark}{suffix}: {sentence}"));
         if !finding.cure.is_empty() {
             out.prose("      -> ", "         ", &finding.cure);
         }
