@@ -431,11 +431,10 @@ const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = format!("**{}** {}\n", count_answers(diagnosis), escaped(&diagnosis.chain));
-    let acts = |entry: &&&Look| entry.severity != Some(Severity::Note);
     let worst: Vec<String> = diagnosis
         .worst_first()
         .iter()
-        .filter(acts)
+        .filter(|entry| entry.acts())
         .take(MAX_DIAGNOSIS_ITEMS)
         .map(|l| diagnosis_item(l))
         .collect();
