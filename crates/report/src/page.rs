@@ -146,7 +146,7 @@ impl Page {
 /// Maximum width of prose: longer lines are hard to read.
 pub(crate) const MAX_PROSE_WIDTH: usize = 110;
 /// Replaces the removed part of a word.
-const ELLIPSIS: char = '…';
+pub(crate) const ELLIPSIS: char = '…';
 
 /// Returns the width of text on a terminal: characters may take two columns, and colours none.
 pub(crate) fn display_width(text: &str) -> usize {
