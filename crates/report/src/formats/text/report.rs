@@ -179,7 +179,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     let limiter = &report.limiter;
     match reason.filter(|f| f.sentence == limiter.sentence) {
         _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
-        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
+        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.shown_name(), f.id)),
         None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
     }
     show_quick(out, "  ", report);
