@@ -71,7 +71,7 @@ impl Question for InterfaceComparison {
     }
 
     fn why_expected(&self) -> &'static str {
-        "are accepted and do not count for the verdict: a comparison of interfaces exists to show what happens to operations on their way"
+        "do not count for the verdict, because they describe how operations reach the device, which api compares"
     }
 }
 

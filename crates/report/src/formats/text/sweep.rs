@@ -64,7 +64,7 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
             format!("no other setting is {}", work.by.better_by(&show_share(sweep.tolerance)))
         }
         (Chosen::Tied | Chosen::CannotTell, _) => {
-            let why = work.sentence.split(';').next().unwrap_or_default();
+            let why = work.sentence.split("; ").flat_map(|part| part.split(". ")).next().unwrap_or_default();
             format!("not decided: {}", why.trim_end_matches('.'))
         }
     };
