@@ -56,7 +56,28 @@ impl Interface {
     pub(crate) fn renews_file(&self) -> bool {
         [NEW, FALLOCATE].iter().any(|option| self.engine.ends_with(option))
     }
+
+    /// The name in rows of reads or of writes: `pread O_DIRECT` writes as `pwrite O_DIRECT`.
+    pub(crate) fn name_for(&self, writes: bool) -> String {
+        let (call, rest) = self.name.split_at(self.name.find(' ').unwrap_or(self.name.len()));
+        match WRITE_CALLS.iter().find(|(read, _)| writes && *read == call) {
+            Some((_, write)) => format!("{write}{rest}"),
+            None => self.name.to_owned(),
+        }
+    }
 }
+
+/// Calls that read, with those that write.
+const WRITE_CALLS: [(&str, &str); 8] = [
+    ("pread", "pwrite"),
+    ("preadv2", "pwritev2"),
+    ("read", "write"),
+    ("readv", "writev"),
+    ("BufReader", "BufWriter"),
+    ("fread", "fwrite"),
+    ("fgetc", "fputc"),
+    ("getc_unlocked", "putc_unlocked"),
+];
 
 const fn row(
     name: &'static str,
@@ -136,9 +157,24 @@ pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interfa
     INTERFACES.iter().filter(is_common)
 }
 
-/// Finds an interface by name, in any case.
+/// Finds an interface by its name in rows of reads or of writes, in any case.
 pub fn find(name: &str) -> Option<&'static Interface> {
-    INTERFACES.iter().find(|i| i.name.eq_ignore_ascii_case(name))
+    let is_named = |i: &&Interface| [false, true].iter().any(|w| i.name_for(*w).eq_ignore_ascii_case(name));
+    INTERFACES.iter().find(is_named)
+}
+
+#[test]
+fn rows_of_writes_name_the_call_that_writes() {
+    let writes = |name: &str| find(name).map(|i| i.name_for(true)).unwrap_or_default();
+    assert_eq!(writes("pread"), "pwrite");
+    assert_eq!(writes("pread O_DIRECT threads"), "pwrite O_DIRECT threads");
+    assert_eq!(writes("BufReader 128K"), "BufWriter 128K");
+    assert_eq!((writes("mmap"), writes("pwrite new file")), ("mmap".into(), "pwrite new file".into()));
+    assert_eq!(find("fwrite 64k").map(|i| i.name), Some("fread 64K"));
+    let mut names: Vec<String> = INTERFACES.iter().map(|i| i.name_for(true)).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), INTERFACES.len(), "two rows of writes have one name");
 }
 
 #[test]

@@ -375,6 +375,7 @@ impl<'a> VerifyRun<'a> {
         let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
+        run::probe(&root, &plan)?;
         run::name_leftovers(&plan, &live);
         let targets = run::prepare_targets(&root, &plan, &stop, &live, None, fleet)?;
         let mut place = machine.places.into_iter().next().unwrap_or_default();

@@ -9,7 +9,7 @@
 //! jobs, flags in [`HIDDEN`] and exit codes are left out. Flags of a single command remain.
 
 use super::Cli;
-use crate::cli::shared_flags::find_check;
+use crate::cli::shared_flags::{LIKENESS, find_check};
 use crate::failure::Failure;
 use crate::stdout;
 use clap::{Command, CommandFactory};
@@ -106,7 +106,7 @@ pub(super) fn glossary(term: &str) -> Option<String> {
     })
 }
 
-/// Makes the message about a topic that does not exist, with the most similar one.
+/// Makes the message about a topic that does not exist, with the most similar one if one is similar.
 fn unknown(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
     if let Ok(check) = find_check(&topic.replace('-', "_")) {
@@ -115,10 +115,11 @@ fn unknown(topic: &str, cli: &clap::Command) -> String {
     let commands = cli.get_subcommands().map(|command| command.get_name().to_owned());
     let topics = commands.chain(CHAPTERS.iter().flat_map(Chapter::names));
     let likeness = |name: &String| strsim::normalized_damerau_levenshtein(topic, name);
-    let nearest = topics.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
-    format!(
-        "there is no command or chapter '{shown}'; the most similar is `fathom help {nearest}`; `fathom help` lists all"
-    )
+    let nearest = topics.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = nearest.filter(|name| likeness(name) >= LIKENESS);
+    let similar =
+        nearest.map_or_else(String::new, |name| format!("; the most similar is `fathom help {name}`"));
+    format!("there is no command or chapter '{shown}'{similar}; `fathom help` lists all")
 }
 
 impl Chapter {
@@ -297,6 +298,8 @@ fn an_unknown_topic_suggests_the_nearest() {
             page(&slug(typed), 80).err().map(|failure| failure.message().to_owned()).unwrap_or_default();
         assert!(why.contains(answer), "{typed}: {why}");
     }
+    let why = page("nosuch", 80).err().map(|failure| failure.message().to_owned());
+    assert_eq!(why.as_deref(), Some("there is no command or chapter 'nosuch'; `fathom help` lists all"));
 }
 
 /// Makes the tables of `docs/reference/settings.md`: every flag of `fathom run` by heading, the keys that only job files have, and the

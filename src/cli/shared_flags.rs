@@ -575,10 +575,13 @@ pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
     path.to_owned()
 }
 
+/// Least similarity of a suggested name to the typed one, between 0 and 1.
+pub(super) const LIKENESS: f64 = 0.6;
+
 /// Finds a check by id or name, in upper or lower case.
 ///
 /// # Errors
-/// A message with the most similar check.
+/// A message with the checks that have this word in their name, or a similar check.
 pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     let mut word = typed.to_ascii_uppercase();
     // Ids have two digits, so read `B5` as `B05`.
@@ -595,9 +598,18 @@ pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
         let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());
         id.max(strsim::normalized_damerau_levenshtein(&word, c.name))
     };
+    let named: Vec<String> = pages()
+        .filter(|c| c.name.split('_').any(|part| part == word))
+        .map(|c| format!("{} {}", c.id, c.name))
+        .collect();
     let nearest = pages().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let nearest = nearest.map_or_else(String::new, |c| format!("; the nearest is {} {}", c.id, c.name));
-    Err(format!("there is no check '{typed}'{nearest}; `fathom explain` lists all"))
+    let nearest = nearest.filter(|c| likeness(c) >= LIKENESS);
+    let similar = match nearest {
+        _ if !named.is_empty() => format!("; this word is in {}", named.join(", ")),
+        Some(c) => format!("; the nearest is {} {}", c.id, c.name),
+        None => String::new(),
+    };
+    Err(format!("there is no check '{typed}'{similar}; `fathom explain` lists all"))
 }
 
 #[test]
@@ -631,4 +643,11 @@ fn checks_are_found_by_id_and_name_in_any_case() {
         assert!(why.contains(typed) && why.contains(expected), "{typed}: {why}");
     }
     assert!(find_check("").is_err());
+    let why = |typed: &str| find_check(typed).err().unwrap_or_default();
+    let cpu = why("CPU");
+    assert!(
+        cpu.contains("this word is in ") && cpu.contains(" CPU_BOUND") && cpu.contains(" CPU_QUOTA"),
+        "{cpu}"
+    );
+    assert_eq!(why("nosuch"), "there is no check 'nosuch'; `fathom explain` lists all");
 }

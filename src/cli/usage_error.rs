@@ -50,7 +50,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
             }
             let advice = tip(option, words)
                 .or_else(|| command_as_option(option, words, name))
-                .or_else(|| value_as_option(option, command?))
+                .or_else(|| value_as_option(option, command))
                 .or_else(|| negative_value(option, words))
                 .or_else(|| flag_of_others(option, name))
                 .or_else(|| typed(ContextKind::SuggestedArg).map(|similar| format!("type {similar}")))?;
@@ -110,12 +110,10 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
             }
             Some(format!("'{option}' cannot be used with '{prior}': leave one of them out"))
         }
-        ErrorKind::MissingRequiredArgument => Some(format!(
-            "fathom {} needs {}: type {}",
-            name?,
-            typed(ContextKind::InvalidArg)?,
-            usage(error)?
-        )),
+        ErrorKind::MissingRequiredArgument => {
+            let line = capture_line(name?, words).or_else(|| usage(error))?;
+            Some(format!("fathom {} needs {}: type {line}", name?, typed(ContextKind::InvalidArg)?))
+        }
         _ => None,
     }
 }
@@ -174,9 +172,21 @@ fn corrected(option: &str, value: &str, command: &str) -> Option<String> {
 fn flag_of_others(option: &str, command: Option<&str>) -> Option<String> {
     let long = option.strip_prefix("--")?;
     let takers: Vec<String> = takers(long).iter().map(|taker| format!("fathom {taker}")).collect();
-    (!takers.is_empty()).then(|| {
-        format!("fathom {} does not take it; type it with {}", command.unwrap_or_default(), takers.join(", "))
+    let first = takers.first()?;
+    Some(match command {
+        Some(command) => format!("fathom {command} does not take it; type it with {}", takers.join(", ")),
+        None => format!("type it after a command, as in {first} {option}"),
     })
+}
+
+/// Completes `fathom capture TARGET` with a file that is named after the target; `None` for other lines.
+fn capture_line(command: &str, words: &[String]) -> Option<String> {
+    let [_, typed, target] = words else { return None };
+    let file = Path::new(target).file_name().filter(|_| command == "capture" && typed == command)?;
+    let file = format!("{}.capture", file.to_string_lossy());
+    let line: Vec<String> =
+        ["fathom", command, target.as_str(), "-o", file.as_str()].map(str::to_owned).into();
+    (!target.starts_with('-')).then(|| name::line(&line))
 }
 
 /// Returns the typed command.
@@ -208,14 +218,20 @@ fn command_as_option(option: &str, words: &[String], command: Option<&str>) -> O
 }
 
 /// Suggests `--format json` for `--json`.
-fn value_as_option(option: &str, command: &clap::Command) -> Option<String> {
+fn value_as_option(option: &str, command: Option<&clap::Command>) -> Option<String> {
+    let cli = Cli::command();
     let value = option.trim_start_matches('-');
     let takes = |arg: &&clap::Arg| {
         arg.get_long().is_some() && arg.get_possible_values().iter().any(|known| known.matches(value, true))
     };
-    let mut options = command.get_arguments().filter(takes);
+    let example = cli.find_subcommand("bench")?;
+    let mut options = command.unwrap_or(example).get_arguments().filter(takes);
     let long = options.next()?.get_long()?;
-    options.next().is_none().then(|| format!("type --{long} {value}"))
+    let after = match command {
+        Some(_) => String::new(),
+        None => format!(" after a command, as in fathom bench --{long} {value}"),
+    };
+    options.next().is_none().then(|| format!("type --{long} {value}{after}"))
 }
 
 /// Explains negative values such as `--time -3s`.
@@ -278,6 +294,9 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> Strin
     let words = typed(key, values);
     match command {
         _ if values.is_empty() => format!("{theirs}; type {} {}", spelling(key), key.value),
+        Some(command) if key.name == TARGET && accepts(command, &words) => {
+            format!("{theirs}; type fathom {command} {}", name::line(&words))
+        }
         Some(command) if accepts(command, &words) => format!("{theirs}; type {}", name::line(&words)),
         Some(command) if takers(key.name).contains(&command.to_owned()) => {
             format!(
@@ -422,14 +441,24 @@ fn tips_name_flag_value_and_command() {
         ("bench --runs 3 --runs 4", "--runs <N> is typed twice: type it once"),
         ("run --p99 1ms", "fathom run does not take it; type it with fathom limit"),
         ("bench --preset iops", "fathom bench does not take it; type it with fathom sweep"),
-        ("capture vda", "fathom capture needs --output <FILE>: type fathom capture --output <FILE>"),
+        ("capture", "type fathom capture --output <FILE>"),
+        (
+            "capture /dev/vda",
+            "fathom capture needs --output <FILE>: type fathom capture /dev/vda -o vda.capture",
+        ),
+        (
+            "--json",
+            "unknown option '--json': type --format json after a command, as in fathom bench --format json",
+        ),
+        ("--verbose", "type it after a command, as in fathom "),
         ("run --iodepth 32", "fio's --iodepth is --depth; type --depth 32"),
         ("run -iodepth=32", "fio's --iodepth is --depth; type --depth 32"),
         ("run x --runtime=60 --iodepth=3", "fio's --runtime is --time; type --time 60s"),
         ("run --iodepth", "fio's --iodepth is --depth; type --depth N"),
         ("run --ioengine=rados", "fio's --ioengine is --engine; type --engine NAME[:OPTIONS]"),
-        ("bench --filename=/dev/sdb", "fio's --filename is TARGET; type /dev/sdb"),
-        ("run --filename=a:b", "fio's --filename is TARGET; type a b"),
+        ("bench --filename=/dev/sdb", "fio's --filename is TARGET; type fathom bench /dev/sdb"),
+        ("run --filename x", "fio's --filename is TARGET; type fathom run x"),
+        ("run --filename=a:b", "fio's --filename is TARGET; type fathom run a b"),
         ("run -b4K -o32", "DISKSPD's -b is --bs; type --bs 4K"),
         (
             "layers --direct=1",

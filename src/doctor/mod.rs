@@ -332,7 +332,9 @@ mod tests {
         }
         let diagnosis = diagnose(observation);
         let plain = text(&diagnosis, false);
-        let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
+        let (_, found) = plain.split_once("Before you measure:\n").unwrap_or_default();
+        assert!(found.starts_with("  1. holes (invalidates a number, A04): "), "{found}");
+        let (_, list) = plain.split_once("What to do before you measure:\n").unwrap_or_default();
         assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");
         assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
         // Answers are missing for free space, the disk's counters, and CPU time, because the simulated clock did not advance.

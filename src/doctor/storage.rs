@@ -72,10 +72,11 @@ fn name_witness(observation: &Observation, look: Look) -> Look {
         Some((name, _)) if look.outcome == Outcome::Holds => {
             format!("Supported, as the file '{name}' in it shows.")
         }
-        Some((name, _)) => format!("{}, as the file '{name}' in it shows.", look.sentence.trim_end_matches('.')),
+        Some((name, _)) => {
+            format!("{}, as the file '{name}' in it shows.", look.sentence.trim_end_matches('.'))
+        }
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
-            "statx reports direct I/O only for files, and for none in this directory; the report of a measurement here has the answer"
-                .into()
+            "no file in this directory shows whether direct I/O works here; a measurement reports it".into()
         }
         None => return look,
     };

@@ -217,9 +217,9 @@ pub(super) fn compare(
                         asked.headline = Some(asked.specs.len());
                     }
                     renews |= interface.renews_file();
-                    let (name, sees) = (interface.name.into(), interface.sees);
-                    let (job, work) = (asked.specs.len(), work.describe());
-                    comparison.candidates.push(Candidate { job, interface: name, work, sees });
+                    let (job, sees) = (asked.specs.len(), interface.sees);
+                    let (interface, work) = (interface.name_for(writes(work.rw)), work.describe());
+                    comparison.candidates.push(Candidate { job, interface, work, sees });
                     asked.specs.push(spec);
                 }
                 Err(why) => comparison.missing.push(NotMeasured { name: name(interface, work), why }),
@@ -311,7 +311,7 @@ impl Work {
 }
 
 fn name(interface: &Interface, work: Work) -> String {
-    format!("{}, {}", interface.name, work.describe())
+    format!("{}, {}", interface.name_for(writes(work.rw)), work.describe())
 }
 
 impl Setup<'_> {

@@ -47,7 +47,7 @@ use model::record::{
     RunStart,
 };
 use model::units::show_count;
-pub(crate) use setup::{name_leftovers, prepare_targets};
+pub(crate) use setup::{name_leftovers, prepare_targets, probe};
 use specs::Supplies;
 use std::process::ExitCode;
 use std::sync::Arc;

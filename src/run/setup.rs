@@ -1,9 +1,9 @@
 //! Everything before the first run.
 //!
-//! 1. Opens the session file, enters a cgroup, watches signals, prepares the targets.
-//! 2. Probes each target and engine before anything is written. In a directory, the probe uses an unnamed empty file. A file or device of
-//!    the user is opened for reading, with each cache mode. Asynchronous engines are set up on the open file with their options and
-//!    depth.
+//! 1. Watches signals, enters a cgroup.
+//! 2. Probes each target and engine before anything is announced or written. In a directory, the probe uses an unnamed empty file. A file
+//!    or device of the user is opened for reading, with each cache mode. Asynchronous engines are set up on the open file with their options
+//!    and depth. Then opens the session file, announces the cost, and prepares the targets.
 //! 3. Runs the self test: fathom's own ceiling for each shape of the plan (D06, D07).
 //! 4. For comparisons of interfaces: tries each job, to find refused interfaces and to count system calls. Then chooses the number of
 //!    writes per run.
@@ -72,6 +72,8 @@ pub(super) fn begin(
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     fleet.stops(&stop);
+    // Refuse before the time is announced.
+    probe(&root, &plan)?;
     let cost = cost(&plan);
     let live = Live::start(mode, &cost, &stop)?;
     let supplies = Supplies::load(&plan)?;
@@ -185,11 +187,9 @@ pub(crate) fn prepare_targets(
     left: Option<Left>,
     fleet: &Fleet,
 ) -> Result<Vec<Ready>, Failure> {
-    probe(root, plan)?;
     let mut targets = Vec::new();
     for (index, target) in plan.targets.iter().enumerate() {
-        let is_made_here = plan.common(index).is_none_or(|common| plan.is_rank(common.maker));
-        let making = if target.role == Role::Made && is_made_here { ": making a test file" } else { "" };
+        let making = if is_made_here(plan, index) { ": making a test file" } else { "" };
         live.step_of(&format!("preparing {}{making}", target.path), left);
         let since = Instant::now();
         let mut progress = |done: u64, total: u64| match left {
@@ -237,11 +237,20 @@ fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &m
 /// Size of an operation that sets up an engine, in bytes, unless direct I/O needs a larger one.
 const BYTES: u32 = 4096;
 
-/// Refuses a plan whose targets or engines this machine does not allow.
+/// Whether this host makes the test file of a target.
+fn is_made_here(plan: &Plan, index: usize) -> bool {
+    let is_made = plan.targets.get(index).is_some_and(|target| target.role == Role::Made);
+    is_made && plan.common(index).is_none_or(|common| plan.is_rank(common.maker))
+}
+
+/// Refuses a plan whose targets or engines this machine does not allow, and test files without room.
 ///
 /// # Errors
 /// [`Failure::Refused`] with what is denied and what to type instead.
-pub(super) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
+    for (_, target) in plan.targets.iter().enumerate().filter(|(index, _)| is_made_here(plan, *index)) {
+        machine::test_file::has_room(&name::path(&target.path))?;
+    }
     if plan.study.has_separate_jobs() {
         return Ok(());
     }

@@ -107,7 +107,7 @@ fn write_rows_are_sized_by_the_speed_of_the_storage() {
     let words =
         "api --rw write --bs 128k --size 1g --interface pread --runs 3 --time 300ms --quiet --format json";
     let report = stage.fathom(words, &dir).report().0;
-    let row = row(&report, "pread");
+    let row = row(&report, "pwrite");
     let (planned, touched) = (number(&row["planned_coverage"]), number(&row["coverage"]));
     assert!(planned > 0.0 && planned <= 1.0 && touched > 0.0 && touched <= planned + 1e-9, "{row:#}");
     // One probe before the first run limits the operations of all runs.
@@ -266,14 +266,14 @@ fn table_is_available_as_text_and_csv() {
         csv.display()
     );
     let out = stage.fathom(&words, &dir);
-    assert!(out.stdout.contains("4K random write:") && out.stdout.contains("\n  pread "), "{out:?}");
+    assert!(out.stdout.contains("4K random write:") && out.stdout.contains("\n  pwrite "), "{out:?}");
     assert!(out.stdout.contains("Every run began with an empty page cache"), "{out:?}");
     let text = std::fs::read_to_string(&csv).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     assert!(
         lines[0].starts_with("interface,work,block_bytes,mb_per_s,")
-            && lines[1].starts_with("pread,4K random write,4096,")
+            && lines[1].starts_with("pwrite,4K random write,4096,")
     );
     let fields = |l: &str| l.split(',').count();
     assert!(fields(lines[0]) == fields(lines[1]) && fields(lines[0]) == fields(lines[2]), "{text}");

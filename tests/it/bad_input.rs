@@ -248,16 +248,23 @@ fn missing_permission_is_refused_with_a_fix() {
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let out = stage.fathom_unprivileged("run --quiet", &file);
     refused(&out, 3, &["secret", "that you own"]);
+    let out = stage.fathom_unprivileged("bench", &file);
+    refused(&out, 3, &["secret", "that you own"]);
+    assert!(!out.stderr.contains("It takes"), "{out:?}");
     assert_eq!(names(&folder), [file]);
 }
 
 #[test]
-fn read_only_mounts_are_refused_with_a_fix() {
+fn full_and_read_only_mounts_are_refused_with_a_fix() {
     if !is_root() {
         return;
     }
     let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("cat /dev/zero > full || true");
+    let out = disk.fathom(&stage, "bench", &disk.dir);
+    refused(&out, 3, &["has room for only", "make room"]);
+    assert!(!out.stderr.contains("It takes"), "{out:?}");
     disk.sh("mount -o remount,ro .");
     let out = disk.fathom(&stage, "run --size 16m --quiet", &disk.dir);
     refused(&out, 3, &["read-only", "name"]);

@@ -81,7 +81,7 @@ fn holes_are_found_before_measuring() {
     assert_eq!(names(&stage.path("xdg")), Vec::<PathBuf>::new(), "a look keeps no session");
 
     let text = stage.fathom("doctor", &hollow);
-    let (_, list) = text.stdout.split_once("Before you measure:\n").unwrap();
+    let (_, list) = text.stdout.split_once("What to do before you measure:\n").unwrap();
     assert!(list.starts_with("  1. holes (invalidates a number, A04): name the directory and let"), "{list}");
 }
 
@@ -141,6 +141,10 @@ fn cgroup_limit_is_found_only_inside_the_cgroup() {
     let seen = Diagnosis::from_outcome(&wait(&mut stage.command(&enter, WORDS, &disk.dir)));
     let limit = seen.expect_answer("I/O limits", "finding");
     assert!(limit["check"] == "D04" && limit["sentence"].as_str().unwrap().contains("100,000"), "{limit:#}");
+    let text = wait(&mut stage.command(&enter, "doctor", &disk.dir)).stdout;
+    let (first, rest) = text.split_once("\nThe place\n").unwrap();
+    assert!(first.contains(". I/O limits (may limit it, D04): ") && first.contains("100,000 IOPS"), "{text}");
+    assert!(rest.contains(". I/O limits (may limit it, D04): start fathom outside"), "{text}");
     Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &disk.dir)).expect_answer("I/O limits", "holds");
 }
 

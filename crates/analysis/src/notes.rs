@@ -98,7 +98,7 @@ impl Remark {
         };
         let times = match self.times {
             1 => String::new(),
-            times if self.differs => format!(" ({times} times, with other numbers)"),
+            times if self.differs => format!(" (the first of {times} such notes)"),
             times => format!(" ({times} times)"),
         };
         format!("{who}{}{times}", self.sentence)
@@ -272,7 +272,7 @@ fn repeated_notes_appear_once_and_a_truncated_file_is_mentioned() {
     let notes = notes(&record);
     assert!(notes.iter().any(|n| n.ends_with("late (4 times)")), "{notes:?}");
     let pages: Vec<&String> = notes.iter().filter(|n| n.contains("pages of")).collect();
-    assert!(pages.len() == 1 && pages[0].ends_with("cache (4 times, with other numbers)"), "{notes:?}");
+    assert!(pages.len() == 1 && pages[0].ends_with("cache (the first of 4 such notes)"), "{notes:?}");
     assert_eq!(notes.iter().filter(|n| n.contains("has a cache of 4 MiB")).count(), 4, "{notes:?}");
     assert!(notes.iter().any(|n| n.contains("run 5") && n.contains("ends inside")), "{notes:?}");
     assert_eq!(ending(&record), Ending::Cut);

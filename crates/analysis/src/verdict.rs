@@ -159,7 +159,7 @@ fn counted(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> Strin
 }
 
 /// Why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
-fn why_without(result: &Measured, findings: &[Finding]) -> String {
+pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
     match invalidating(result, findings).next() {
         Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
         Some(f) if f.id == CheckId::D01 => "other load on the disk".into(),

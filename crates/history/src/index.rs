@@ -68,7 +68,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
             }
         }
     }
-    if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY) {
+    if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY && !files.is_quiet) {
         stderr::say(&format!(
             "fathom: the index cannot be written ({why}), so fathom reads every session each time"
         ));
@@ -172,7 +172,7 @@ impl Index {
     ) -> rusqlite::Result<()> {
         let (gone, new) = self.differences(files)?;
         self.forget(&gone)?;
-        if new.len() >= MANY {
+        if new.len() >= MANY && !files.is_quiet {
             stderr::say(&format!("fathom: reading {} sessions that are not in the index yet", new.len()));
         }
         for batch in new.chunks(BATCH) {
@@ -580,7 +580,7 @@ mod tests {
 
     fn files(seconds: impl IntoIterator<Item = i64>) -> Files {
         let found = seconds.into_iter().map(|s| session(s).0).map(|f| (f.id.clone(), f));
-        Files { by_id: found.collect(), problems: Vec::new() }
+        Files { by_id: found.collect(), ..Files::default() }
     }
 
     fn entry_of(found: &SessionFile) -> Entry {

@@ -37,9 +37,9 @@ pub fn id(path: &Path) -> String {
     path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
 }
 
-/// Refreshes the index after a change. Ignores errors, because the next `fathom list` reports them.
+/// Refreshes the index after a change, without a message. The next `fathom list` reports errors.
 pub fn remember() {
-    let _ = index::query(&Files::scan(), |_| Ok(()));
+    let _ = index::query(&Files { is_quiet: true, ..Files::scan() }, |_| Ok(()));
 }
 
 /// Maximum number of ids listed if a word matches several sessions.
@@ -194,6 +194,8 @@ struct Files {
     by_id: BTreeMap<String, SessionFile>,
     /// Directories that could not be read, with the reason, and sessions that are not listed.
     problems: Vec<String>,
+    /// Whether reading many new sessions is not announced.
+    is_quiet: bool,
 }
 
 /// A session file, with a stamp that changes with it.

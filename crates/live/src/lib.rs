@@ -291,8 +291,9 @@ fn progress(passed: Duration, left: Duration) -> u64 {
 
 /// Maximum number of draws per second while a step progresses.
 const DRAWS_PER_S: u32 = 8;
-/// Columns of the bar: half of a narrow terminal, so that the message fits next to it.
+/// Columns of the bar: half of a narrow terminal, and fewer if the message needs the room.
 const BAR_COLUMNS: usize = 24;
+const FEWEST_BAR_COLUMNS: usize = 8;
 /// Escape sequence that clears the current line.
 const CLEAR: &str = "\r\x1b[K";
 
@@ -391,12 +392,24 @@ fn write_stderr(text: &str) {
 /// Renders the line, at least one column narrower than the terminal: some terminals wrap a full line.
 fn render_bar(message: &str, done: u64, total: u64, left: &str, gauge: [&str; 2], columns: usize) -> String {
     let share = if total > 0 { done.min(total) as f64 / total as f64 } else { 0.0 };
-    let full = (share * BAR_COLUMNS as f64) as usize;
-    let line = gauge[0].repeat(full) + &gauge[1].repeat(BAR_COLUMNS - full);
-    let room = columns.saturating_sub(BAR_COLUMNS + left.len() + 3);
-    let message = cut(message, room);
+    let message_and_bar = columns.saturating_sub(left.len() + 3);
+    let bar = message_and_bar.saturating_sub(Span::raw(message).width());
+    let bar = bar.clamp(FEWEST_BAR_COLUMNS, BAR_COLUMNS);
+    let full = (share * bar as f64) as usize;
+    let line = gauge[0].repeat(full) + &gauge[1].repeat(bar - full);
+    let room = message_and_bar.saturating_sub(bar);
+    let message = shortened(message, room);
     let padding = " ".repeat(room - Span::raw(&message).width());
     cut(&format!("{message}{padding} {line} {left}"), columns.saturating_sub(1))
+}
+
+/// Cuts a text to a width in columns, with `…` at the end.
+fn shortened(text: &str, columns: usize) -> String {
+    if Span::raw(text).width() <= columns {
+        return text.to_owned();
+    }
+    let text = cut(text, columns.saturating_sub(1));
+    if columns > 0 { text + "…" } else { text }
 }
 
 /// Cuts a text to a width in columns.
@@ -476,13 +489,15 @@ fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
     assert_eq!(half.len(), 59);
     assert_eq!(
         render_bar(&"x".repeat(99), 9, 3, "", gauge, 40),
-        format!("{} {} ", "x".repeat(13), "#".repeat(24))
+        format!("{}… {} ", "x".repeat(28), "#".repeat(8))
     );
+    let whole = render_bar("writing pass 1 of 2", 0, 2, "at most 4 min left", gauge, 60);
+    assert_eq!(whole, format!("writing pass 1 of 2 {} at most 4 min left", "-".repeat(20)));
     // Each of these characters takes two columns. The total is 0.
     let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", 0, 0, "1 s left", gauge, 40);
     assert_eq!(Span::raw(&wide).width(), 39, "{wide}");
     // A terminal narrower than the bar: a wrapped line would be repeated at each draw.
-    assert_eq!(render_bar("reading", 1, 2, "1 s left", gauge, 10), format!(" {}", "#".repeat(8)));
+    assert_eq!(render_bar("reading", 1, 2, "1 s left", gauge, 10), " ####----");
     for columns in 0..60 {
         let narrow = render_bar("\u{6e2c}\u{5b9a}", 1, 3, "1 s left", gauge, columns);
         assert!(Span::raw(&narrow).width() <= columns.saturating_sub(1), "{columns}: {narrow}");

@@ -94,7 +94,7 @@ impl Settled {
         match &self.left_bytes {
             Ok(left) if *left < BACKLOG_BYTES => None,
             Ok(left) => Some(format!(
-                "{} of dirty data on this machine were not written back when the run began, after {waited:.1} s of waiting",
+                "the machine still had {} of unwritten data when the run began, after a wait of {waited:.1} s",
                 show_bytes(*left)
             )),
             Err(why) => Some(format!("could not check whether write-back had finished: {why}")),

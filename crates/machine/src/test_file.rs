@@ -404,6 +404,18 @@ pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
     )))
 }
 
+/// Checks without writing that a directory has room for the smallest test file.
+///
+/// # Errors
+///
+/// A refusal with the room that there is.
+pub fn has_room(dir: &Path) -> Result<(), MachineError> {
+    match File::open(dir).ok().and_then(|d| room(&d)) {
+        Some(room) if room < LEAST_BYTES => Err(no_room(dir, room)),
+        _ => Ok(()),
+    }
+}
+
 fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
     if asked_bytes >= LEAST_BYTES {
         return Ok(());

@@ -331,6 +331,17 @@ impl Look {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
+    /// Whether the observation belongs in the list before a measurement: a finding that changes a number, or the limit
+    /// of a cgroup, which a fast enough load would measure in place of the device.
+    pub fn acts(&self) -> bool {
+        self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_limit())
+    }
+
+    /// Whether a cgroup limits the I/O of the target.
+    pub fn is_limit(&self) -> bool {
+        self.outcome == Outcome::Finding && self.check == Some(CheckId::D04)
+    }
+
     /// Adds how to fix the problem.
     #[must_use]
     pub fn cure(self, cure: impl Into<String>) -> Self {
@@ -345,11 +356,12 @@ impl Look {
 }
 
 impl Diagnosis {
-    /// Returns all observations with a problem, worst first. Observations of equal severity keep their order.
+    /// Returns all observations with a problem, worst first. Observations of equal severity keep their order. The
+    /// limit of a cgroup counts as an observation that biases a number.
     pub fn worst_first(&self) -> Vec<&Look> {
         let looks = self.groups.iter().flat_map(|g| &g.looks);
         let mut found: Vec<&Look> = looks.filter(|l| l.outcome == Outcome::Finding).collect();
-        found.sort_by_key(|l| l.severity);
+        found.sort_by_key(|l| if l.is_limit() { Some(Severity::Biased) } else { l.severity });
         found
     }
 }
@@ -414,7 +426,12 @@ fn findings_are_sorted_by_severity_stably() {
         Group { heading: "a".into(), looks: vec![finding("1", Severity::Note), Look::ok("2", "")] },
         Group {
             heading: "b".into(),
-            looks: vec![Look::unknown("3", ""), finding("4", Severity::Void), finding("5", Severity::Note)],
+            looks: vec![
+                Look::unknown("3", ""),
+                finding("4", Severity::Void),
+                finding("5", Severity::Note),
+                finding("6", Severity::Note).check(CheckId::D04),
+            ],
         },
     ];
     let machine = Machine {
@@ -439,5 +456,7 @@ fn findings_are_sorted_by_severity_stably() {
         machine,
     };
     let order: Vec<&str> = diagnosis.worst_first().iter().map(|l| l.about.as_str()).collect();
-    assert_eq!(order, ["4", "1", "5"]);
+    assert_eq!(order, ["4", "6", "1", "5"]);
+    let acting = diagnosis.worst_first().into_iter().filter(|l| l.acts()).count();
+    assert_eq!(acting, 2, "the limit of a cgroup is no mere note");
 }

@@ -155,6 +155,13 @@ pub struct Limiter {
     pub evidence: BTreeMap<String, f64>,
 }
 
+impl Limiter {
+    /// Returns the name for people: `busy CPUs` in place of `run queue`.
+    pub fn shown_name(&self) -> &str {
+        if self.name == "run queue" { "busy CPUs" } else { &self.name }
+    }
+}
+
 /// The limit on how much slower the other side of a comparison may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slower {

@@ -140,7 +140,13 @@ pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
         Ok(()) => Ok(true),
         // `fathom ... | head` closes the pipe early: not an error.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(e) => Err(Failure::Refused(format!("standard output cannot be written: {e}{}", cause(&e)))),
+        Err(e) => {
+            let advice = match e.kind() {
+                io::ErrorKind::StorageFull => "; make room there, or redirect the output elsewhere",
+                _ => cause(&e),
+            };
+            Err(Failure::Refused(format!("standard output cannot be written: {e}{advice}")))
+        }
     }
 }
 

@@ -146,7 +146,7 @@ impl Page {
 /// Maximum width of prose: longer lines are hard to read.
 pub(crate) const MAX_PROSE_WIDTH: usize = 110;
 /// Replaces the removed part of a word.
-const ELLIPSIS: char = '…';
+pub(crate) const ELLIPSIS: char = '…';
 
 /// Returns the width of text on a terminal: characters may take two columns, and colours none.
 pub(crate) fn display_width(text: &str) -> usize {
@@ -268,6 +268,13 @@ impl Table {
             shown.retain(|column| Some(column) != leaves);
             all_fit(&short.draw_to_width(&shown, width), width)
         })
+    }
+
+    /// Returns the headings of the columns that a page of this width shows.
+    pub(crate) fn shown_headings(&self, width: usize) -> Vec<&str> {
+        let (_, left_out) = self.lines(width);
+        let headings = self.filled_columns().into_iter().filter_map(|at| self.headings.get(at));
+        headings.map(String::as_str).filter(|heading| !left_out.contains(heading)).collect()
     }
 
     fn left_out(&self, shown: &[usize]) -> Vec<&str> {

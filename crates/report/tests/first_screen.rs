@@ -1,4 +1,5 @@
-//! The first screen: a report of eight results fits 24 lines, and its first lines answer the question.
+//! The first screen: a report of eight results fits a terminal of 24 lines with the prompt after it, and its first lines
+//! answer the question.
 //!
 //! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it again at each width.
 
@@ -11,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 type Tried = Result<(), Box<dyn std::error::Error>>;
 
-/// Lines of a small terminal.
-const SCREEN_LINES: usize = 24;
+/// Lines of a small terminal without the prompt.
+const SCREEN_LINES: usize = 23;
 const WIDTHS: [usize; 4] = [60, 80, 100, 120];
 
 fn file(name: &str) -> PathBuf {
@@ -71,6 +72,22 @@ fn the_reason_of_an_invalid_headline_follows_it_once() -> Tried {
     assert!(third.starts_with("  D08 RUNQUEUE_WAIT invalidates it and 1 other result: "), "{now}");
     assert_eq!(now.matches("D08").count(), 1, "{now}");
     assert!(now.lines().count() <= SCREEN_LINES, "{now}");
+    Ok(())
+}
+
+#[test]
+fn long_notes_do_not_scroll_the_verdict_away() -> Tried {
+    let mut report = bench()?;
+    report.notes = (0..6).map(|n| format!("{n} {}", "a note of several words ".repeat(14))).collect();
+    for width in [80, 100] {
+        let now = text(&report, width)?;
+        assert!(now.lines().count() <= SCREEN_LINES && now.contains("D08 invalidates"), "{now}");
+        assert!(now.contains("\nNote    --verbose prints 6 notes\n"), "{now}");
+    }
+    report.findings.clear();
+    let now = text(&report, 100)?;
+    assert!(now.lines().count() <= SCREEN_LINES && now.contains("\nNote    0 a note"), "{now}");
+    assert!(now.contains("\nNote    --verbose prints ") && now.contains(" more\n"), "{now}");
     Ok(())
 }
 

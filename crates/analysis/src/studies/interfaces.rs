@@ -3,7 +3,7 @@
 use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
-use crate::verdict::Judged;
+use crate::verdict::{Judged, why_without};
 use model::Known;
 use model::evidence::{Extents, Moment};
 use model::figures::NotMeasured;
@@ -37,6 +37,8 @@ struct RatedRow {
     /// Whether the bytes reach the program.
     sees: bool,
     row: ApiRow,
+    /// Why the row has no rate, in a few words; meaningful only if it has none.
+    why_without: String,
     /// MB/s in each round, with the final sync of writes in the time; `None` in rounds without a run.
     rates: Vec<Option<f64>>,
 }
@@ -47,9 +49,11 @@ impl Question for InterfaceComparison {
         let seen = Measurements { record, answered };
         let rated = |candidate: &Candidate| {
             let mut row = seen.row(candidate, results)?;
-            row.findings = acting_on(results.get(row.result)?, acting).collect();
+            let result = results.get(row.result)?;
+            row.findings = acting_on(result, acting).collect();
             row.findings.dedup();
-            Some(RatedRow { sees: candidate.sees, row, rates: seen.rates(candidate.job) })
+            let why_without = why_without(result, acting);
+            Some(RatedRow { sees: candidate.sees, row, why_without, rates: seen.rates(candidate.job) })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
         let (advice, no_advice) = advise(&rows, results);
@@ -67,7 +71,7 @@ impl Question for InterfaceComparison {
     }
 
     fn why_expected(&self) -> &'static str {
-        "are accepted and do not count for the verdict: a comparison of interfaces exists to show what happens to operations on their way"
+        "do not count for the verdict, because they describe how operations reach the device, which api compares"
     }
 }
 
@@ -268,6 +272,9 @@ const TOO_WIDE: f64 = 1.0;
 /// Maximum number of names in a sentence.
 const NAMES: usize = 4;
 
+/// Maximum number of reasons in the answer.
+const REASONS: usize = 2;
+
 /// A row with its rate in MB/s and the interval.
 struct Scored<'a> {
     row: &'a ApiRow,
@@ -333,9 +340,13 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
     else {
         return Err(without_scores(work));
     };
+    let unscored: Vec<&RatedRow> =
+        work.iter().copied().filter(|rated| Scored::new(rated).is_none()).collect();
+    if !unscored.is_empty() {
+        return Err(some_without_scores(&unscored, fastest, scored.len()));
+    }
     if let [only] = scored.as_slice() {
-        let rate = show_rate(only.rate);
-        return Err(format!("only {} has a rate with an interval ({rate} MB/s)", only.row.interface));
+        return Err(format!("{} is the only interface with a number", only.row.interface));
     }
     let rates: Vec<Vec<Option<f64>>> = scored.iter().map(|one| one.rates.to_vec()).collect();
     let group = fastest_group(&comparison::gaps(&rates)).filter(|group| group.at_most.is_finite());
@@ -374,9 +385,34 @@ fn without_scores(work: &[&RatedRow]) -> String {
     "no row has a number".into()
 }
 
+/// Why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
+fn some_without_scores(unscored: &[&RatedRow], fastest: &Scored, scored: usize) -> String {
+    let names: Vec<&str> = unscored.iter().map(|rated| rated.row.interface.as_str()).collect();
+    let mut reasons: Vec<&str> = unscored.iter().map(|rated| rated.why_unscored()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let have = if names.len() == 1 { "has" } else { "have" };
+    let (names, reasons, fastest) = (listed(&names), reasons.join("; "), &fastest.row.interface);
+    if scored == 1 {
+        return format!("only {fastest} has a number: {names} {have} none ({reasons})");
+    }
+    format!("{names} {have} no number ({reasons}); of the others, {fastest} was the fastest on the mean")
+}
+
 /// A bound as a whole percentage, rounded up.
 fn percent_above(share: f64) -> String {
     format!("{} %", (100.0 * share - 1e-9).ceil().max(1.0))
+}
+
+impl RatedRow {
+    /// Why the row cannot be ranked, in a few words.
+    fn why_unscored(&self) -> &str {
+        match (self.row.mb_per_s, self.row.stored_after.is_some() && self.row.synced_mb_per_s.is_none()) {
+            (None, _) => &self.why_without,
+            (Some(_), true) => "a final sync failed",
+            (Some(_), false) => "fewer than three complete runs",
+        }
+    }
 }
 
 impl<'a> Scored<'a> {
@@ -424,13 +460,15 @@ impl<'a> Scored<'a> {
         };
         let rate = show_rate(self.rate);
         let mut sentence = format!("{work}: {known}: {rate} MB/s{stable} ({low} to {high}).");
+        let is_slowest = |one: &Scored| one.row.interface == slowest.row.interface;
         if let Some(plainest) = plainest {
-            sentence += &format!(" {} does {}", plainest.row.interface, show_rate(plainest.rate));
+            let rank = if is_slowest(plainest) { ", the slowest, does" } else { " does" };
+            sentence += &format!(" {}{rank} {}", plainest.row.interface, show_rate(plainest.rate));
             sentence +=
                 &reason(self.row, plainest.row, results).map_or_else(String::new, |why| format!("; {why}"));
             sentence += ".";
         }
-        if slowest.row.interface != *interface {
+        if !is_slowest(self) && !plainest.is_some_and(is_slowest) {
             sentence +=
                 &format!(" The slowest is {} with {}.", slowest.row.interface, show_rate(slowest.rate));
         }
@@ -477,9 +515,17 @@ fn recommended(advice: &[Advice]) -> String {
     }
 }
 
-/// `No recommendation, because ...`: a sentence for each reason, with the works unless these are `all`.
+/// `No recommendation, because ...`: a sentence for each reason, with the works unless these are `all`. The list of works
+/// below the table has more than [`REASONS`] reasons.
 fn not_recommended(none: &[NoAdvice], all: bool) -> String {
     let by_reason = grouped(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
+    if by_reason.len() > REASONS {
+        let works: Vec<&str> = none.iter().map(|n| n.work.as_str()).collect();
+        return format!(
+            "No recommendation for {}: \"Which one to use\" has the reason for each.",
+            works.join(", ")
+        );
+    }
     let unnamed = all && by_reason.len() == 1;
     let sentence = |(why, works): &(&str, Vec<&str>)| {
         let named = if unnamed { String::new() } else { format!(" for {}", works.join(", ")) };
@@ -695,6 +741,30 @@ fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
     );
     let known = "4K random read: pread and ring are equally fast (within 1 %): use pread, the plainest: ";
     assert!(advice[0].sentence.starts_with(known), "{advice:?}");
+}
+
+#[test]
+fn nothing_is_recommended_while_a_row_has_no_number() {
+    let mut record = compared(|fixtures| fixtures[0].errors = 1);
+    let api = table(&record);
+    let only = "No recommendation, because only ring has a number: pread has none (I/O errors).";
+    let answer = api.answer().unwrap();
+    assert_eq!((answer.word, answer.sentence.as_str()), (AnswerWord::CannotTell, only));
+    assert!(api.advice.is_empty(), "{:?}", api.advice);
+    comparison(&mut record).candidates[2].sees = true;
+    let known = "No recommendation, because pread has no number (I/O errors); of the others, blind was the fastest on the mean.";
+    assert_eq!(table(&record).answer().unwrap().sentence, known);
+}
+
+#[test]
+fn the_slowest_interface_is_named_once() {
+    let sentence = |record: &Record| table(record).advice[0].sentence.clone();
+    let two = sentence(&compared(|_| {}));
+    assert!(two.contains(" pread, the slowest, does ") && !two.contains("The slowest is"), "{two}");
+    let mut three = compared(|fixtures| fixtures[2].ops = 1_000);
+    comparison(&mut three).candidates[2].sees = true;
+    let three = sentence(&three);
+    assert!(three.contains(" pread does ") && three.contains(" The slowest is blind with "), "{three}");
 }
 
 /// Two interfaces that alternate in being ten times as slow.

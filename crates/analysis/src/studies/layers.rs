@@ -51,7 +51,7 @@ impl Question for LayerComparison {
     }
 
     fn why_expected(&self) -> &'static str {
-        "about rows through the page cache are accepted and do not count for the verdict: a comparison of layers exists to show them"
+        "about rows through the page cache do not count for the verdict, because layers compares them with the device"
     }
 }
 

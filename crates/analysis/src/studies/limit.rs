@@ -65,7 +65,7 @@ impl Question for LatencyTarget {
     }
 
     fn why_expected(&self) -> &'static str {
-        "do not count for the verdict: a load curve exists to show the loads with overload and lateness"
+        "do not count for the verdict, because limit offers loads beyond the capacity on purpose"
     }
 }
 

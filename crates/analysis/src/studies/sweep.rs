@@ -509,7 +509,7 @@ fn decide_race(grid: &Grid, search: &Search, race: &Race) -> Choice {
     let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
     let rivals: Vec<Setting> =
         rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
-    let sentence = format!("{why}; {}{}.", measured(race), indistinguishable(chosen, &rivals));
+    let sentence = format!("{why}. {}{}.", measured(race), indistinguishable(chosen, &rivals));
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
@@ -536,9 +536,9 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
     let open = others(rivals.open);
     let more = match grid.search {
         How::Adaptive { .. } => sufficient_budget(search, &tolerance),
-        How::Exhaustive | How::InOrder(_) => "; more `--runs` would separate them".into(),
+        How::Exhaustive | How::InOrder(_) => ". More `--runs` would separate them".into(),
     };
-    (Chosen::Tied, format!("{}: {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
+    (Chosen::Tied, format!("{}. {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
 }
 
 /// A bound, rounded up: `8.3 %`, `12 %`.
@@ -547,13 +547,13 @@ fn show_bound(share: f64) -> String {
     show_share((share * steps).ceil() / steps)
 }
 
-/// Names a budget that is likely to be enough: `; --budget 90s is likely to reach 5.0 %`.
+/// Names a budget that is likely to be enough: `. --budget 90s is likely to reach 5.0 %`.
 fn sufficient_budget(search: &Search, tolerance: &str) -> String {
     let Some(ns) = search.sufficient_budget_ns() else {
-        return format!("; runs here differ too much to reach {tolerance} within an hour");
+        return format!(". Runs here differ too much to reach {tolerance} within an hour");
     };
     let seconds = ns.div_ceil(1_000_000_000).div_ceil(BUDGET_STEP_S) * BUDGET_STEP_S;
-    format!("; `--budget {seconds}s` is likely to reach {tolerance}")
+    format!(". `--budget {seconds}s` is likely to reach {tolerance}")
 }
 
 /// Why the noise is unknown, and what to type.
@@ -579,21 +579,22 @@ fn unfinished(race: &Race) -> String {
     }
 }
 
-/// Describes the cells of a race: `12 cells (1 could not be measured), runs of one cell differ by 2.0 %`.
+/// Describes the cells of a race: `11 cells were measured and 1 could not be; runs of one cell differ by 2.0 %`.
 fn measured(race: &Race) -> String {
     let all = race.lanes.len();
     let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
-    let failed = match (&race.closed, all - seen) {
-        (Some(_), 0) => String::new(),
-        (Some(_), failed) => format!(" ({failed} could not be measured)"),
-        (None, _) => format!(" of {all}"),
+    let (of_all, failed) = match (&race.closed, all - seen) {
+        (Some(_), 0) => (String::new(), String::new()),
+        (Some(_), failed) => (String::new(), format!(" and {failed} could not be")),
+        (None, _) => (format!(" of {all}"), String::new()),
     };
+    let cells = if all == 1 { "cell was" } else { "cells were" };
     let spread =
-        race.spread().map_or_else(String::new, |s| format!(", runs of one cell differ by {}", show_share(s)));
-    format!("{seen}{failed} {}{spread}", if all == 1 { "cell" } else { "cells" })
+        race.spread().map_or_else(String::new, |s| format!("; runs of one cell differ by {}", show_share(s)));
+    format!("{seen}{of_all} {cells} measured{failed}{spread}")
 }
 
-/// Lists the rivals of the winner: `; indistinguishable from it: 8 x 512K direct, io_uring and 2 more`.
+/// Lists the rivals of the winner: `. As fast within the noise: 8 x 512K direct, io_uring and 2 more`.
 fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
@@ -604,7 +605,7 @@ fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("; indistinguishable from it: {}{more}", names.join("; "))
+    format!(". As fast within the noise: {}{more}", names.join("; "))
 }
 
 /// Returns the number of runs of each cell that would give enough repeats.
@@ -925,7 +926,7 @@ mod tests {
         let work = &judged(&near).1.works[0];
         assert_eq!((work.chosen, work.decided), (Chosen::Fastest, true), "{}", work.sentence);
         assert_eq!(work.rivals.iter().map(|s| s.depth).collect::<Vec<_>>(), [8], "{}", work.sentence);
-        assert!(work.sentence.contains("indistinguishable from it: 8 x 4K"), "{}", work.sentence);
+        assert!(work.sentence.contains("As fast within the noise: 8 x 4K"), "{}", work.sentence);
 
         let (report, sweep) = judged(&record(&[(32, 10_000)]));
         assert_eq!((sweep.works[0].chosen, sweep.winner.len()), (Chosen::NoChoice, 0));

@@ -165,8 +165,8 @@ fn comparison_sentence(name: &str, first: &str, pair: &Pair) -> String {
     }
 }
 
-/// Counts the outcomes of all tests of a target: `Of 8 tests b is faster than a in 3, slower in 1 and the same in 2; in
-/// 2 no difference was seen, at most 7.0 % either way.`
+/// Counts the outcomes of all tests of a target: `b against a in 8 tests: faster in 3, slower in 1, no difference seen in
+/// 2 (at most 7.0 %), not decided in 2.`
 fn count_sentence(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
     let answers: Vec<Word> =
@@ -174,23 +174,26 @@ fn count_sentence(targets: &Targets, target: usize) -> String {
     let count = |word: Word| answers.iter().filter(|w| **w == word).count();
     let (faster, slower, same) = (count(Word::Faster), count(Word::Slower), count(Word::Same));
     let unseen = count(Word::NoDifferenceSeen);
-    let mut sentence = format!(
-        "Of {} tests {} is faster than {} in {faster}, slower in {slower} and the same in {same}",
-        answers.len(),
-        targets.names[target],
-        targets.names[0],
-    );
     let bounds = rows().filter_map(|p| p.metrics.first()).filter(|m| m.answer == Word::NoDifferenceSeen);
     let widest = bounds.filter_map(Metric::at_most).flatten().fold(0.0, f64::max);
-    if unseen > 0 {
-        sentence +=
-            &format!("; in {unseen} no difference was seen, at most {} either way", show_share(widest));
+    let parts = [
+        (faster, format!("faster in {faster}")),
+        (slower, format!("slower in {slower}")),
+        (same, format!("the same in {same}")),
+        (unseen, format!("no difference seen in {unseen} (at most {})", show_share(widest))),
+    ];
+    let open = answers.len() - parts.iter().map(|(count, _)| count).sum::<usize>();
+    let parts = parts.into_iter().chain([(open, format!("not decided in {open}"))]);
+    let parts: Vec<String> = parts.filter(|(count, _)| *count > 0).map(|(_, part)| part).collect();
+    let (tests, name, first) = (answers.len(), &targets.names[target], &targets.names[0]);
+    if tests == 0 {
+        return format!("{name} and {first} have no test in common.");
     }
-    match answers.len() - faster - slower - same - unseen {
-        0 => {}
-        open => sentence += &format!("; {open} cannot be told"),
-    }
-    sentence + "."
+    format!(
+        "{name} against {first} in {tests} test{}: {}.",
+        if tests == 1 { "" } else { "s" },
+        parts.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -232,6 +235,7 @@ fn each_target_is_compared_with_the_first_and_the_fastest_is_named() {
         let answer = report.answer.clone().unwrap();
         assert_eq!(answer.word, word, "{answer:?}");
         assert!(answer.sentence.starts_with(name), "{answer:?}");
+        assert!(answer.sentence.contains(". t1 against t0 in 1 test: "), "{answer:?}");
         let targets = report.study.targets().unwrap();
         assert_eq!((targets.rows.len(), targets.names.len()), (ops.len(), ops.len()));
         assert!(targets.rows[0].against.is_none() && targets.rows[1].against.is_some());

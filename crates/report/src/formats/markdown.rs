@@ -309,14 +309,18 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     if style.detail == Detail::Brief {
         return to.write_all((out + &rows).as_bytes());
     }
-    let answers: Vec<String> =
-        compared.others.iter().map(|(_, comparison)| comparison_answer(comparison)).collect();
+    let answers: Vec<String> = compared.answers().map(comparison_answer).collect();
     out += &answers.join("\n");
     if !compared.table.is_empty() {
-        out += &format!("\n{rows}\n{}\n", compared.legend);
+        out += &format!("\n{rows}");
+        let headings: Vec<&str> = compared.table.headings.iter().map(String::as_str).collect();
+        let legend = compared.legend(&headings);
+        if !legend.is_empty() {
+            out += &format!("\n{legend}\n");
+        }
     }
     let mut items = compared.left_out();
-    items.extend(finding_items(&compared.findings, style.detail == Detail::All));
+    items.extend(finding_items(compared, style.detail == Detail::All));
     items.extend(compared.sides().flat_map(|(name, side)| side_items(name, side)));
     out += &bullet_list(&items);
     out += &compare_command(compared.sides().map(|(_, side)| side));
@@ -335,11 +339,12 @@ fn gate_text(gate: Option<&Gate>) -> String {
 }
 
 /// Returns all findings and checks that could not be done, or the worst findings and the number of the others.
-fn finding_items(findings: &[Finding], all: bool) -> Vec<String> {
-    let shown = if all { findings.to_vec() } else { worst_of(findings.to_vec()) };
+fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
+    let findings = &compared.findings;
+    let shown = if all { findings.clone() } else { worst_of(findings.to_vec()) };
     let item = |f: &Finding| {
         let not_checked = if f.outcome == Outcome::NotChecked { ", not checked" } else { "" };
-        format!("{} {}{not_checked}: {}", f.id, f.name, f.sentence)
+        format!("{} {}{not_checked}: {}", f.id, f.name, compared.finding_sentence(f))
     };
     let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).map(item);
     let rest = rest_summary_of(findings).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows them"));
@@ -426,11 +431,10 @@ const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = format!("**{}** {}\n", count_answers(diagnosis), escaped(&diagnosis.chain));
-    let acts = |entry: &&&Look| entry.severity != Some(Severity::Note);
     let worst: Vec<String> = diagnosis
         .worst_first()
         .iter()
-        .filter(acts)
+        .filter(|entry| entry.acts())
         .take(MAX_DIAGNOSIS_ITEMS)
         .map(|l| diagnosis_item(l))
         .collect();

@@ -7,11 +7,19 @@ use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pa
 use model::finding::Finding;
 use model::units::{show_change, show_share};
 
-/// Legend of the table.
-pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs; a percentile is that of a typical \
-                                 run. visible: the smallest difference that is usually detected; runs: \
-                                 about how many per side would decide. NO DIFFERENCE SEEN: the interval \
-                                 bounds a possible difference.";
+/// Returns the legend of a table of two sides: the shown columns and the answers that occur.
+pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns: &[&str]) -> String {
+    let no_difference = |metric: &Metric| metric.answer == Answer::NoDifferenceSeen;
+    let has_bound = pairs.into_iter().flat_map(|pair| &pair.metrics).any(no_difference);
+    let has = |column: &str| columns.contains(&column);
+    let parts = [
+        (has("A"), "A and B are geometric means over runs; a percentile is that of a typical run."),
+        (has("visible"), "visible: the smallest difference that is usually detected."),
+        (has("runs"), "runs: about how many per side would decide."),
+        (has_bound, "NO DIFFERENCE SEEN: the interval bounds a possible difference."),
+    ];
+    parts.into_iter().filter(|(shown, _)| *shown).map(|(_, part)| part).collect::<Vec<_>>().join(" ")
+}
 
 /// Returns the gate to print first. `None` if the sides did different work and no number failed or is missing, because
 /// then the gate has nothing to decide.
@@ -62,7 +70,6 @@ pub(crate) struct Compared<'c> {
     pub(crate) table: Table,
     /// The table of several sides with intervals below their changes, for a small width.
     pub(crate) narrow_table: Option<Table>,
-    pub(crate) legend: &'static str,
     /// Sentence about the numbers that the table leaves out; `None` if it leaves out none.
     pub(crate) hidden: Option<String>,
     pub(crate) findings: Vec<Finding>,
@@ -78,7 +85,6 @@ impl<'c> Compared<'c> {
             others: vec![("B", comparison)],
             table: pair_table(&comparison.pairs, all),
             narrow_table: None,
-            legend: PAIR_LEGEND,
             hidden: hidden_numbers(&comparison.pairs, all),
             findings: comparison.findings.clone(),
             results: comparison.pairs.len(),
@@ -93,11 +99,37 @@ impl<'c> Compared<'c> {
             others: others.iter().map(|other| (other.name.as_str(), &other.comparison)).collect(),
             table: sides_table(comparisons, all, true),
             narrow_table: Some(sides_table(comparisons, all, false)),
-            legend: SIDES_LEGEND,
             hidden: hidden_side_numbers(comparisons, all),
             findings: side_findings(comparisons),
             results: usize::MAX,
         }
+    }
+
+    /// Returns the legend of a table with these columns; empty if no number is compared.
+    pub(crate) fn legend(&self, columns: &[&str]) -> String {
+        let pairs = || self.others.iter().flat_map(|(_, comparison)| &comparison.pairs);
+        match self.narrow_table {
+            _ if pairs().all(|pair| pair.metrics.is_empty()) => String::new(),
+            Some(_) => SIDES_LEGEND.into(),
+            None => pair_legend(pairs(), columns),
+        }
+    }
+
+    /// Returns the comparisons whose answer the gate does not contain.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = &'c Comparison> {
+        let gate = self.gate;
+        let others = self.others.iter().map(|(_, comparison)| *comparison);
+        others
+            .filter(move |comparison| !gate.is_some_and(|gate| gate.sentence.contains(&comparison.sentence)))
+    }
+
+    /// Returns the sentence of a finding, unless the gate or an answer above it has the same sentence.
+    pub(crate) fn finding_sentence<'f>(&self, finding: &'f Finding) -> &'f str {
+        let sentence = finding.sentence.trim_end_matches('.');
+        let gate = self.gate.map(|gate| &gate.sentence);
+        let answers = self.others.iter().map(|(_, comparison)| &comparison.sentence);
+        let is_above = gate.into_iter().chain(answers).any(|above| above.contains(sentence));
+        if is_above { "the answer above has the reason." } else { &finding.sentence }
     }
 
     /// Returns all sides by name.

@@ -3,7 +3,7 @@
 
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::name;
-use model::report::{Headline, Limiter, Report, Verdict};
+use model::report::{Headline, Report, Verdict};
 use model::units::show_rate;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -73,7 +73,7 @@ pub(crate) fn headline_finding(report: &Report) -> Option<Finding> {
 /// Describes the limiter of the headline with its evidence. If a finding in `shown` has the same evidence, only names
 /// its check.
 pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
-    let Limiter { name, sentence, .. } = &report.limiter;
+    let (name, sentence) = (report.limiter.shown_name(), &report.limiter.sentence);
     let below = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
     match shown.iter().find(below) {
         Some(f) => format!("Limited by: {name} ({} below).", f.id),

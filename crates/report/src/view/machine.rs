@@ -136,13 +136,15 @@ pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
     )
 }
 
-/// Describes the effect of a finding on a measurement.
-pub(crate) fn describe_effect(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Void => "invalidates a number",
-        Severity::Rename => "relabels it",
-        Severity::Biased => "biases it",
-        Severity::Note => "note",
+/// Describes the effect of a finding on a measurement; empty for other observations.
+pub(crate) fn describe_effect(entry: &Look) -> &'static str {
+    match entry.severity {
+        Some(Severity::Void) => "invalidates a number",
+        Some(Severity::Rename) => "relabels it",
+        Some(Severity::Biased) => "biases it",
+        Some(Severity::Note) if entry.is_limit() => "may limit it",
+        Some(Severity::Note) => "note",
+        None => "",
     }
 }
 

@@ -57,7 +57,7 @@ impl<'r> ResultRow<'r> {
     /// Returns the limiter without its article, so that the longest one fits the width.
     fn limiter(&self) -> Option<String> {
         let result = self.result.filter(|r| !r.void && r.limiter.name != "not judged")?;
-        Some(result.limiter.name.replace("the ", ""))
+        Some(result.limiter.shown_name().replace("the ", ""))
     }
 }
 

@@ -296,7 +296,7 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
         or_dash(point.percentiles_ns.get(rank).copied().flatten(), |ns| show_ns(ns as f64))
     };
     Columns::new(shown_loads(curve, all))
-        .value("load", |point| or_dash(point.share, show_share))
+        .value("load", |point| share_of_capacity(point, results))
         .label("verdict", |point| results.get(point.result).map(verdict_mark))
         .value("offered/s", |point| show_rate(point.offered_iops as f64))
         .value("served/s", |point| or_dash(point.achieved_iops, show_rate))
@@ -308,6 +308,12 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
         .value("device depth", |point| or_dash(point.device_depth, show_rate))
         .label("state", |point| describe_state(point, curve))
         .table(&drop_order)
+}
+
+/// The load as a share of the capacity. If a finding invalidates the capacity, the share in the name of the result.
+fn share_of_capacity(point: &LoadPoint, results: &[Measured]) -> String {
+    let named = || Some(results.get(point.result)?.name.split_once(" of capacity: ")?.0.to_owned());
+    or_dash(point.share.map(show_share).or_else(named), |share| share)
 }
 
 /// Describes a load: `met`, `overload, missed`, ... Includes the percentile of the target if it has no column.

@@ -357,7 +357,7 @@ pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
         .value("p50", |(_, result)| at(result, "50"))
         .value("p99", |(_, result)| at(result, "99"))
         .value("device IOPS", |(_, result)| device_rate(result))
-        .label("limited by", |(_, result)| result.limiter.name.clone())
+        .label("limited by", |(_, result)| result.limiter.shown_name().to_owned())
         .table(&["device IOPS", "p50", "limited by", "MB/s", "p99"])
 }
 

@@ -53,7 +53,7 @@ fn check_dirty_backlog(case: &Case) -> Known<Answer> {
     let bytes = worst.ok_or_else(no_run)?;
     let numbers = evidence([("backlog_bytes", bytes as f64)]);
     if bytes <= BACKLOG_BYTES {
-        return holds("Too little older data was waiting to be written to matter.", numbers);
+        return holds("Hardly any older data was waiting to be written.", numbers);
     }
     finding!(
         Severity::Biased,

@@ -23,7 +23,7 @@ use crate::view::table::Columns;
 use crate::view::{machine, plan, sessions as session_view, verification};
 use crate::{Content, Format, Style, writer};
 use askama::Template;
-use model::finding::{Diagnosis, Look, Pages, Severity};
+use model::finding::{Diagnosis, Look, Pages};
 use model::history::Listing;
 use model::machine::Devices;
 use model::plan::Explained;
@@ -116,8 +116,7 @@ fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
 
 /// Writes the HTML page of `fathom doctor`: what to fix first, then each group of observations.
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let acting: Vec<&Look> =
-        diagnosis.worst_first().into_iter().filter(|l| l.severity != Some(Severity::Note)).collect();
+    let acting: Vec<&Look> = diagnosis.worst_first().into_iter().filter(|l| l.acts()).collect();
     let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
     let like = if acting.is_empty() { "OK" } else { "SUSPECT" };
     let counted = machine::count_answers(diagnosis) + ".";

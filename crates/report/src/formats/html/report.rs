@@ -151,9 +151,10 @@ fn gate_card(report: &Report) -> Option<String> {
 /// Returns the comparison with an earlier session that was measured again.
 fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
+    let pairs = &rerun.in_turns.pairs;
     let lead = [
         format!("{}: {}", rerun.in_turns.answer.word(), rerun.in_turns.sentence),
-        comparison::PAIR_LEGEND.to_owned(),
+        comparison::pair_legend(pairs, &["A", "visible", "runs"]),
     ];
     let heading = format!("Against {}, measured again in alternation", rerun.session);
     let body = format!(

@@ -92,7 +92,7 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     };
     let lead = [
         format!("{}{name}.", number.map_or_else(String::new, |n| format!("{n}, "))),
-        with_micro_sign(&format!("Limited by: {}. {}", result.limiter.name, result.limiter.sentence)),
+        with_micro_sign(&format!("Limited by: {}. {}", result.limiter.shown_name(), result.limiter.sentence)),
     ];
     let latency = latency_drawings(result, &link);
     let course = time_series(result, &Events::from_result(report, result), &link);

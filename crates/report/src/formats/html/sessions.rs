@@ -250,7 +250,9 @@ fn write_compared(
     mut sections: Vec<String>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    sections.push(card("All numbers", &[compared.legend], &page::table(caption, &compared.table)));
+    let headings: Vec<&str> = compared.table.headings.iter().map(String::as_str).collect();
+    let legend = compared.legend(&headings);
+    sections.push(card("All numbers", &[legend], &page::table(caption, &compared.table)));
     for (name, comparison) in &compared.others {
         let sides = [("A", &comparison.a), (*name, &comparison.b)];
         let left_out = left_out_notes(comparison, name);

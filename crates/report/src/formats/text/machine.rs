@@ -1,7 +1,8 @@
 //! The machine as text: its block devices, and the diagnosis of a place before a measurement.
 //!
 //! A list of devices has a paragraph for each disk and a line for each partition. With all facts, each fact of a device
-//! has its own line. A diagnosis is a line for each check, and at the end what to do before measuring, worst first.
+//! has its own line. A diagnosis begins with what was found, worst first. A line for each check follows, and at the end what
+//! to do before measuring.
 
 use crate::page::Page;
 use crate::view::machine::{
@@ -10,7 +11,7 @@ use crate::view::machine::{
 };
 use crate::{Detail, Style};
 use model::Known;
-use model::finding::{Diagnosis, Look, Outcome, Severity};
+use model::finding::{Diagnosis, Look, Outcome};
 use model::machine::{BlockDevice, Devices, LayerKind, Queue};
 use model::units::{show_block, show_bytes};
 use std::io::{self, Write};
@@ -212,12 +213,18 @@ const WORD_GAP: usize = 2;
 pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     out.paragraph(&diagnosis.chain);
+    let worst = diagnosis.worst_first();
+    let (acting, notes): (Vec<&Look>, Vec<&Look>) = worst.into_iter().partition(|l| l.acts());
+    if !acting.is_empty() {
+        out.line("");
+        list_acting(&mut out, "Before you measure:", &acting, |entry| &entry.sentence);
+    }
     for group in &diagnosis.groups {
         out.line("");
         out.line(&group.heading);
         group.looks.iter().for_each(|entry| show_line(&mut out, entry));
     }
-    before_you_measure(&mut out, diagnosis);
+    what_to_do(&mut out, diagnosis, &acting, &notes);
     out.write(to)
 }
 
@@ -229,7 +236,7 @@ fn show_line(out: &mut Page, entry: &Look) {
     };
     let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
     let about = match entry.severity {
-        Some(severity) => format!("{} ({}{})", entry.about, describe_effect(severity), check_name(entry)),
+        Some(_) => describe_about(entry),
         None => entry.about.clone(),
     };
     let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
@@ -239,7 +246,21 @@ fn show_line(out: &mut Page, entry: &Look) {
     }
 }
 
-fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
+/// `holes (invalidates a number, A04)`.
+fn describe_about(entry: &Look) -> String {
+    format!("{} ({}{})", entry.about, describe_effect(entry), check_name(entry))
+}
+
+/// Prints a numbered list of findings.
+fn list_acting(out: &mut Page, heading: &str, acting: &[&Look], text: impl Fn(&Look) -> &str) {
+    out.line(heading);
+    for (i, entry) in acting.iter().enumerate() {
+        out.prose(&format!("  {}. ", i + 1), "     ", &format!("{}: {}", describe_about(entry), text(entry)));
+    }
+}
+
+/// Prints what to do before measuring, and counts the rest.
+fn what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
     out.line("");
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
     let blind = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
@@ -248,9 +269,6 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
         1 => " 1 thing could not be checked and does not count as passed.".into(),
         n => format!(" {n} things could not be checked and do not count as passed."),
     };
-    let worst = diagnosis.worst_first();
-    let (notes, acting): (Vec<&Look>, Vec<&Look>) =
-        worst.into_iter().partition(|l| l.severity == Some(Severity::Note));
     let named: Vec<&str> = notes.iter().map(|l| l.about.as_str()).collect();
     let notes = if named.is_empty() { String::new() } else { format!(" Notes above: {}.", named.join(", ")) };
     if acting.is_empty() {
@@ -260,17 +278,10 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
         out.paragraph(&text);
         return;
     }
-    out.line("Before you measure:");
-    for (i, entry) in acting.iter().enumerate() {
-        let todo = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };
-        let about = format!(
-            "{} ({}{}): {todo}",
-            entry.about,
-            entry.severity.map_or("", describe_effect),
-            check_name(entry)
-        );
-        out.prose(&format!("  {}. ", i + 1), "     ", &about);
-    }
+    list_acting(out, "What to do before you measure:", acting, |entry| match entry.cure.as_str() {
+        "" => "nothing can be done about it here",
+        cure => cure,
+    });
     let rest = format!("{notes}{unseen}");
     if !rest.is_empty() {
         out.paragraph(rest.trim());

@@ -7,7 +7,7 @@
 
 use super::{commands, results, studies, sweep};
 use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
-use crate::view::comparison::{PAIR_LEGEND, pair_table};
+use crate::view::comparison::{pair_legend, pair_table};
 use crate::view::findings;
 use crate::view::findings::{
     full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
@@ -24,8 +24,8 @@ use model::sweep::Sweep;
 use model::units::show_bytes;
 use std::io::{self, Write};
 
-/// Lines of a small terminal.
-const SCREEN_LINES: usize = 24;
+/// Lines of a report on a small terminal, which has 24: the prompt after the report takes one.
+const SCREEN_LINES: usize = 23;
 /// Name of the limiter if the run was too short to determine it.
 const NOT_JUDGED: &str = "not judged";
 
@@ -63,16 +63,31 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
         show_rerun(&mut out, against);
     }
     show_details(&mut out, report, style);
-    let mut foot = out.empty();
-    show_short_foot(&mut foot, report);
     let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
-    let lines = most.saturating_sub(out.lines() + foot.lines());
-    show_worst_findings(&mut out, report, reason.as_ref(), lines);
+    let (found, foot) = findings_and_foot(&out, report, reason.as_ref(), most);
+    out.append(&found);
     if out.lines() + foot.lines() < most {
         out.gap();
     }
     out.append(&foot);
     out.write(to)
+}
+
+/// Draws the worst findings and the foot in the lines that `out` leaves of `most`. If there is too little room for a
+/// finding, it leaves out the last notes.
+fn findings_and_foot(out: &Page, report: &Report, reason: Option<&Finding>, most: usize) -> (Page, Page) {
+    let mut notes = report.notes.len();
+    loop {
+        let mut foot = out.empty();
+        show_short_foot(&mut foot, report, notes);
+        let lines = most.saturating_sub(out.lines() + foot.lines());
+        let (found, fits) = draw_worst_findings(out, report, reason, lines, notes > 0);
+        let is_short = out.lines() + foot.lines() + found.lines() <= most;
+        if (fits && is_short) || notes == 0 {
+            return (found, foot);
+        }
+        notes -= 1;
+    }
 }
 
 /// Writes the report of `--verbose`.
@@ -164,7 +179,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     let limiter = &report.limiter;
     match reason.filter(|f| f.sentence == limiter.sentence) {
         _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
-        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
+        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.shown_name(), f.id)),
         None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
     }
     show_quick(out, "  ", report);
@@ -210,7 +225,7 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     for chain in &chains {
         out.field("Target", chain);
     }
-    show_remarks(out, report);
+    show_remarks(out, report, report.notes.len());
     let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
     out.field("When", &when);
     match &report.session {
@@ -222,13 +237,17 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     }
 }
 
-/// Prints how files are stored, deviations from the request, and the user's notes on the session.
-fn show_remarks(out: &mut Page, report: &Report) {
+/// Prints how files are stored, the first notes, and the user's notes on the session.
+fn show_remarks(out: &mut Page, report: &Report, notes: usize) {
     if let Some(stored) = StoredFile::describe(&report.files) {
         out.field("File", &stored);
     }
-    for note in &report.notes {
+    for note in report.notes.iter().take(notes) {
         out.field("Note", note);
+    }
+    let others = report.notes.len().saturating_sub(notes);
+    if others > 0 {
+        out.field("Note", &format!("--verbose prints {others} {}", if notes > 0 { "more" } else { "notes" }));
     }
     if !report.words.tags.is_empty() {
         out.field("Tags", &report.words.tags.join(" "));
@@ -239,8 +258,8 @@ fn show_remarks(out: &mut Page, report: &Report) {
 }
 
 /// Prints the remarks, and one line with the session and its targets.
-fn show_short_foot(out: &mut Page, report: &Report) {
-    show_remarks(out, report);
+fn show_short_foot(out: &mut Page, report: &Report, notes: usize) {
+    show_remarks(out, report, notes);
     let mut targets: Vec<String> = report.machine.places.iter().map(Place::short_chain).collect();
     targets.dedup();
     let session = session_id(report).unwrap_or_else(|| "not kept".into());
@@ -256,7 +275,8 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
     ));
     show_rerun_brief(out, against);
     if !comparison.pairs.is_empty() {
-        out.legend(PAIR_LEGEND);
+        let columns = pair_table(&comparison.pairs, false);
+        out.legend(&pair_legend(&comparison.pairs, &columns.shown_headings(out.width())));
     }
     out.note(&describe_machine_changes(&against.since));
     out.line("");
@@ -415,9 +435,15 @@ pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usiz
     }
 }
 
-/// Prints the worst findings and how many other answers there are, within `lines`. If there is too little room, it
-/// omits the advice, then all but two lines of each finding, then the last findings.
-pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Option<&Finding>, lines: usize) {
+/// Draws the worst findings and how many other answers there are. If these take more than `lines`, it omits the advice,
+/// then all but two lines of each finding, then the last findings, but one if `keeps_one`. Returns whether they fit.
+fn draw_worst_findings(
+    out: &Page,
+    report: &Report,
+    reason: Option<&Finding>,
+    lines: usize,
+    keeps_one: bool,
+) -> (Page, bool) {
     let of_reason = |f: &&Finding| reason.is_some_and(|r| (r.id, r.severity) == (f.id, f.severity));
     let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !of_reason(&f)).collect();
     let draw = |count: usize, extent: Extent, is_apart: bool| {
@@ -450,10 +476,16 @@ pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Optio
     };
     let most = all.len();
     let extents = [Extent::Whole, Extent::Sentence, Extent::TwoLines].map(|extent| (most, extent, true));
-    let fewer = (1..=most).rev().flat_map(|n| [true, false].map(|apart| (n, Extent::TwoLines, apart)));
-    let mut parts = extents.into_iter().chain(fewer).map(|(n, extent, apart)| draw(n, extent, apart));
-    let fitting = parts.find(|part| part.lines() <= lines);
-    out.append(&fitting.unwrap_or_else(|| draw(most, Extent::TwoLines, true)));
+    let least = most.min(usize::from(keeps_one));
+    let fewer = (least..=most).rev().flat_map(|n| [true, false].map(|apart| (n, Extent::TwoLines, apart)));
+    let mut part = out.empty();
+    for (count, extent, is_apart) in extents.into_iter().chain(fewer) {
+        part = draw(count, extent, is_apart);
+        if part.lines() <= lines {
+            return (part, true);
+        }
+    }
+    (part, false)
 }
 
 /// Prints the first sentence of a finding, in at most two lines.

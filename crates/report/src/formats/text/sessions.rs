@@ -1,17 +1,19 @@
 //! Several sessions as text: lists, tables and comparisons.
 //!
-//! From 60 columns on, every row of a list has time, verdict, value and target. If the width is too small, targets are
-//! shortened first. Then these columns are dropped in order: what was measured, interval, tags, start of the id, year.
+//! From 60 columns on, every row of a list has time, verdict, value and target. If that makes room for whole targets,
+//! a short list leaves out the year, then the interval, then what was measured. Otherwise targets are shortened first. Then
+//! these columns are dropped in order: what was measured, interval, tags, start of the id, year.
 
 use super::report::show_passed;
 use super::sweep::show_best_settings;
-use crate::page::Page;
+use crate::page::{ELLIPSIS, Page};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings::{rest_summary_of, worst_of};
 use crate::view::sessions::{
     ID_HEADING, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
     session_table_legend,
 };
+use crate::view::table::Table;
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
 use model::finding::{Finding, Outcome, Severity};
@@ -24,9 +26,11 @@ const WHEN_COLUMN: usize = 1;
 /// Bytes of `2026-`, which the narrowest list leaves out.
 const YEAR_BYTES: usize = 5;
 const VERDICT_COLUMN: usize = 2;
+const MEASURED_COLUMN: usize = 3;
+const INTERVAL_COLUMN: usize = 5;
 /// Minimum length of a shortened id.
 const SHORT_ID: usize = 5;
-/// Longer lists print no shortened ids, because shortening compares each id with all others.
+/// Maximum number of rows whose ids are compared with each other, and whose targets get more room.
 const MOST_SHORT_IDS: usize = 500;
 /// Below this width a verdict with a remark, such as `SUSPECT, interrupted`, takes two lines.
 const NARROW_WIDTH: usize = 80;
@@ -38,19 +42,23 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
         if style.width < NARROW_WIDTH {
             table.edit(VERDICT_COLUMN, |verdict| verdict.replace(", ", ",\n"));
         }
-        let lacks_ids = |table: &crate::view::table::Table| table.lines(style.width).1.contains(&ID_HEADING);
+        let is_short = listing.entries.len() <= MOST_SHORT_IDS;
+        if is_short {
+            table = with_whole_targets(table, style.width);
+        }
+        let lacks_ids = |table: &Table| table.lines(style.width).1.contains(&ID_HEADING);
         let is_narrow = lacks_ids(&table);
-        if is_narrow && listing.entries.len() <= MOST_SHORT_IDS {
+        if is_narrow && is_short {
             let ids: Vec<&str> = listing.entries.iter().map(|entry| entry.id.as_str()).collect();
             table.edit(ID_COLUMN, |id| short_id(id, &ids));
             if lacks_ids(&table) {
-                table.edit(WHEN_COLUMN, |when| when.get(YEAR_BYTES..).unwrap_or(when).into());
+                leave_out_year(&mut table);
             }
         }
         out.table(&table);
         if lacks_ids(&table) {
             out.paragraph("`COLUMNS=120 fathom list` shows the ids.");
-        } else if is_narrow && listing.entries.len() <= MOST_SHORT_IDS {
+        } else if is_narrow && is_short {
             out.paragraph("These are the ends of the ids; type one where an id is required.");
         }
     }
@@ -61,6 +69,30 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
         out.paragraph(&note);
     }
     out.write(to)
+}
+
+/// Leaves out columns until no target is shortened. Returns the whole table if targets are shortened even so.
+fn with_whole_targets(table: Table, width: usize) -> Table {
+    let is_whole = |table: &Table| {
+        let (lines, left_out) = table.lines(width);
+        !left_out.contains(&ID_HEADING) && lines.iter().all(|line| !line.contains(ELLIPSIS))
+    };
+    let mut smaller = table.clone();
+    for column in [None, Some(WHEN_COLUMN), Some(INTERVAL_COLUMN), Some(MEASURED_COLUMN)] {
+        match column {
+            Some(WHEN_COLUMN) => leave_out_year(&mut smaller),
+            Some(column) => smaller.edit(column, |_| String::new()),
+            None => {}
+        }
+        if is_whole(&smaller) {
+            return smaller;
+        }
+    }
+    table
+}
+
+fn leave_out_year(table: &mut Table) {
+    table.edit(WHEN_COLUMN, |when| when.get(YEAR_BYTES..).unwrap_or(when).into());
 }
 
 /// Returns the shortest end of an id that no other listed id contains.
@@ -109,23 +141,21 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
         out.table(rows);
         return out.write(to);
     }
-    // Do not repeat an answer that the gate's sentence contains.
-    let is_in_gate =
-        |answer: &Comparison| compared.gate.is_some_and(|gate| gate.sentence.contains(&answer.sentence));
-    for (_, answer) in compared.others.iter().filter(|(_, answer)| !is_in_gate(answer)) {
-        show_answer(&mut out, answer);
-    }
+    compared.answers().for_each(|answer| show_answer(&mut out, answer));
     out.line("");
     if !rows.is_empty() {
         out.table(rows);
-        out.legend(compared.legend);
+        let legend = compared.legend(&rows.shown_headings(style.width));
+        if !legend.is_empty() {
+            out.legend(&legend);
+        }
         if let Some(note) = &compared.hidden {
             out.paragraph(note);
         }
     }
     compared.left_out().iter().for_each(|sentence| out.note(sentence));
     out.line("");
-    show_findings(&mut out, &compared.findings, compared.results, style.detail == Detail::All);
+    show_findings(&mut out, compared, style.detail == Detail::All);
     compared.sides().for_each(|(name, side)| show_side(&mut out, name, side));
     out.write(to)
 }
@@ -160,18 +190,19 @@ fn show_side(out: &mut Page, name: &str, side: &Side) {
     }
 }
 
-/// Prints all findings, or the worst ones and the number of the others. `results` is the number of results.
-fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
+/// Prints all findings, or the worst ones and the number of the others.
+fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
+    let Compared { findings, results, .. } = compared;
     if !all {
-        let first = worst_of(findings.to_vec());
-        list_findings(out, first.iter(), results);
+        let first = worst_of(findings.clone());
+        list_findings(out, first.iter(), compared);
         if let Some(rest) = rest_summary_of(findings) {
             out.paragraph(&format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
     }
     let with_outcome = |outcome| findings.iter().filter(move |finding| finding.outcome == outcome);
-    list_findings(out, with_outcome(Outcome::Finding), results);
+    list_findings(out, with_outcome(Outcome::Finding), compared);
     if with_outcome(Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
     }
@@ -183,7 +214,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
                 "{} {}{}: {}",
                 finding.id,
                 finding.name,
-                results_suffix(finding, results),
+                results_suffix(finding, *results),
                 finding.sentence
             ),
         );
@@ -191,7 +222,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
     show_passed(out, findings);
 }
 
-fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {
+fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, compared: &Compared) {
     let mut findings = findings.peekable();
     if findings.peek().is_some() {
         out.line("Findings");
@@ -201,11 +232,9 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>
         let accepted = if finding.accepted { ", accepted" } else { "" };
         let mark =
             out.paint(&format!("{} {} ({}{accepted})", finding.id, finding.name, severity.effect()), "1");
-        out.prose(
-            "  ",
-            "      ",
-            &format!("{mark}{}: {}", results_suffix(finding, results), finding.sentence),
-        );
+        let (suffix, sentence) =
+            (results_suffix(finding, compared.results), compared.finding_sentence(finding));
+        out.prose("  ", "      ", &format!("{mark}{suffix}: {sentence}"));
         if !finding.cure.is_empty() {
             out.prose("      -> ", "         ", &finding.cure);
         }
@@ -395,6 +424,24 @@ id                 when              verdict  measured             value  ±95 %
                     assert!(shown.contains(value), "{value} at {width}\n{shown}");
                 }
             }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_target_is_whole_if_the_year_and_the_interval_make_room() -> io::Result<()> {
+        let mut one = entry("20261121-161226-12345");
+        one.targets = vec!["/srv/data/volume-1".into()];
+        let listing = listing(vec![one], 1, 0);
+        let at = |width| -> io::Result<String> {
+            let mut bytes = Vec::new();
+            write_list(&listing, Style { width, ..Style::default() }, &mut bytes)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        for (width, when) in [(80, " 11-21 16:12 "), (120, " 2026-11-21 16:12 ")] {
+            let shown = at(width)?;
+            assert!(shown.contains("20261121-161226-12345") && shown.contains(when), "{shown}");
+            assert!(shown.contains("  /srv/data/volume-1\n"), "{shown}");
         }
         Ok(())
     }

@@ -240,13 +240,20 @@ fn mention_others(mut finding: Finding, others: usize) -> Finding {
 pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measured], all: bool) {
     let rows = target_table(targets, measured);
     out.table(&rows);
-    let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
     let first = targets.names.first().map_or("the first", String::as_str);
-    let legend = format!(
+    let mut legend = format!(
         "Against {first}: change of the rate with its 95 % interval, from alternating runs. An interval covers one \
-         test; the answers are corrected for the number of tests: neither = the same within the tolerance; NO DIFFERENCE SEEN \
-         = the interval bounds a possible difference.{rounded}"
+         test, and the answers allow for all tests together."
     );
+    for (mark, meaning) in [
+        ("neither", " neither = the same within the tolerance."),
+        ("NO DIFFERENCE SEEN", " NO DIFFERENCE SEEN: the interval bounds a possible difference."),
+        ("~", " ~ = rounded, since the interval is wide."),
+    ] {
+        if rows.has(mark) {
+            legend += meaning;
+        }
+    }
     out.paragraph(&legend);
     for row in missing_tests(targets) {
         out.note(&row);

@@ -18,7 +18,9 @@ use crate::view::sweep::{
 use crate::view::table::or_dash;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
-use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Rounds, Setting, Sweep, Variable, Work};
+use model::sweep::{
+    BestSettings, CellFigures, Chosen, Measure, Reference, Rounds, Setting, Sweep, Variable, Work,
+};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Maximum number of printed reasons for skipped cells; `--skipped` and the JSON have all of them.
@@ -62,7 +64,7 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
             format!("no other setting is {}", work.by.better_by(&show_share(sweep.tolerance)))
         }
         (Chosen::Tied | Chosen::CannotTell, _) => {
-            let why = work.sentence.split(';').next().unwrap_or_default();
+            let why = work.sentence.split("; ").flat_map(|part| part.split(". ")).next().unwrap_or_default();
             format!("not decided: {}", why.trim_end_matches('.'))
         }
     };
@@ -75,17 +77,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     }
     show_best_settings(out, &best_settings(report, sweep));
     if let Some(reference) = &sweep.reference {
-        let word = if reference.drifted {
-            "the target changed during the sweep, so settings measured early and late are less comparable"
-        } else {
-            "no relevant drift beyond the noise"
-        };
-        out.note(&format!(
-            "Reference: {}, measured {} times, changed by {} over the sweep: {word}.",
-            reference.setting.describe(),
-            reference.runs,
-            describe_change(reference.change.value, reference.change.interval)
-        ));
+        out.note(&describe_reference(reference, sweep.tolerance));
     }
     show_skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
@@ -97,6 +89,41 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     };
     out.note(&format!("The {} search took {:.0} s{budget}.{luck}", sweep.search, sweep.seconds));
     out.line("");
+}
+
+/// Describes whether the target changed during the sweep, by more than `tolerance`.
+fn describe_reference(reference: &Reference, tolerance: f64) -> String {
+    let [low, high] = reference.change.interval;
+    let drift = if reference.drifted {
+        "the target changed during the sweep, so settings measured early and late are less comparable".into()
+    } else if low >= -tolerance && high <= tolerance {
+        format!("it did not drift by more than {}", show_share(tolerance))
+    } else {
+        "its runs differ too much to tell a drift from noise".to_owned()
+    };
+    format!(
+        "Reference: {}, measured {} times, changed by {} over the sweep: {drift}.",
+        reference.setting.describe(),
+        reference.runs,
+        describe_change(reference.change.value, reference.change.interval)
+    )
+}
+
+#[test]
+fn a_wide_interval_is_not_called_a_lack_of_drift() -> Result<(), serde_json::Error> {
+    let sweep: Sweep = serde_json::from_str(include_str!("../../../tests/golden/pieces/sweep.json"))?;
+    let described = |interval, drifted| {
+        let reference = sweep.reference.clone().map(|mut reference| {
+            (reference.change.interval, reference.drifted) = (interval, drifted);
+            reference
+        });
+        reference.map_or_else(String::new, |reference| describe_reference(&reference, 0.05))
+    };
+    assert!(described([-0.04, 0.03], false).ends_with(": it did not drift by more than 5.0 %."));
+    let noise = described([-0.24, 16.4], false);
+    assert!(noise.ends_with(": its runs differ too much to tell a drift from noise."), "{noise}");
+    assert!(described([0.06, 0.2], true).contains("the target changed"));
+    Ok(())
 }
 
 /// Prints, for each workload, a table of the devices with every device's best setting.
