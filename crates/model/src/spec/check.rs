@@ -145,8 +145,7 @@ impl JobSpec {
                     && settings.resolved.limit.is_none()
                     && settings.passes.is_none()
                 {
-                    let message =
-                        "the stream may never become steady enough for {steady-state}; type {time} too, as an upper limit";
+                    let message = "the stream may never become steady enough for {steady-state}; type {time} too, as an upper limit";
                     found.push(Problem::new(&["steady-state"], message.into()));
                 }
                 problems.extend(found.into_iter().map(|p| Problem { phase, stream, ..p }));
