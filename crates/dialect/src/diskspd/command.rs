@@ -404,7 +404,7 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
         .strip_prefix(':')
         .ok_or_else(|| format!("{} follows the base; type a colon between base and length", quoted(rest)))?;
     let end = base.checked_add(size(length, block)?);
-    end.map(|end| (base, Some(end))).ok_or_else(|| "base and length are too large; type smaller values".into())
+    end.map(|end| (base, Some(end))).ok_or_else(|| "base and length are too large; type smaller ones".into())
 }
 
 /// CPUs, each after its group unless that is 0: `1,4,g1,2`.
