@@ -432,10 +432,7 @@ pub(super) fn strided_zones(
         (None | Some("none"), None) => {
             let alone = ["zonerange", "zoneskip"].into_iter().find(|option| job.text(option).is_some());
             return alone.map_or(Ok(None), |option| {
-                Err(job.fault(
-                    option,
-                    "zones are missing; type zonemode=strided and zonesize, or remove the option",
-                ))
+                Err(job.fault(option, "zones are missing; type zonemode=strided and zonesize too"))
             });
         }
         (Some("none"), Some(_)) => {

@@ -664,7 +664,7 @@ fn every_error_has_its_place_and_a_suggestion() {
         ("[a]\nreadwrit=read\n", "2:1", ["no option 'readwrit'", "type readwrite"]),
         ("[a]\nverify=null\n", "2:1", ["verify=null", "crc32c"]),
         ("[a]\n  merge_blktrace_file=x\n", "2:3", ["merge_blktrace_file=x", "does not merge traces"]),
-        ("[a]\nsize=1m\nfsync=2\nfdatasync=1\nrw=write\n", "4:1", ["fsync or fdatasync", "one kind of sync"]),
+        ("[a]\nsize=1m\nfsync=2\nfdatasync=1\nrw=write\n", "4:1", ["or only fdatasync", "one kind of sync"]),
         ("[a]\nsize=1m\niodepth=0\n", "3:1", ["out of range", "from 1"]),
     ] {
         let trouble = parsed(text).map_or_else(|e| e.to_string(), |job| panic!("{text:?} is {job:?}"));

@@ -48,7 +48,7 @@ pub(super) static FORMAT: Format = Format {
     plan: writer("settings with their origins, for a comment", write_plan),
     sessions: writer("a table for a document", write_list),
     session_table: writer("a table for a document", write_session_table),
-    pages: writer("the page of each ID; without an ID, docs/reference/checks.md", write_check_pages),
+    pages: writer("the page of an ID; without an ID, docs/reference/checks.md", write_check_pages),
     diagnosis: writer("the worst findings, then a table, for a comment", write_diagnosis),
     devices: writer("a table for a document", write_devices),
     verified: writer("the verdict and the damage, for a comment", write_verification),

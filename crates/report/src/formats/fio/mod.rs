@@ -38,27 +38,18 @@ pub(super) static TERSE: Format = Format::of_measurements(
     "as fio's terse lines, version 3",
     |r, _, to| text::write_terse(r, 3, to),
 );
-pub(super) static TERSE_2: Format = Format::of_measurements(
-    "fio-terse-2",
-    "terse",
-    Content::Text,
-    "as fio's terse lines, version 2",
-    |r, _, to| text::write_terse(r, 2, to),
-);
-pub(super) static TERSE_4: Format = Format::of_measurements(
-    "fio-terse-4",
-    "terse",
-    Content::Text,
-    "as fio's terse lines, version 4",
-    |r, _, to| text::write_terse(r, 4, to),
-);
-pub(super) static TERSE_5: Format = Format::of_measurements(
-    "fio-terse-5",
-    "terse",
-    Content::Text,
-    "as fio's terse lines, version 5",
-    |r, _, to| text::write_terse(r, 5, to),
-);
+pub(super) static TERSE_2: Format =
+    Format::of_measurements("fio-terse-2", "terse", Content::Text, "terse lines, version 2", |r, _, to| {
+        text::write_terse(r, 2, to)
+    });
+pub(super) static TERSE_4: Format =
+    Format::of_measurements("fio-terse-4", "terse", Content::Text, "terse lines, version 4", |r, _, to| {
+        text::write_terse(r, 4, to)
+    });
+pub(super) static TERSE_5: Format =
+    Format::of_measurements("fio-terse-5", "terse", Content::Text, "terse lines, version 5", |r, _, to| {
+        text::write_terse(r, 5, to)
+    });
 
 /// Bandwidth of all jobs together over time, as fio's `--bandwidth-log` writes it.
 pub mod aggregate {

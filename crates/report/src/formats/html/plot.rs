@@ -734,10 +734,7 @@ fn the_height_of_a_block_is_its_share_and_missing_is_not_zero() {
     let runs = [(0.0, 300.0, Some(0.5)), (320.0, 620.0, Some(0.0)), (640.0, 1000.0, None)];
     let drawn = strip(0, 1, &runs);
     assert_eq!(drawn.blocks, "M0 650H300V1000H0Z", "a share of 0.5 fills half of the row");
-    assert_eq!(
-        drawn.ground, "M0 300H300V1000H0ZM320 300H620V1000H320Z",
-        "an unknown share has no background"
-    );
+    assert_eq!(drawn.ground, "M0 300H300V1000H0ZM320 300H620V1000H320Z", "no background if unknown");
     assert_eq!(strip(0, 1, &[]), Strip::default());
     assert_eq!(
         strip(1, 2, &[(0.0, 1000.0, Some(7.0))]).blocks,

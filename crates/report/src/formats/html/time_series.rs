@@ -549,9 +549,7 @@ impl Events {
         Self {
             marks: TIMED_CHECKS.iter().flat_map(at).collect(),
             foreign: counting
-                .map(|d| {
-                    (d.run, d.why.clone().unwrap_or_else(|| "another run of its round was disturbed".into()))
-                })
+                .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "its round was disturbed".into())))
                 .collect(),
             warm_up: if warm > 0.0 {
                 result.runs.iter().map(|r| (r.run, warm)).collect()
@@ -873,12 +871,7 @@ fn each_counted_run_has_a_block_in_its_place() -> Result<(), Box<dyn std::error:
     let timeline = Timeline::from_stretches([(0, 0.0, 1.0), (1, 0.0, 1.0)].into_iter());
     let plot = draw_strips(&result, &timeline, "t").ok_or("no strips")?;
     assert_eq!(plot.right.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(), ["worker 50 %"]);
-    assert_eq!(
-        plot.marks.matches("<path").count(),
-        2,
-        "background and block of the first run: {}",
-        plot.marks
-    );
+    assert_eq!(plot.marks.matches("<path").count(), 2, "one row for the first run: {}", plot.marks);
     let [_, end] = timeline.span(0).ok_or("no run")?;
     assert!(plot.marks.contains(&format!("H{end:.0}V")), "{}", plot.marks);
     assert!(plot.points.contains("not counted"), "{}", plot.points);

@@ -258,8 +258,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
 /// Returns each unknown figure with its reason.
 fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
     let calls = run.moved.as_ref().is_ok_and(|moved| moved.read_calls.is_none()).then(|| {
-        "the kernel includes its own reads when it starts a program, and only root can see how many"
-            .to_owned()
+        "the kernel adds its own reads at the start of a program, and only root can see how many".to_owned()
     });
     let all: [(&str, Option<String>); 10] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),

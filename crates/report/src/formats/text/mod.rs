@@ -25,10 +25,7 @@ pub(super) static FORMAT: Format = Format {
     plan: writer("every setting with its origin, then the workloads", plan::write_plan),
     sessions: writer("a table to read", sessions::write_list),
     session_table: writer("a table to read", sessions::write_session_table),
-    pages: writer(
-        "the page of each ID; without an ID, a table of all checks",
-        crate::documentation::write_check_pages,
-    ),
+    pages: writer("the page of an ID; without an ID, a table", crate::documentation::write_check_pages),
     diagnosis: writer("to read", machine::write_diagnosis),
     devices: writer("to read", machine::write_devices),
     verified: writer("for people", verified::write_verification),
