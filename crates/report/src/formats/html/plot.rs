@@ -178,8 +178,8 @@ pub(crate) struct Tick {
 
 /// Widths of a drawing in pixels, each with the class in `page.css` of labels that need at least this width. A label
 /// with the last class is never shown.
-const LABEL_WIDTHS: [(f64, &str); 5] =
-    [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
+const LABEL_WIDTHS: [(f64, &str); 6] =
+    [(100.0, ""), (180.0, "r0"), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
 const HIDDEN: &str = "r5";
 /// Pixels of a letter of a label, and of the gap between two labels.
 const LETTER_PX: f64 = 7.0;
