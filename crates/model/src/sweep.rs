@@ -332,6 +332,11 @@ pub struct Rounds {
 }
 
 impl Sweep {
+    /// Names the way in which the cells were measured, as the subject of a sentence.
+    pub fn describe_search(&self) -> String {
+        if self.is_in_order() { "Measuring in order".into() } else { format!("The {} search", self.search) }
+    }
+
     /// Returns whether the cells were measured in order, without a search.
     pub fn is_in_order(&self) -> bool {
         self.search == IN_ORDER

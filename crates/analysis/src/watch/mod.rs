@@ -534,7 +534,7 @@ fn neighbouring_points_are_averaged_by_length_and_unknown_ones_remain_unknown() 
 mod conclusions_tests {
     use super::*;
     use model::machine::{Capacity, KnownBy};
-    use model::watch::MeasuredIn;
+    use model::watch::{Latency, MeasuredIn};
 
     fn disk() -> KnownBy {
         KnownBy { serial: Some("S".into()), bytes: 1 << 40, ..KnownBy::default() }
@@ -600,6 +600,53 @@ mod conclusions_tests {
             room.text,
             "vda: throughput has room (7.54 of 262 MB/s measured), IOPS do not: fewer, larger requests would move more data"
         );
+    }
+
+    /// Recorded on a loop device above one that a cgroup limits to 250 reads per second: `fathom bench`, then an interval of
+    /// `fathom watch` during `fathom run --rw randread --bs 4k --rate 240`.
+    #[test]
+    fn random_reads_after_a_bench_are_at_the_limit_if_block_events_are_known() {
+        let session = MeasuredIn {
+            session: "20261128-203048-27895".into(),
+            started: Some("2026-11-28T20:30:48+00:00".into()),
+        };
+        let capacity = |sequential, request_bytes, requests_per_s, in_flight| Capacity {
+            device: disk(),
+            direction: Direction::Read,
+            sequential,
+            request_bytes,
+            requests_per_s,
+            in_flight,
+            throttled: false,
+        };
+        let bench = [capacity(true, 1 << 20, 249.094, 8), capacity(false, 4096, 251.256, 32)]
+            .map(|c| (session.clone(), c));
+        let limits = Limits::from_capacities(&disk(), &bench).unwrap();
+        let interval = DeviceInterval {
+            seconds: 1.054_292_483,
+            depth_mean: 0.046_476_7,
+            in_flight: 0,
+            util_percent: 3.414_6,
+            ..reads(238.074_352_276, 4.0)
+        };
+        let read = Latency {
+            requests: 244,
+            p50_ms: Some(0.135_679),
+            p99_ms: None,
+            max_ms: 4.125_307,
+            sequential_percent: Some(0.0),
+            random_bytes: Some(4096.0),
+        };
+        let events = Latencies { read: Some(read), ..Latencies::default() };
+        let of_any_order = draw("loop1", &interval, None, Some(&limits), None);
+        assert!(of_any_order.is_empty(), "{of_any_order:?}");
+        let all = draw("loop1", &interval, Some(&events), Some(&limits), None);
+        assert_eq!(all.iter().map(|c| c.rule).collect::<Vec<_>>(), [Rule::AtLimit, Rule::IopsNotThroughput]);
+        assert_eq!(
+            all[0].text,
+            "loop1 is at 95 % of the IOPS measured on it (4 KiB reads, 2026-11-28): a faster CPU will not help"
+        );
+        assert!(all[0].basis.contains("4 KiB on average, 100 % random; measured 251 reads/s"), "{all:?}");
     }
 
     #[test]

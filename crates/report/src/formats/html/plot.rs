@@ -178,8 +178,8 @@ pub(crate) struct Tick {
 
 /// Widths of a drawing in pixels, each with a CSS class. Labels with this class are shown only in drawings of at least
 /// this width (`page.css`).
-const LABEL_WIDTHS: [(f64, &str); 5] =
-    [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
+const LABEL_WIDTHS: [(f64, &str); 6] =
+    [(100.0, ""), (180.0, "r0"), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
 const HIDDEN: &str = "r5";
 /// Assumed width of a letter of a label in pixels.
 const LETTER_PX: f64 = 7.0;

@@ -167,6 +167,8 @@ fn rerun_card(report: &Report) -> Option<String> {
 
 /// Maximum number of runs whose dots are drawn at different heights.
 const MAX_STAGGERED_RUNS: usize = 12;
+/// Distance of the label of an interval that continues beyond the axis from the end of the axis.
+const CUT_LABEL_INSET: f64 = 60.0;
 
 #[derive(Template)]
 #[template(path = "hero.html")]
@@ -315,13 +317,16 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let hollow =
         places().zip(&result.runs).filter(|(_, run)| events.is_disturbed(run.run)).map(|(place, _)| place);
     plot.draw("hollow-in", &plot::dots(hollow));
-    let mark = |v: f64, label: String| plot::Tick { at: x.within(v), label };
-    let ends = quoted.interval.map(|[low, high]| {
-        let cut = |v: f64, sign: &str| {
-            if (0.0..=SIDE).contains(&x.along(v)) { show_rate(v) } else { format!("{sign} {}", show_rate(v)) }
-        };
-        [mark(low, cut(low, "◂")), mark(high, cut(high, "▸"))]
-    });
+    let mark = |v: f64, sign: &str| {
+        if (0.0..=SIDE).contains(&x.along(v)) {
+            plot::Tick { at: x.along(v), label: show_rate(v) }
+        } else {
+            // Keep the label inside the card.
+            let at = x.within(v).clamp(CUT_LABEL_INSET, SIDE - CUT_LABEL_INSET);
+            plot::Tick { at, label: format!("{sign} {}", show_rate(v)) }
+        }
+    };
+    let ends = quoted.interval.map(|[low, high]| [mark(low, "◂"), mark(high, "▸")]);
     plot.labels = Vec::<Label>::new();
     plot.x = ends.into_iter().flatten().collect();
     plot.x.retain(|tick| (tick.at - x.along(value)).abs() > 60.0);

@@ -42,7 +42,10 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
         let all = results_of_column(table, at);
         plots += all.len();
         if plots <= MAX_PLOTS {
-            sections.push(result_plots(&all, column, at));
+            // A table of devices has converted figures, but its plots have the unit of the results.
+            let unit = all.first().map_or(column.unit.as_str(), |one| one.result.quoted_rate().unit);
+            let column = Column { name: column.name.clone(), unit: unit.to_owned() };
+            sections.push(result_plots(&all, &column, at));
         }
     }
     if plots > MAX_PLOTS {
@@ -102,7 +105,6 @@ struct SessionResult<'t> {
 fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
     let figures = table.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
     let all = named_reports(table).zip(figures).filter_map(|((name, report), figure)| {
-        // A table of devices has converted the figures to MB/s.
         let is_same_unit =
             |r: &Measured, unit: &str| table.rows_of == RowsOf::Devices || r.quoted_rate().unit == unit;
         let is_it = |r: &&Measured| figure.is_some_and(|f| r.name == f.name && is_same_unit(r, &f.unit));

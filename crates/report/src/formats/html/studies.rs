@@ -599,7 +599,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
         );
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
-    let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
+    let lead = [format!("{} took {:.0} s{budget}.", sweep.describe_search(), sweep.seconds)];
     // Cells measured in a fixed order are not ranked, so there is no best setting.
     let (heading, caption) = if sweep.is_in_order() {
         ("All settings", "Each setting, in the order of the grid")

@@ -87,7 +87,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     } else {
         ""
     };
-    out.note(&format!("The {} search took {:.0} s{budget}.{luck}", sweep.search, sweep.seconds));
+    out.note(&format!("{} took {:.0} s{budget}.{luck}", sweep.describe_search(), sweep.seconds));
     out.line("");
 }
 
