@@ -26,6 +26,8 @@ use std::io::{self, Write};
 
 /// Lines of a report on a small terminal, which has 24: the prompt after the report takes one.
 const SCREEN_LINES: usize = 23;
+/// Columns of a small terminal.
+const SCREEN_COLUMNS: usize = 80;
 /// Name of the limiter if the run was too short to determine it.
 const NOT_JUDGED: &str = "not judged";
 
@@ -74,20 +76,26 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
 }
 
 /// Draws the worst findings and the foot in the lines that `out` leaves of `most`. If there is too little room for a
-/// finding, it leaves out the last notes.
+/// finding, each note gets one line, then the last notes are left out. A narrow page always has a finding.
 fn findings_and_foot(out: &Page, report: &Report, reason: Option<&Finding>, most: usize) -> (Page, Page) {
-    let mut notes = report.notes.len();
-    loop {
+    let notes = report.notes.len();
+    // The line that counts one note would be as long as the note.
+    let fewer = (0..notes.saturating_sub(1)).rev().map(|notes| (notes, 1));
+    let mut drawn = (out.empty(), out.empty());
+    for (shown, lines_each) in [(notes, usize::MAX), (notes, 1)].into_iter().chain(fewer) {
         let mut foot = out.empty();
-        show_short_foot(&mut foot, report, notes);
+        show_short_foot(&mut foot, report, shown, lines_each);
         let lines = most.saturating_sub(out.lines() + foot.lines());
-        let (found, fits) = draw_worst_findings(out, report, reason, lines, notes > 0);
+        let is_last = lines_each == 1 && (shown == 0 || notes == 1);
+        let (found, fits) =
+            draw_worst_findings(out, report, reason, lines, !is_last || out.width() < SCREEN_COLUMNS);
         let is_short = out.lines() + foot.lines() + found.lines() <= most;
-        if (fits && is_short) || notes == 0 {
-            return (found, foot);
+        drawn = (found, foot);
+        if fits && is_short {
+            break;
         }
-        notes -= 1;
     }
+    drawn
 }
 
 /// Writes the report of `--verbose`.
@@ -225,7 +233,7 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     for chain in &chains {
         out.field("Target", chain);
     }
-    show_remarks(out, report, report.notes.len());
+    show_remarks(out, report, report.notes.len(), usize::MAX);
     let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
     out.field("When", &when);
     match &report.session {
@@ -237,13 +245,13 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     }
 }
 
-/// Prints how files are stored, the first notes, and the user's notes on the session.
-fn show_remarks(out: &mut Page, report: &Report, notes: usize) {
+/// Prints how files are stored, the first notes in at most `lines_each` lines, and the user's notes on the session.
+fn show_remarks(out: &mut Page, report: &Report, notes: usize, lines_each: usize) {
     if let Some(stored) = StoredFile::describe(&report.files) {
         out.field("File", &stored);
     }
     for note in report.notes.iter().take(notes) {
-        out.field("Note", note);
+        out.prose_within(lines_each, "Note    ", "        ", note);
     }
     let others = report.notes.len().saturating_sub(notes);
     if others > 0 {
@@ -258,8 +266,8 @@ fn show_remarks(out: &mut Page, report: &Report, notes: usize) {
 }
 
 /// Prints the remarks, and one line with the session and its targets.
-fn show_short_foot(out: &mut Page, report: &Report, notes: usize) {
-    show_remarks(out, report, notes);
+fn show_short_foot(out: &mut Page, report: &Report, notes: usize, lines_each: usize) {
+    show_remarks(out, report, notes, lines_each);
     let mut targets: Vec<String> = report.machine.places.iter().map(Place::short_chain).collect();
     targets.dedup();
     let session = session_id(report).unwrap_or_else(|| "not kept".into());
