@@ -12,7 +12,6 @@ use fathom_io::{doctor, history, plan, run, session, show, signals, stderr, veri
 use model::history::RowsOf;
 use model::plan::Planned;
 use model::record::Record;
-use model::report::Report;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -132,7 +131,7 @@ fn measure_each(requests: &[Request], showing: &show::Showing) -> Result<ExitCod
 fn measure_one_of_several(
     request: &Request,
     showing: &show::Showing,
-) -> Result<((String, Record, Report), Option<ExitCode>), Failure> {
+) -> Result<(history::Judged, Option<ExitCode>), Failure> {
     let fleet = fleet::join(request)?;
     let planned = plan::plan(request)?;
     let finished = run::measure(planned, request.keep, showing.watched, None, &fleet, Some(&showing.accept))?;

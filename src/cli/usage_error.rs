@@ -483,7 +483,7 @@ fn tips_name_flag_value_and_command() {
         assert!(given.lines().next().is_some_and(|first| first.contains(tip)), "{line}: {given}");
     }
     assert!(!refused(&["fathom", "run", "--dept", "3"]).contains("fio"));
-    assert!(!refused(&["fathom", "bench", "a", "time"]).contains("type --time"));
+    assert!(!refused(&["fathom", "limit", "a", "time"]).contains("type --time"));
     let pasted = |line: &str| long_dash(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
     assert!(pasted("fathom run –rw read").is_some_and(|advice| advice.ends_with("type --rw")));
     assert!(pasted("fathom run −d60").is_some_and(|advice| advice.ends_with("type --d60")));

@@ -60,6 +60,8 @@ fn latencies_and_requests_match_a_known_load() {
             let mean = line["read"]["await_ms"].as_f64().unwrap();
             assert!(mean > ms("p50_ms") * 0.5 && mean < ms("max_ms"), "{line:#}");
             assert!(line["latency"]["write"].is_null(), "{line:#}");
+            let order = read["sequential_percent"].as_f64().unwrap();
+            assert!(sequential.contains(&order), "{line:#}");
         }
         let processes = lines_of(&out, pid);
         let [process] = &processes[..1] else { panic!("{out:?}") };

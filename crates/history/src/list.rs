@@ -237,13 +237,16 @@ fn device(name: &str, serial: Option<&str>) -> Device {
     }
 }
 
+/// The id, the record and the report of a session.
+pub type Judged = (String, Record, Report);
+
 /// Returns a table with a row for each session, from its id, record and report. A table of devices has all results in MB/s.
 ///
 /// # Errors
 /// If a session cannot be read.
 pub fn together(
     rows_of: RowsOf,
-    judged: impl IntoIterator<Item = Result<(String, Record, Report), Failure>>,
+    judged: impl IntoIterator<Item = Result<Judged, Failure>>,
 ) -> Result<SessionTable, Failure> {
     let (mut entries, mut reports) = (Vec::new(), Vec::new());
     for session in judged {
