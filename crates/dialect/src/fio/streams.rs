@@ -470,6 +470,7 @@ fn clones(
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
         let has_length = files::file_size(job)?.is_some();
+        let files_and_loops = u64::from(files) * u64::from(job.count("loops", 1)?.unwrap_or(1));
         let clone = |clone: u32| {
             let first = template.resolved.access.offset_bytes;
             let offset = increment.offset(first, clone);
@@ -481,7 +482,7 @@ fn clones(
                 let why = "a clone begins at or beyond filesize; type a smaller increment, or fewer clones";
                 job.refuse_if(stream.size == Some(0), "offset_increment", why)?;
                 if !files::has_io_size(job)? {
-                    let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
+                    let within = stream.size.map(|size| size.saturating_mul(files_and_loops));
                     stream.resolved.limit.bytes = template
                         .resolved
                         .limit
