@@ -43,7 +43,6 @@ use model::record::{self, Ceiling, Frame, Header, Record, SelfTest, Trial};
 use model::units::{show_bytes, show_ns};
 use model::{Known, name};
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -63,9 +62,6 @@ pub(super) fn begin(
 ) -> Result<Measurement, Failure> {
     let Planned { plan, mut machine } = planned;
     let root = Root::real();
-    // Each worker opens each of its files. If the limit cannot be raised, the error of opening a file names it.
-    let files = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     // From here on a signal removes the cgroup too.
     let stop = watch_signals()?;
     // Enter before any worker starts, so that each one is counted.

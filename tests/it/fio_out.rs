@@ -227,7 +227,7 @@ fn output_files_use_the_requested_format_and_keep_verdicts() {
 /// Jobs whose counts are exact, because they end after a number of operations; some of them are in groups.
 const GROUPED: &str = "[global]\nioengine=null\nsize=1m\nblocksize=4k\n[a]\nrw=read\niodepth=4\ngroup_reporting\n[b]\nrw=write\nbs=8k\n\
                        numjobs=2\ngroup_reporting=1\n[c]\nnew_group\nrw=trim\n[d]\nstonewall\nrw=randrw\nunified_rw_reporting=1\nbs=16k\n\
-                       [e]\nstonewall\nrw=write\nunified_rw_reporting=both\n[f]\nrw=read\nstats=0\n";
+                       [e]\nstonewall\nrw=write\nunified_rw_reporting=both\n";
 
 /// The part that must be equal: names, groups, options, and operations per direction.
 fn comparable_parts(json: &str) -> Vec<Value> {

@@ -10,7 +10,7 @@ fn process_limits_are_errors_with_a_cause() {
     let table: [(&str, &str, &[&str]); 7] = [
         ("-f 1000", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -f"]),
         ("-f 1000", "verify --size 16m \"$D\"", &["ulimit -f"]),
-        ("-n 8", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -Hn"]),
+        ("-n 8", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -n"]),
         ("-s 64", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
         ("-l 0", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
         // The limit is lower than the buffers need, and high enough to load the program: if it cannot be loaded, only the kernel reports

@@ -42,7 +42,7 @@ pub struct Rights {
     pub tracing: Known<()>,
     /// For each device, by kernel name, whether it can be opened for reading.
     pub devices: Vec<(String, Known<()>)>,
-    /// Maximum number of open files, to which a measurement raises its own limit; `None` for no limit.
+    /// Maximum number of open files; `None` for no limit.
     pub open_files: Option<u64>,
     /// Maximum locked memory in bytes; `None` for no limit.
     pub locked_bytes: Option<u64>,
@@ -61,7 +61,7 @@ pub fn test_rights<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> R
         cgroup: cgroup::would_succeed(root),
         tracing: tracing(),
         devices: devices.map(|name| (name.to_owned(), readable_device(root, name))).collect(),
-        open_files: getrlimit(Resource::Nofile).maximum,
+        open_files: getrlimit(Resource::Nofile).current,
         locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !exempt),
     }
 }

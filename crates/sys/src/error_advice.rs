@@ -35,7 +35,7 @@ pub fn other_owner_advice() -> String {
 pub fn cause(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EFBIG) => "; files may not become that large here (`ulimit -f` shows the limit)",
-        Some(libc::EMFILE) => "; this process may not open more files (`ulimit -Hn` shows the limit)",
+        Some(libc::EMFILE) => "; this process may not open more files (`ulimit -n` shows the limit)",
         Some(libc::ENFILE) => "; the machine has too many open files (`sysctl fs.file-max` shows the limit)",
         Some(libc::EAGAIN) => {
             "; no more threads may be started here, or there is no memory for one (`ulimit -u` and `ulimit -v` show the limits)"

@@ -463,14 +463,14 @@ fn clones(
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
     let own = !is_null && files::own_files(job);
-    // Clones with different offsets or sizes have different blocks, a state file counts the writes of one clone, and a stream has a maximum
-    // of files. fio's formats combine a group into one result anyway.
-    let are_many = own && count.saturating_mul(files) as usize > MAX_TARGETS;
-    let differ = are_many || verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
+    // Clones with different offsets or sizes have different blocks, and a state file counts the writes of one clone. fio's formats combine
+    // a group into one result anyway.
+    let differ = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
     if count == 1 || !grouped || differ {
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
         let has_length = files::file_size(job)?.is_some();
+        let files_and_loops = u64::from(files) * u64::from(job.count("loops", 1)?.unwrap_or(1));
         let clone = |clone: u32| {
             let first = template.resolved.access.offset_bytes;
             let offset = increment.offset(first, clone);
@@ -482,7 +482,7 @@ fn clones(
                 let why = "a clone begins at or beyond filesize; type a smaller increment, or fewer clones";
                 job.refuse_if(stream.size == Some(0), "offset_increment", why)?;
                 if !files::has_io_size(job)? {
-                    let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
+                    let within = stream.size.map(|size| size.saturating_mul(files_and_loops));
                     stream.resolved.limit.bytes = template
                         .resolved
                         .limit
@@ -499,8 +499,8 @@ fn clones(
         return in_order(count).map(clone).collect();
     }
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
-    let why = format!("a job has at most {MAX_TARGETS} files; type fewer names");
-    job.refuse_if(target.len() > MAX_TARGETS, "filename", why)?;
+    let why = format!("the clones have at most {MAX_TARGETS} files; type a filename, or fewer clones");
+    job.refuse_if(target.len() > MAX_TARGETS, "numjobs", why)?;
     let all = |n: u64| n.saturating_mul(u64::from(count));
     let mut stream = StreamSpec {
         target,

@@ -267,7 +267,7 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
             ("option deferred: this kernel is older than 6.1", LEAVE_OUT)
         }
         _ if rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::MFILE) => {
-            ("this process may not open more files", "raise the limit that `ulimit -Hn` shows")
+            ("this process may not open more files", "raise the limit that `ulimit -n` shows")
         }
         _ => ("the kernel refuses to set up a ring", SYNC),
     };

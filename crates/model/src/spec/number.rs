@@ -60,7 +60,7 @@ pub const MAX_STREAMS: usize = 1000;
 /// Maximum number of streams of a job, over all its phases.
 pub const MAX_JOB_STREAMS: usize = 1000;
 /// Maximum number of targets of a stream.
-pub const MAX_TARGETS: usize = 10_000;
+pub const MAX_TARGETS: usize = 1000;
 /// Maximum length of a path in bytes: the kernel's `PATH_MAX` without the final zero.
 pub const MAX_PATH: usize = 4095;
 /// Maximum distance in ranks from a host to the host whose part it uses.

@@ -20,6 +20,7 @@ fn file_options_become_settings() {
         (Some(64 << 10), Some(128 << 10)),
         "no more than the files have"
     );
+    assert_eq!(stream("filesize=4m size=3m loops=2").resolved.limit.bytes, Some(6 << 20), "of all loops");
     assert_eq!(stream("nrfiles=2 file_service_type=random").resolved.sharing, Sharing::Random);
     let filling = |options: &str| stream(options).create.map(|create: Create| create.filling);
     assert_eq!(filling("rw=write fallocate=none"), Some(Filling::Nothing));
