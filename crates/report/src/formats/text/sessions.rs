@@ -1,8 +1,8 @@
 //! Several sessions as text: lists, tables and comparisons.
 //!
-//! From 60 columns on, every row of a list has time, verdict, value and target. If that makes room for whole targets,
-//! a short list leaves out the year, then the interval, then what was measured. Otherwise targets are shortened first. Then
-//! these columns are dropped in order: what was measured, interval, tags, start of the id, year.
+//! From 60 columns on, every row of a list has time, verdict, value and target. If that makes room for more whole targets,
+//! a short list leaves out the year, then the interval, then what was measured. Other targets are shortened. Then these
+//! columns are dropped in order: what was measured, interval, tags, start of the id, year.
 
 use super::report::show_passed;
 use super::sweep::show_best_settings;
@@ -71,24 +71,30 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
     out.write(to)
 }
 
-/// Leaves out columns until no target is shortened. Returns the whole table if targets are shortened even so.
+/// Leaves out columns until as few targets as possible are shortened, but no more columns than that needs.
 fn with_whole_targets(table: Table, width: usize) -> Table {
-    let is_whole = |table: &Table| {
+    let count_shortened = |table: &Table| {
         let (lines, left_out) = table.lines(width);
-        !left_out.contains(&ID_HEADING) && lines.iter().all(|line| !line.contains(ELLIPSIS))
+        let shortened = lines.iter().filter(|line| line.contains(ELLIPSIS)).count();
+        if left_out.contains(&ID_HEADING) { usize::MAX } else { shortened }
     };
     let mut smaller = table.clone();
+    let (mut best, mut fewest) = (table, usize::MAX);
     for column in [None, Some(WHEN_COLUMN), Some(INTERVAL_COLUMN), Some(MEASURED_COLUMN)] {
         match column {
             Some(WHEN_COLUMN) => leave_out_year(&mut smaller),
             Some(column) => smaller.edit(column, |_| String::new()),
             None => {}
         }
-        if is_whole(&smaller) {
-            return smaller;
+        let shortened = count_shortened(&smaller);
+        if shortened < fewest {
+            (best, fewest) = (smaller.clone(), shortened);
+        }
+        if shortened == 0 {
+            break;
         }
     }
-    table
+    best
 }
 
 fn leave_out_year(table: &mut Table) {
