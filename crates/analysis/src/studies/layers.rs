@@ -296,7 +296,11 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
     let honest = judge(&stacked(|_| {}), &Judging::default());
     let a01 = honest.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && a01.about == ["buffered"]);
-    assert!(honest.notes.iter().any(|n| n.contains("A01") && n.contains("do not count")), "{:?}", honest.notes);
+    assert!(
+        honest.notes.iter().any(|n| n.contains("A01") && n.contains("do not count")),
+        "{:?}",
+        honest.notes
+    );
     assert_eq!(honest.verdict, model::report::Verdict::Valid, "{}", honest.verdict_reason);
     let leaking = stacked(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&leaking, &Judging::default());

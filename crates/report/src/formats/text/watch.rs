@@ -562,7 +562,11 @@ mod tests {
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         (load.at_most_percent, load.not_measured) = (None, vec![Direction::Write]);
         assert!(text_of(&watched).contains("load is at least 25 % of the measured capacity (session"));
-        assert!(text_of(&watched).ends_with("; no session has a valid capacity for writes"), "{}", text_of(&watched));
+        assert!(
+            text_of(&watched).ends_with("; no session has a valid capacity for writes"),
+            "{}",
+            text_of(&watched)
+        );
     }
 
     #[test]
