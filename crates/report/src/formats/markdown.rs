@@ -341,7 +341,7 @@ fn gate_text(gate: Option<&Gate>) -> String {
 /// Returns all findings and checks that could not be done, or the worst findings and the number of the others.
 fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
     let findings = &compared.findings;
-    let shown = if all { findings.clone() } else { worst_of(findings.to_vec()) };
+    let shown = if all { findings.clone() } else { worst_of(findings.clone()) };
     let item = |f: &Finding| {
         let not_checked = if f.outcome == Outcome::NotChecked { ", not checked" } else { "" };
         format!("{} {}{not_checked}: {}", f.id, f.name, compared.finding_sentence(f))
