@@ -162,7 +162,7 @@ mod together {
         let out = wait(&mut two_targets(&stage, &[], words, [&stage.file("full", 64), &file]));
         assert_eq!(out.code, Some(1), "{out:?}");
         assert!(
-            out.stdout.contains(" rank 1: 100 % of what is to be read")
+            out.stdout.contains(" rank 1: 100 % of the region to read")
                 && out.stdout.contains("Nothing was measured"),
             "{out:?}"
         );
@@ -300,14 +300,14 @@ mod together {
                 "{way}: {:?}",
                 cells(&all)
             );
-            let of = |record: &Record| -> Vec<u64> {
+            let reads = |record: &Record| -> Vec<u64> {
                 let ends = record.runs.iter().filter_map(|r| r.end.as_ref());
                 ends.map(|end| end.streams[0].issued[&Kind::Read].ops).collect()
             };
-            let both: Vec<u64> = of(&own[0]).iter().zip(of(&own[1])).map(|(a, b)| a + b).collect();
-            assert_eq!(of(&all), both, "{way}");
+            let both: Vec<u64> = reads(&own[0]).iter().zip(reads(&own[1])).map(|(a, b)| a + b).collect();
+            assert_eq!(reads(&all), both, "{way}");
             let again = stage.fathom("sweep --resume last", Path::new(""));
-            assert!(again.code == Some(2) && again.stderr.contains("of 2 hosts"), "{again:?}");
+            assert!(again.code == Some(2) && again.stderr.contains("on 2 hosts"), "{again:?}");
         }
     }
 

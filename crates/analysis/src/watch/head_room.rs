@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(with_order(&limits, 0.0, Some(4.0), 4.0), (96.0, Some(96.0)));
         assert_eq!(with_order(&limits, 50.0, Some(4.0), 4.0), (49.0, Some(288.0)));
         // The other requests have 1 MiB, which take at least as long as random ones of 4 KiB.
-        assert_eq!(with_order(&limits, 50.0, Some(4.0), 514.0).0, 96.0);
+        assert!(matches!(with_order(&limits, 50.0, Some(4.0), 514.0), (96.0, _)));
         let classes = limits.classes.iter().filter(|c| c.sequential).cloned().collect();
         let sequential_only = Limits { classes, ..limits.clone() };
         assert_eq!(with_order(&sequential_only, 0.0, Some(4.0), 4.0), of_any_order);

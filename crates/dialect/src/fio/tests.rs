@@ -375,7 +375,7 @@ fn a_state_file_counts_the_writes_that_are_read_back() {
         |options: &str| job(&format!("[j]\nsize=1m\nverify=md5\n{}\n", options.replace(' ', "\n")));
     let states = |options: &str| -> Vec<String> {
         let typed = verified(options).typed.unwrap_or_default();
-        typed.phases[0].iter().flat_map(|stream| stream.state.clone()).collect()
+        typed.phases[0].iter().filter_map(|stream| stream.state.clone()).collect()
     };
     assert_eq!(states("rw=write"), ["local-j-0-verify.state"]);
     let clones = states("rw=write numjobs=3 group_reporting");
