@@ -94,13 +94,14 @@ impl Args {
         if !is_several {
             return Ok((vec![request], self.report.showing()?));
         }
-        let of_one = [("--against", request.against.is_some()), ("--op-log", request.job.op_log.is_some())];
-        if let Some((flag, _)) = of_one.into_iter().find(|(_, is_typed)| *is_typed) {
+        let flags_of_one_target =
+            [("--against", request.against.is_some()), ("--op-log", request.job.op_log.is_some())];
+        if let Some((flag, _)) = flags_of_one_target.into_iter().find(|(_, is_typed)| *is_typed) {
             return Err(Failure::Usage(format!(
                 "{flag} applies to the measurement of one target; name one target, or leave {flag} out"
             )));
         }
-        let of_target = |target: &PathBuf| Request { targets: vec![target.clone()], ..request.clone() };
-        Ok((request.targets.iter().map(of_target).collect(), self.report.showing_of_sessions()?))
+        let request_for = |target: &PathBuf| Request { targets: vec![target.clone()], ..request.clone() };
+        Ok((request.targets.iter().map(request_for).collect(), self.report.showing_of_sessions()?))
     }
 }

@@ -296,7 +296,7 @@ impl Gated<'_> {
         let number = format!("{} is {}", self.number(), show(seen.value));
         // The table has the percentile of all runs together.
         let differs = seen.together.is_some_and(|all| show(all) != show(seen.value));
-        let of_runs = if differs { " in a typical run" } else { "" };
+        let over_runs = if differs { " in a typical run" } else { "" };
         let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
         let worst = if of_latency { high } else { low };
         let best = if of_latency { low } else { high };
@@ -308,11 +308,11 @@ impl Gated<'_> {
         let (word, sentence) = match (within, beyond, agrees) {
             (true, _, true) => (
                 AnswerWord::Pass,
-                format!("{number}{of_runs}, {}; the limit is {limited}.", sure(nearer, worst)),
+                format!("{number}{over_runs}, {}; the limit is {limited}.", sure(nearer, worst)),
             ),
             (_, true, true) => (
                 AnswerWord::Fail,
-                format!("{number}{of_runs}, {}; the limit is {limited}.", sure(farther, best)),
+                format!("{number}{over_runs}, {}; the limit is {limited}.", sure(farther, best)),
             ),
             (true, ..) | (_, true, _) => {
                 let all = seen.together.map_or_else(String::new, show);
@@ -330,7 +330,7 @@ impl Gated<'_> {
                     None => "more runs would not settle it soon".into(),
                 };
                 let sentence = format!(
-                    "{number}{of_runs} ({} to {} over {runs} runs), too near to the limit of {limited} to tell: {more}.",
+                    "{number}{over_runs} ({} to {} over {runs} runs), too near to the limit of {limited} to tell: {more}.",
                     show(low),
                     show(high)
                 );

@@ -522,7 +522,7 @@ fn not_recommended(none: &[NoAdvice], all: bool) -> String {
     if by_reason.len() > REASONS {
         let works: Vec<&str> = none.iter().map(|n| n.work.as_str()).collect();
         return format!(
-            "No recommendation for {}: \"Which one to use\" has the reason for each.",
+            "No recommendation for {}: \"Which interface to use\" has the reason for each.",
             works.join(", ")
         );
     }

@@ -478,16 +478,16 @@ mod tests {
             let events = Latencies { read: Some(read), ..Latencies::default() };
             load_with_events(limits, requests(960.0, kib), requests(NONE, 0.0), Some(&events))
         };
-        let of_any_order = (2.0, Some(480.0));
-        assert_eq!(load(&limits, requests(960.0, 4.0), requests(NONE, 0.0)), of_any_order);
-        assert_eq!(with_order(&limits, 100.0, None, 4.0), of_any_order);
+        let any_order = (2.0, Some(480.0));
+        assert_eq!(load(&limits, requests(960.0, 4.0), requests(NONE, 0.0)), any_order);
+        assert_eq!(with_order(&limits, 100.0, None, 4.0), any_order);
         assert_eq!(with_order(&limits, 0.0, Some(4.0), 4.0), (96.0, Some(96.0)));
         assert_eq!(with_order(&limits, 50.0, Some(4.0), 4.0), (49.0, Some(288.0)));
         // The other requests have 1 MiB, which take at least as long as random ones of 4 KiB.
         assert!(matches!(with_order(&limits, 50.0, Some(4.0), 514.0), (96.0, _)));
         let classes = limits.classes.iter().filter(|c| c.sequential).cloned().collect();
         let sequential_only = Limits { classes, ..limits.clone() };
-        assert_eq!(with_order(&sequential_only, 0.0, Some(4.0), 4.0), of_any_order);
+        assert_eq!(with_order(&sequential_only, 0.0, Some(4.0), 4.0), any_order);
     }
 
     #[test]

@@ -638,8 +638,8 @@ mod conclusions_tests {
             random_bytes: Some(4096.0),
         };
         let events = Latencies { read: Some(read), ..Latencies::default() };
-        let of_any_order = draw("loop1", &interval, None, Some(&limits), None);
-        assert!(of_any_order.is_empty(), "{of_any_order:?}");
+        let any_order = draw("loop1", &interval, None, Some(&limits), None);
+        assert!(any_order.is_empty(), "{any_order:?}");
         let all = draw("loop1", &interval, Some(&events), Some(&limits), None);
         assert_eq!(all.iter().map(|c| c.rule).collect::<Vec<_>>(), [Rule::AtLimit, Rule::IopsNotThroughput]);
         assert_eq!(
