@@ -253,7 +253,8 @@ fn workload(options: &Args, streams: Vec<StreamSpec>) -> Request {
     }
 }
 
-/// Refuses hosts that would overwrite each other, a state for a test file that is removed at the end, and a check of a directory.
+/// Fails if hosts would overwrite each other's data, if the state of a test file is to be saved although fathom removes the file, or if
+/// the target to check is a directory.
 fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match host_task {

@@ -20,7 +20,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Makes the failure of a trace that cannot be read or converted.
+/// Returns the failure to report if a trace cannot be read or converted.
 pub(crate) fn trouble(path: &Path, why: Trouble, done: &str) -> Failure {
     let path = name::shown(path);
     match why {

@@ -203,7 +203,7 @@ pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Calls `ask` for each device, and merges equal answers. In a fix, the names of the devices replace `@`, in shell syntax.
+/// Calls `ask` for each device, and merges equal answers. In the command of a fix, `@` stands for the names of the devices, in shell syntax.
 fn merge_equal(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
     let mut found: Vec<(Vec<&str>, Look)> = Vec::new();
     for layer in layers {

@@ -32,7 +32,7 @@ fn process_limits_are_errors_with_a_cause() {
 #[test]
 fn session_beyond_the_file_size_limit_is_still_reported() {
     let stage = Stage::shared();
-    for (more, kept) in [("", "only the report that follows has the rest"), ("--no-history", "")] {
+    for (more, kept) in [("", "only the report that follows has the later ones"), ("--no-history", "")] {
         let run = "run --rw randread --engine sim --time 50ms --warmup 0 --runs 1 --quiet";
         let out = shell(&stage, &format!("ulimit -f 8; \"$F\" {run} {more} 2>&1 | cat"));
         assert!(out.stdout.contains("VALID  4K random read") && out.stdout.contains(kept), "{out:?}");

@@ -517,9 +517,9 @@ pub(crate) const LEAST_NS: f64 = TICK_NS / WRONG_BY;
 /// The reason why the windows of a case are too short for a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TooLittle {
-    /// The windows are too short; their mean length in ns.
+    /// The windows are too short. Holds their mean length in ns.
     Time(f64),
-    /// The windows have too few operations; their mean number of operations.
+    /// The windows have too few operations. Holds the mean number in a window.
     Operations(f64),
 }
 

@@ -20,7 +20,7 @@ pub use crate::checks::{EXPENSIVE_CLOCK_PS, severity_of_cached_share};
 
 /// The cache modes of the two jobs, by their index.
 const CACHES: [Cache; 2] = [Cache::Direct, Cache::Buffered];
-/// The only check that needs the buffered job, because it compares the read-ahead setting only for that job.
+/// The check that needs the buffered job: read-ahead matters only for reads through the page cache.
 const BUFFERED: CheckId = CheckId::D22;
 /// Operation size of the jobs: a multiple of every physical block.
 const BLOCK_BYTES: u32 = 1 << 20;

@@ -202,7 +202,7 @@ pub mod catalogue {
     use crate::compare::checks as compare;
     use model::finding::CheckPage;
 
-    /// The question of the checks of comparisons.
+    /// The question that a check of comparisons answers.
     const OF_COMPARISONS: &str = "May two results be compared?";
 
     /// The pages of every check: those of results, then those of comparisons.

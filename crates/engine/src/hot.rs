@@ -507,7 +507,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Queues a chosen operation like `gather_from`. A shared function would cost plain operations 5 % more instructions.
+    /// Queues a chosen operation, as `gather_from` does with a drawn one. A shared function would cost plain operations 5 % more instructions.
     #[inline(never)]
     fn queue_chosen(&mut self, at: usize, op: &Op, due: u64) {
         let (slot, _) = self.lanes[at].take();

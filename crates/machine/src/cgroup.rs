@@ -43,7 +43,7 @@ static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 struct Entered {
     dir: PathBuf,
     parent: PathBuf,
-    /// Whether fathom enabled the controller below `parent`. Leaving disables it first.
+    /// Whether fathom enabled the controller below `parent`. If so, fathom disables it before it leaves the cgroup.
     delegated: bool,
     /// The file through which this process was moved, [`PROCESS`] or [`V1_THREAD`].
     members: &'static str,

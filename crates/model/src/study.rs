@@ -86,7 +86,7 @@ keyed_by_study! {
     Study {
         /// No common question: independent jobs.
         Jobs,
-        /// The load that meets a latency target. The study has no JSON key, because the plan's strategy contains the
+        /// The load that meets a latency target. It has no JSON key of its own, because the plan's strategy has the
         /// target.
         Limit(LatencyTarget)
     }

@@ -519,7 +519,8 @@ pub struct Loss {
 pub struct Knee {
     /// `bs`, `depth`, `workers`, `targets` or `batch`.
     pub axis: String,
-    /// The smallest value that is within the tolerance of all larger ones, at the winner's other settings.
+    /// The smallest value whose result is within the tolerance of the results of all larger values, with the other settings
+    /// as in the winner.
     pub value: u32,
     /// The conclusion in a sentence.
     pub sentence: String,

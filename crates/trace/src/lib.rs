@@ -344,7 +344,7 @@ impl Decoder {
     /// Creates a decoder from the text of `events/header_page` and of the `format` of each event.
     ///
     /// # Errors
-    /// Which part of the kernel's text has an unknown form.
+    /// Names the part of the kernel's text that has an unknown form.
     pub fn new(header_page: &str, formats: &[(Step, String)]) -> Result<Self, Foreign> {
         let mut id = Field { offset: 0, size: 2 };
         let mut event_fields = Vec::new();

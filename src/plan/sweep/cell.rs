@@ -70,7 +70,7 @@ struct Point<'a> {
     assignment: Assignment,
     /// Number of named targets.
     named: u32,
-    /// The path of the target, if each is used alone.
+    /// The path of the cell's target, if the sweep measures each target separately.
     target: Option<String>,
     /// The start, if given.
     at: Option<CellStart>,

@@ -254,7 +254,7 @@ pub fn can_be_asked(condition: &Condition) -> bool {
     matches!(condition.limit, Limit::Time { .. })
 }
 
-/// Minimum share of one CPU for the CPU to be the limiter.
+/// With at least this share of one CPU, a command counts as limited by the CPU.
 const CPU_BOUND: f64 = CPU_BOUND_ABOVE.0;
 
 /// A device is the limiter if it has requests in flight for at least this share of the time.

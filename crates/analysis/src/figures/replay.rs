@@ -181,7 +181,7 @@ fn differs(
 fn capture_differences(original: &Original) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(damage) = &original.damage {
-        out.push(format!("The capture was read up to where it is {damage}."));
+        out.push(format!("The capture was read up to the point where it is {damage}."));
     }
     if original.completeness == "incomplete" {
         out.push("The capture is incomplete: requests of the original are missing from it.".into());

@@ -356,8 +356,8 @@ fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Co
              would move more data"
         ),
         basis: format!(
-            "the load is at the measured IOPS, and below {} of the highest measured throughput; {now}; measured \
-             {most} MB/s in {} of {}",
+            "the load has reached the measured IOPS, and is below {} of the highest measured throughput: {now}; the \
+             highest is {most} MB/s, in {} of {}",
             show_share(ROOM_SHARE),
             nearest.direction.word(),
             show_bytes(bytes as u64),

@@ -371,7 +371,7 @@ fn io_size(shares: &Shares, size: Option<u64>, stream: &StreamSpec) -> Result<Op
     Ok(Some(size.map_or(share, |size| size.min(share))))
 }
 
-/// Sets what ends the job: a number of passes, bytes or operations. Only the time ends it if it is `time_based`.
+/// Sets what ends the job: a number of passes, bytes or operations. A `time_based` job ends only by time.
 fn set_end(
     shares: &Shares,
     rw: &ParsedRw,

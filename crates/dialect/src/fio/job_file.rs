@@ -718,7 +718,11 @@ pub(super) struct Times {
 /// The times of a job.
 pub(super) fn times(job: &Job) -> Result<Times, Fault> {
     let is_drawn = job.text("startdelay").is_some_and(|text| text.contains('-'));
-    job.refuse_if(is_drawn, "startdelay", "fathom does not draw a random delay; type one time")?;
+    job.refuse_if(
+        is_drawn,
+        "startdelay",
+        "fathom does not draw a random delay; type a single delay, such as startdelay=5s",
+    )?;
     let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
     let times = Times {
         ramp: job.time("ramp_time", Bare::Seconds)?.unwrap_or(0),

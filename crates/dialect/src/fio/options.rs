@@ -184,7 +184,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("new_group", "", "starts a new group in the output").switch(),
     no_effect("thread", "workers are threads").switch(),
     no_effect("threads", "workers are threads").switch(),
-    honoured("per_job_logs", "", "0 writes one file for all jobs"),
+    honoured("per_job_logs", "", "if 0, all jobs share one log file"),
     honoured("write_bw_log", "", "bandwidth log PREFIX_bw.N.log of each job"),
     honoured("bwavgtime", "", "interval of the bandwidth log, if shorter than log_avg_msec"),
     honoured("write_lat_log", "op-log", "latency logs PREFIX_lat.N.log and PREFIX_clat.N.log; PREFIX_slat.N.log is empty, since submission is not timed separately"),

@@ -367,7 +367,7 @@ fn old_line(value: &str) -> Result<Line, String> {
     line(&format!("{value} 2048 0"))
 }
 
-/// The number of numbers in a line.
+/// The number of values in a line.
 fn count(value: &str) -> usize {
     value.split([' ', '\t', ',']).filter(|field| !field.is_empty()).count()
 }

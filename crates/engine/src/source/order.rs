@@ -161,7 +161,7 @@ impl NextOffset {
     }
 }
 
-/// Returns which of `count` equal parts contains a share from 0 to 1.
+/// Divides the range from 0 to 1 into `count` equal parts, and returns the index of the part that contains `share`.
 #[inline]
 fn part_index(share: f64, count: u64) -> u64 {
     // Rounding may return the count itself.

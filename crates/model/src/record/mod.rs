@@ -511,7 +511,7 @@ pub const MAGIC: &str = "fathom session 1\n";
 /// Maximum size of a session file that is read: the limit for writing, plus room for the last frames.
 pub const MAX_FILE_BYTES: u64 = 80 << 20;
 
-/// Why bytes are not a session.
+/// Why the bytes of a file are not a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// The file does not begin like a session. The text says what the file is and what to type.

@@ -24,7 +24,7 @@ pub struct StreamEnd {
     /// All submitted operations, including warm-up and drain. The ledger compares them with the counters of lower
     /// layers.
     pub issued: BTreeMap<Kind, Issued>,
-    /// Duration of each call within the window that submitted operations without waiting.
+    /// Durations of the calls in the window that only submitted operations and did not wait.
     #[serde(default)]
     pub submit: Histogram,
     /// The last rates, if the stream ends as soon as its rate is steady.

@@ -411,7 +411,7 @@ pub struct Logs {
     pub histogram_ms: u64,
     /// How often the number of a histogram's columns is halved.
     pub coarseness: u32,
-    /// The latency that a line for several operations shows.
+    /// Which latency a line shows that covers several operations.
     pub value: LogValue,
     /// Whether a line has the offset.
     pub offset: bool,

@@ -38,7 +38,7 @@ pub const MAX_THETA: f64 = 100.0;
 pub const MAX_ZONES: usize = 1000;
 /// Maximum number of quantiles of a think time.
 pub const MAX_QUANTILES: usize = 1000;
-/// Maximum number of concurrent sequential runs of a stream, more than any program has.
+/// Maximum number of sequential runs that a stream continues at a time.
 pub const MAX_INTERLEAVED: u32 = 1024;
 /// Maximum of the mean length of a sequential run, in operations.
 pub const MAX_RUN: f64 = 1e9;

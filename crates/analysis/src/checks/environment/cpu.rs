@@ -445,7 +445,7 @@ pub(super) const CLOCKING: Check = Check {
               metal.",
     fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` to avoid deep sleep, and \
           measure again.",
-    accept: "A note needs no --accept. Keep the setting if the machine also has it in use, and compare only \
+    accept: "A note needs no --accept. Keep the setting if the machine has it in production too, and compare only \
              results with the same setting.",
     ask: Ask::Alone(check_clocking),
     #[cfg(test)]

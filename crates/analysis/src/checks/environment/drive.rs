@@ -211,7 +211,7 @@ pub(super) const POWER_STATE: Check = Check {
               which then must spin up.",
     fix: "Use a warm-up (`--warmup 1s`), or disable power saving (`nvme_core.default_ps_max_latency_us=0`, \
           `hdparm -B 255`, link power `max_performance`).",
-    accept: "Accept it if the drive will also sleep in use.",
+    accept: "Accept it if the drive may sleep in production too.",
     ask: Ask::Alone(check_power_state),
     #[cfg(test)]
     fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),

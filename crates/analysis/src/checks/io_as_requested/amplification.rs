@@ -165,7 +165,7 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     ),
     provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
               follows each write.",
-    fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block \
+    fix: "To measure the device alone, overwrite an allocated file without --cache sync, or measure the block \
           device itself.",
     accept: "This is the cost of the file system, and an application pays it too: accept it to measure that.",
     ask: Ask::After(&[CheckId::D01], check_write_amplified),

@@ -358,8 +358,9 @@ pub(super) const NOT_RANDOM: Check = Check {
     name: "NOT_RANDOM",
     belief: "random offsets reached the device as random I/O",
     reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last \
-            completion, and span, sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. \
-            If you gave a seed: seed, file and accesses of the newest stored session of that path.",
+            completion, and span, sizes and depth of the plan. Reads these only for \
+            the orders `uniform` and `once` with direct I/O. If you gave a seed, also seed, file and accesses of \
+            the newest stored session of that path.",
     formula: formula!(
         "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
          neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \

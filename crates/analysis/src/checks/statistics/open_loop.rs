@@ -267,7 +267,7 @@ fn a_replay_that_was_read_too_late_is_void() {
     assert_eq!(severity_with(1 << 40), Some(Severity::Void));
 }
 
-/// An open loop whose rate exceeds the capacity by a share of `too_much`.
+/// An open loop whose rate exceeds the capacity by the share `too_much`.
 #[cfg(test)]
 fn growing(too_much: f64) -> model::record::Record {
     let mut record = super::shaped(&Fixture::honest_open(), 20, 1, |_, _| 10_000.0);

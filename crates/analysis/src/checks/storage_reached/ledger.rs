@@ -155,9 +155,11 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
             (true, None) => "The counts of fathom and of the device agree. The cgroup has no count.",
             (false, Some(_)) => "The device moved all bytes that were charged to fathom.",
             (false, None) => {
-                return Err("through the page cache, only the bytes charged to fathom's cgroup can be \
-                            compared with the device, and the cgroup has no count"
-                    .into());
+                return Err(
+                    "the I/O went through the page cache: only the bytes charged to fathom's cgroup can \
+                            be compared with the device's, and the cgroup counted none"
+                        .into(),
+                );
             }
         };
         return holds(sentence, numbers);

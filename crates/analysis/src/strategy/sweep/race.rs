@@ -280,7 +280,7 @@ impl Race {
         Closed { winner, cheaper: winner.map_or_else(Vec::new, |w| self.cheaper(&levels, w)) }
     }
 
-    /// The cells that may be faster than the winner; `None` before it was chosen, or if the noise is unknown.
+    /// The cells that may be faster than the winner; `None` until it is chosen, or if the noise is unknown.
     pub fn rivals(&self) -> Option<Rivals> {
         let winner = self.closed.as_ref()?.winner?;
         let levels = self.levels();
@@ -426,8 +426,8 @@ const DEGREES_PER_PAIR: f64 = 0.6;
 /// Maximum number of rounds that are passes through all cells.
 const PASSES: usize = 2;
 
-/// A cell with at least this many runs counts as one with many runs. If all such cells have at least the second number of pairs
-/// of successive runs, their noise is estimated from these pairs.
+/// Runs and pairs. A cell with at least this number of runs has many. If all cells with many runs together have at least this
+/// number of pairs of successive runs, the noise of all cells is estimated from these pairs.
 const MANY: (usize, usize) = (8, 30);
 
 /// The noise of one cell is a weighted mean of its own noise and that of all cells. The noise of all cells counts like

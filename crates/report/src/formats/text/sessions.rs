@@ -23,7 +23,7 @@ use std::io::{self, Write};
 
 const ID_COLUMN: usize = 0;
 const WHEN_COLUMN: usize = 1;
-/// Bytes of `2026-`, which the narrowest list leaves out.
+/// Length of `2026-` in bytes; the narrowest list leaves the year out.
 const YEAR_BYTES: usize = 5;
 const VERDICT_COLUMN: usize = 2;
 const MEASURED_COLUMN: usize = 3;
