@@ -79,7 +79,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
         removable: read_flag(&layer.device, "removable"),
         queue: queue(&layer),
         below: below(root, name, disk.as_ref()),
-        partitions: in_use::partitions(root, name),
+        partitions: in_use::partitions(root, name).unwrap_or_default(),
         holders: root.list(&format!("{ALL}/{name}/holders")).unwrap_or_default(),
         mounts: mounts.clone().map(|all| mounted(root, &all, &number)),
         used_by: used_by(root, name),
@@ -272,7 +272,7 @@ pub fn is_whole(root: &Root, name: &str) -> bool {
 
 /// Returns the kernel names of a disk's partitions, ordered by number.
 pub fn partitions(root: &Root, disk: &str) -> Vec<String> {
-    let mut names = in_use::partitions(root, disk);
+    let mut names = in_use::partitions(root, disk).unwrap_or_default();
     names.sort_by_key(|name| (name.len(), name.clone()));
     names
 }

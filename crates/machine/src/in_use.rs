@@ -41,6 +41,8 @@ const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Maximum length of a chain of holders that is followed to name the user.
 const MAX_HOLDERS: usize = 16;
+/// Maximum number of loop devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
+const MAX_STACKED_LOOPS: usize = 16;
 
 /// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it.
 ///
@@ -48,15 +50,18 @@ const MAX_HOLDERS: usize = 16;
 ///
 /// Why the use is unknown.
 pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
-    if let Some(user) = device_except(root, name, None, MAX_HOLDERS)? {
+    if let Some(user) = user_in_stack(root, name, None, MAX_STACKED_LOOPS)? {
         return Ok(Use::By(user));
     }
-    Ok(writer_of_devices(root, &below(root, name)))
+    Ok(writer_of_devices(root, &below(root, name)?))
 }
 
 /// Returns everything that a write to a device changes: the device's relatives, the devices and files below it, and the relatives of
 /// these devices.
-fn below(root: &Root, name: &str) -> Vec<Identity> {
+///
+/// # Errors
+/// Why one of them is unknown.
+fn below(root: &Root, name: &str) -> Result<Vec<Identity>, String> {
     let mut all = Vec::new();
     let mut left = vec![name.to_owned()];
     let mut seen = BTreeSet::new();
@@ -64,10 +69,10 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
         if !seen.insert(name.clone()) {
             continue;
         }
-        let family = relatives(root, &name);
+        let family = relatives(root, &name)?;
         all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::from_device_number));
         let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
-        left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
+        left.extend(list_if_there(root, &format!("/sys/class/block/{disk}/slaves"))?);
         let Some(own) = crate::loop_devices::find_loop(root, &disk) else { continue };
         if let Ok(Identity::Device { number, .. }) = &own.backing {
             left.extend(stack::name_of(root, number));
@@ -75,48 +80,76 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
         all.extend(own.backing.ok());
         all.extend(own.beneath);
     }
-    all
+    Ok(all)
+}
+
+/// Lists a directory of `/sys`; empty if the kernel has none for this device.
+///
+/// # Errors
+/// Why the directory cannot be listed. A search for users must not take that for "no user".
+fn list_if_there(root: &Root, dir: &str) -> Result<Vec<String>, String> {
+    match root.list(dir) {
+        Err(why) if why == "no such file" => Ok(Vec::new()),
+        listed => listed.map_err(|why| format!("{dir}: {why}")),
+    }
 }
 
 /// Returns a device, the partitions that share bytes with it, and the disk of a partition.
-fn relatives(root: &Root, name: &str) -> Vec<String> {
+///
+/// # Errors
+/// Why the partitions are unknown.
+fn relatives(root: &Root, name: &str) -> Result<Vec<String>, String> {
     let disk = stack::disk_of_partition(root, name);
-    let parts = partitions(root, disk.as_deref().unwrap_or(name));
+    let parts = partitions(root, disk.as_deref().unwrap_or(name))?;
     let parts = parts.into_iter().filter(|p| p != name && overlap(root, name, p));
     // Writing a partition also destroys a file system on the whole disk.
-    std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect()
+    Ok(std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect())
 }
 
-/// Finds the user of a device and its relatives; `None` if there is no user. Ignores programs. Also ignores the loop device `above`, from
-/// which the search came here.
+/// Finds the user of a device and its relatives, and of the devices and files below `stacked_loops` loop devices at most; `None` if there is
+/// no user. Ignores programs. Also ignores the loop device `above`, from which the search came here.
 ///
 /// # Errors
 ///
 /// Why the use is unknown.
-fn device_except(
+fn user_in_stack(
     root: &Root,
     name: &str,
     above: Option<&str>,
-    depth: usize,
+    stacked_loops: usize,
 ) -> Result<Option<String>, String> {
-    let disk = stack::disk_of_partition(root, name);
-    for member in relatives(root, name) {
+    match user_of_relatives(root, name, above)? {
+        Some(user) => Ok(Some(user)),
+        None => {
+            let disk = stack::disk_of_partition(root, name);
+            backing_user(root, disk.as_deref().unwrap_or(name), stacked_loops)
+        }
+    }
+}
+
+/// As [`user_in_stack`], without what is below a loop device.
+fn user_of_relatives(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
+    for member in relatives(root, name)? {
         let own = direct_user(root, &member, above)?;
         if let Some(user) = own.map_or_else(|| holder(root, &member), |own| Ok(Some(own)))? {
             return Ok(Some(format!("{member} is {user}")));
         }
     }
-    if depth == 0 { Ok(None) } else { backing_user(root, disk.as_deref().unwrap_or(name), depth) }
+    Ok(None)
 }
 
 /// Finds another user of a loop device's backing file or device. For example, another loop device on other
 /// bytes of the same file may be mounted.
-fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
+fn backing_user(root: &Root, name: &str, stacked_loops: usize) -> Result<Option<String>, String> {
     let Some(own) = crate::loop_devices::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("the backing file of {name} is unknown: {why}"))?;
     if let Identity::Device { number, .. } = &backing {
-        let Some(below) = stack::name_of(root, number) else { return Ok(None) };
-        let user = device_except(root, &below, Some(name), depth - 1)?;
+        let below = stack::name_of(root, number)
+            .ok_or_else(|| format!("/sys shows no name of the device {number}, which backs {name}"))?;
+        let deeper = stacked_loops.checked_sub(1).ok_or_else(|| {
+            format!("more than {MAX_STACKED_LOOPS} loop devices are on top of each other at {name}")
+        })?;
+        let user = user_in_stack(root, &below, Some(name), deeper)?;
         return Ok(user.map(|user| format!("{name} is backed by {below}, and {user}")));
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
@@ -126,10 +159,13 @@ fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>,
 }
 
 /// Returns the partitions of a disk.
-pub(crate) fn partitions(root: &Root, name: &str) -> Vec<String> {
+///
+/// # Errors
+/// Why they are unknown.
+pub(crate) fn partitions(root: &Root, name: &str) -> Result<Vec<String>, String> {
     let dir = format!("/sys/class/block/{name}");
-    let names = root.list(&dir).unwrap_or_default();
-    names.into_iter().filter(|n| root.has(&format!("{dir}/{n}/partition"))).collect()
+    let names = list_if_there(root, &dir)?;
+    Ok(names.into_iter().filter(|n| root.has(&format!("{dir}/{n}/partition"))).collect())
 }
 
 /// Returns whether a partition of the same disk shares bytes with a device. True also if this is unknown.
@@ -150,10 +186,7 @@ fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
     let mut names = Vec::new();
     let mut use_of_last = None;
     for _ in 0..MAX_HOLDERS {
-        let Some(next) = root.list(&format!("/sys/class/block/{at}/holders")).unwrap_or_default().pop()
-        else {
-            break;
-        };
+        let Some(next) = list_if_there(root, &format!("/sys/class/block/{at}/holders"))?.pop() else { break };
         use_of_last = direct_user(root, &next, None)?;
         names.push(label(root, &next));
         at = next;
@@ -185,8 +218,9 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
     if swaps(root)?.iter().any(|s| s.is_same(&ours)) {
         return Ok(Some(SWAP.into()));
     }
-    for id in root.list("/sys/fs/btrfs").unwrap_or_default() {
-        if root.list(&format!("/sys/fs/btrfs/{id}/devices")).is_ok_and(|d| d.iter().any(|n| n == name)) {
+    for id in list_if_there(root, "/sys/fs/btrfs")? {
+        // `/sys/fs/btrfs/features` has no devices.
+        if list_if_there(root, &format!("/sys/fs/btrfs/{id}/devices"))?.iter().any(|n| n == name) {
             return Ok(Some(format!("part of the mounted btrfs {id}")));
         }
     }
@@ -234,7 +268,7 @@ fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
     if crate::loop_devices::find_loop(root, &disk).is_some() {
         return Ok(Some(describe_loop(root, name)));
     }
-    device_except(root, name, None, 0)
+    user_of_relatives(root, name, None)
 }
 
 /// Finds the user of an open file. Fails if the use is unknown.
@@ -620,7 +654,7 @@ pub(crate) fn user_by_content(
     if bytes == 0 {
         return Ok(Use::Unused);
     }
-    for name in root.list("/sys/class/block").unwrap_or_default() {
+    for name in list_if_there(root, "/sys/class/block")? {
         if may_be_image_of(root, &name, file, bytes)
             && let Some(user) = user_of(&name)?
         {
@@ -795,6 +829,32 @@ mod tests {
         // The file of loop2 is unknown, so it may be on any device.
         put(dir.path(), "sys/class/block/loop2/loop/backing_file", "/gone (deleted)\n");
         assert!(device(&root, "sda").is_err_and(|why| why.contains("the backing file of loop2 is unknown")));
+    }
+
+    #[test]
+    fn a_stack_that_is_too_deep_or_unreadable_forbids_writing() {
+        let loops = MAX_STACKED_LOOPS + 2;
+        let stacked = |count: usize| {
+            let dir = fixture(&[]);
+            for number in 0..count {
+                let at = format!("sys/class/block/loop{number}");
+                put(dir.path(), &format!("{at}/dev"), &format!("7:{number}\n"));
+                let backing =
+                    if number == 0 { "/dev/sda\n".into() } else { format!("/dev/loop{}\n", number - 1) };
+                put(dir.path(), &format!("{at}/loop/backing_file"), &backing);
+            }
+            let root = Root::at(dir.path().to_owned());
+            user_in_stack(&root, &format!("loop{}", count - 1), None, MAX_STACKED_LOOPS)
+        };
+        assert_eq!(stacked(MAX_STACKED_LOOPS), Ok(None));
+        assert!(stacked(loops).is_err_and(|why| why.contains("more than 16 loop devices")));
+
+        // A file in place of the directory stands for a directory that cannot be listed.
+        for unreadable in ["sys/class/block/sda/holders", "sys/class/block/sda/slaves", "sys/fs/btrfs"] {
+            let dir = fixture(&[(unreadable, "")]);
+            let found = device(&Root::at(dir.path().to_owned()), "sda");
+            assert!(found.as_ref().is_err_and(|why| why.contains(unreadable)), "{unreadable}: {found:?}");
+        }
     }
 
     #[test]
