@@ -8,7 +8,7 @@ use crate::files;
 use crate::run::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
-use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
+use engine::source::{self, Back, Common, Group, Panicking, Share, Source};
 use engine::spec::{Apart, WorkerSpec};
 use model::job::{
     Advice, Cache, Content, Data, Order, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall,
@@ -269,8 +269,7 @@ impl Measurement {
         let mut sources =
             source::lanes_of_task(stream, &bytes, &align, share, number.task).map_err(Failure::Usage)?;
         if let Some(pieces) = targets.first().and_then(|t| t.pieces()) {
-            let placed = |inner| Box::new(Placed { inner, pieces: pieces.clone() }) as Box<dyn Source>;
-            sources = sources.into_iter().map(placed).collect();
+            sources = sources.into_iter().map(|source| source::in_pieces(source, pieces.clone())).collect();
         }
         if self.plan.hook == Some(Hook::PanicWorker) && number.overall == 0 {
             let inner = sources.remove(0);

@@ -28,8 +28,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub use sharing::Common;
 pub use sharing::Group;
 use span::Target;
-pub use span::{Pieces, Placed};
-pub use span::{lanes_of_task, own_blocks};
+pub use span::{Pieces, in_pieces, lanes_of_task, own_blocks};
 use std::collections::HashSet;
 use std::sync::Arc;
 

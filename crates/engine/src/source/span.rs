@@ -1,11 +1,11 @@
 //! The part of a target that an access uses.
 //!
 //! - [`Span`] and [`Target`]: a range of bytes with a grid.
-//! - [`Placed`]: a span that is stored in several pieces of a target.
+//! - [`Pieces`]: a span that is stored in several pieces of a target.
 //! - [`own_blocks`], [`lanes_of_task`]: the blocks of one worker among the workers of all hosts (`model::job::OwnBlocks`). The source draws
 //!   the access as if these blocks were one span.
 
-use crate::source::{Op, Share, Source, lanes};
+use crate::source::{Choice, Op, Share, Source, lanes};
 use model::job::{Access, Clones, OwnBlocks, Shared, Stream, TaskNumber};
 use model::units::show_bytes;
 use std::ops::Range;
@@ -137,19 +137,27 @@ impl Pieces {
     }
 }
 
-/// A source whose offsets are converted to pieces.
-pub struct Placed {
-    /// The source that draws operations on the concatenated pieces.
-    pub inner: Box<dyn Source>,
-    /// The pieces of the target.
-    pub pieces: Pieces,
+/// A source whose offsets are moved to where their bytes lie on the target.
+struct Placed<P> {
+    inner: Box<dyn Source>,
+    /// Returns the offset of an operation on the target.
+    place: P,
 }
 
-impl Source for Placed {
+impl<P: Fn(&Op) -> u64> Placed<P> {
+    #[inline]
+    fn place(&self, op: &mut Op) {
+        if op.length > 0 {
+            op.offset = (self.place)(op);
+        }
+    }
+}
+
+impl<P: Fn(&Op) -> u64 + Send> Source for Placed<P> {
     fn refill(&mut self, ops: &mut [Op]) {
         self.inner.refill(ops);
-        for op in ops.iter_mut().filter(|op| op.length > 0) {
-            op.offset = self.pieces.place(op.offset, op.length.into());
+        for op in ops {
+            self.place(op);
         }
     }
 
@@ -160,14 +168,31 @@ impl Source for Placed {
     fn hold(&self) -> Option<u64> {
         self.inner.hold()
     }
+
+    fn begin_call(&mut self) {
+        self.inner.begin_call();
+    }
+
+    fn choose(&mut self, now_ns: u64) -> Choice {
+        let mut choice = self.inner.choose(now_ns);
+        if let Choice::Now(op, _) = &mut choice {
+            self.place(op);
+        }
+        choice
+    }
+
+    fn completed(&mut self, op: &Op, now_ns: u64) {
+        self.inner.completed(op, now_ns);
+    }
+
+    fn evict(&self, file: u16) {
+        self.inner.evict(file);
+    }
 }
 
-/// A source whose offsets are converted to the blocks of one worker.
-struct OwnBlocksSource {
-    inner: Box<dyn Source>,
-    blocks: OwnBlocks,
-    /// First byte of the shared span.
-    base: u64,
+/// Moves the operations of a source that draws offsets in the concatenated pieces of a target to these pieces.
+pub fn in_pieces(inner: Box<dyn Source>, pieces: Pieces) -> Box<dyn Source> {
+    Box::new(Placed { inner, place: move |op: &Op| pieces.place(op.offset, op.length.into()) })
 }
 
 /// Returns the blocks of one worker in a span of a stream's target.
@@ -238,56 +263,8 @@ pub fn lanes_of_task(
         ..stream.clone()
     };
     let lanes = lanes(&alone, &[own], &[align], share)?;
-    let placed = |inner| Box::new(OwnBlocksSource { inner, blocks, base: span.base }) as Box<dyn Source>;
-    Ok(lanes.into_iter().map(placed).collect())
-}
-
-impl OwnBlocksSource {
-    #[inline]
-    fn place(&self, op: &mut Op) {
-        if op.length > 0 {
-            op.offset = self.base + self.blocks.place(op.offset);
-        }
-    }
-}
-
-impl Source for OwnBlocksSource {
-    fn refill(&mut self, ops: &mut [Op]) {
-        self.inner.refill(ops);
-        for op in ops {
-            self.place(op);
-        }
-    }
-
-    fn look_ahead(&self) -> usize {
-        self.inner.look_ahead()
-    }
-
-    fn hold(&self) -> Option<u64> {
-        self.inner.hold()
-    }
-
-    fn choose(&mut self, now_ns: u64) -> crate::source::Choice {
-        match self.inner.choose(now_ns) {
-            crate::source::Choice::Now(mut op, due_ns) => {
-                self.place(&mut op);
-                crate::source::Choice::Now(op, due_ns)
-            }
-            other => other,
-        }
-    }
-
-    fn completed(&mut self, op: &Op, now_ns: u64) {
-        self.inner.completed(op, now_ns);
-    }
-
-    fn begin_call(&mut self) {
-        self.inner.begin_call();
-    }
-
-    fn evict(&self, file: u16) {
-        self.inner.evict(file);
-    }
+    let place = move |op: &Op| span.base + blocks.place(op.offset);
+    Ok(lanes.into_iter().map(|inner| Box::new(Placed { inner, place }) as Box<dyn Source>).collect())
 }
 
 #[test]
