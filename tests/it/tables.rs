@@ -88,8 +88,8 @@ fn bench_of_several_targets_ends_with_the_table_of_their_devices() {
     assert!(columns.len() == 6 && columns.iter().all(|column| column["unit"] == "MB/s"), "{columns:?}");
     let text = stage.fathom(&format!("bench {flags} --no-history {}", one.display()), &other).stdout;
     // Both folders are on one device, so the rows have their paths.
-    let of = |name: &str| text.lines().any(|line| line.contains(&format!("/{name} ")));
-    assert!(text.starts_with("device ") && of("one") && of("other"), "{text}");
+    let has_row = |name: &str| text.lines().any(|line| line.contains(&format!("/{name} ")));
+    assert!(text.starts_with("device ") && has_row("one") && has_row("other"), "{text}");
     assert!(std::fs::read_to_string(page).unwrap().contains("2 sessions side by side"));
     for flag in ["--explain", "--verbose", "--op-log x", "--against last"] {
         let refused = stage.fathom(&format!("bench {flag} {}", one.display()), &other);

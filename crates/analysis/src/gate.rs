@@ -463,7 +463,7 @@ pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate
     let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
     let answers: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
     let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));
-    // Without a gate, the answer of a study is unchanged.
+    // If no answer is that of a gate, the answer of the study is kept.
     let Some(word) = word else { return answers.into_iter().next() };
     let sentences: Vec<String> = answers.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
     Some(Answer { word, sentence: sentences.join(" ") })

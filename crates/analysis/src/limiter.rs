@@ -66,7 +66,7 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
         );
     }
     let known = from_findings(answered).or_else(|| from_machine(case));
-    // Shares of the time of a single short run support no conclusion; only settings and facts do.
+    // One short run does not show where operations spend their time. Settings, findings and facts about the machine are used all the same.
     if known.is_none() && case.record.header.plan.quick_ns.is_some() {
         let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));

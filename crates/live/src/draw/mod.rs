@@ -58,7 +58,11 @@ impl Paint {
     }
 
     fn bad(self, severity: Option<Severity>) -> Style {
-        self.style(if severity <= Some(Severity::Rename) { Color::Red } else { Color::Yellow })
+        self.style(if severity.is_some_and(|severity| severity <= Severity::Rename) {
+            Color::Red
+        } else {
+            Color::Yellow
+        })
     }
 }
 
@@ -150,18 +154,22 @@ fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     let most = if rows < 4 { 1 } else { rows.div_ceil(3) };
     let width = usize::from(rest.width);
     let mut lines: Vec<Line> = Vec::new();
+    let mut first_lines = Vec::new();
     for found in &state.findings {
+        first_lines.push(lines.len());
         let parts = wrap_text(&describe_finding(found), width);
         let room = usize::from(most) - lines.len().min(usize::from(most));
         // Show a finding completely if it fits, otherwise only its beginning.
         let parts = if parts.len() > room { vec![fit(&describe_finding(found), width)] } else { parts };
         lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.bad(found.finding.severity))));
     }
-    let more = lines.len().saturating_sub(usize::from(most));
+    let is_cut = lines.len() > usize::from(most);
     lines.truncate(usize::from(most));
-    if more > 0 && most > 1 {
+    if is_cut && most > 1 {
         lines.pop();
-        lines.push(Line::raw(format!("and {} more findings, in the report", more + 1)));
+        let hidden = first_lines.into_iter().filter(|line| *line >= lines.len()).count();
+        let findings = if hidden == 1 { "finding" } else { "findings" };
+        lines.push(Line::raw(format!("and {hidden} more {findings}, in the report")));
     }
     if rows >= SPACIOUS_ROWS / 2 {
         for note in &state.notes {

@@ -231,6 +231,18 @@ fn blind() -> State {
     state
 }
 
+#[test]
+fn hidden_findings_are_counted_not_their_lines() {
+    let mut state = busy();
+    for id in [CheckId::A01, CheckId::A02, CheckId::A03] {
+        let row = state.rows[2].clone();
+        state.ended(row, vec![Finding { id, sentence: "a word and ".repeat(40), ..holes() }]);
+    }
+    // Four lines are free: two for the finding about holes, one for the first long finding, one for the count.
+    let shown = screen(&state, PLAIN, (80, 24));
+    assert!(shown.contains("and 2 more findings, in the report"), "{shown}");
+}
+
 /// The state with `all` hosts: one is lost, one hangs.
 fn of_hosts(all: usize) -> State {
     let mut state = busy();

@@ -33,11 +33,9 @@ pub(crate) fn verdict_on_all_hosts(all: &Verifications) -> String {
 
 /// Returns the recorded damage and failures, and how many more there are.
 pub(crate) fn damage_items(verified: &Verified) -> Vec<String> {
-    let mut lines = damage_lines(verified);
-    lines.truncate(LISTED);
-    // One line covers all lost blocks.
-    let lost = lost_writes(verified).map_or(0, |lost| lost.blocks.saturating_sub(1));
-    let more = (verified.damaged() + verified.failed_writes()).saturating_sub(lines.len() as u64 + lost);
+    let (blocks, mut lines): (Vec<u64>, Vec<String>) =
+        damage_lines(verified).into_iter().take(LISTED).unzip();
+    let more = (verified.damaged() + verified.failed_writes()).saturating_sub(blocks.iter().sum());
     if more > 0 {
         lines.push(format!("and {} more", show_count(more as f64)));
     }
@@ -127,30 +125,27 @@ fn lost_writes(verified: &Verified) -> Option<Lost> {
     verified.read.as_ref().and_then(|(read, _)| read.lost)
 }
 
-/// Returns a line for each recorded damage and failure: failed writes first, then by offset.
-fn damage_lines(verified: &Verified) -> Vec<String> {
-    let mut lines: Vec<String> = verified
-        .written
-        .iter()
-        .flat_map(|(w, _)| &w.failures.first)
-        .map(|f| describe_failure(verified, f))
-        .collect();
-    let mut read: Vec<(u64, String)> = Vec::new();
-    if let Some((r, _)) = &verified.read {
-        read.extend(r.damage.iter().map(|(offset, d)| (*offset, format!("offset {offset}: {d}"))));
-        read.extend(r.failures.first.iter().map(|f| (f.at, describe_failure(verified, f))));
-    }
+/// One line for each recorded damage and failure, and one for all lost blocks; each with the number of blocks or failures that it covers.
+fn damage_lines(verified: &Verified) -> Vec<(u64, String)> {
+    let written = verified.written.iter().flat_map(|(w, _)| &w.failures.first);
+    let mut lines: Vec<(u64, String)> = written.map(|f| (1, describe_failure(verified, f))).collect();
     lines.extend(lost_writes(verified).map(|lost| {
-        format!(
+        let line = format!(
             "bytes {} to {} ({}) are lost: {} ends at {0}",
             lost.from_bytes,
             lost.to_bytes,
             show_bytes(lost.to_bytes.saturating_sub(lost.from_bytes)),
             verified.target
-        )
+        );
+        (lost.blocks, line)
     }));
+    let mut read: Vec<(u64, String)> = Vec::new();
+    if let Some((r, _)) = &verified.read {
+        read.extend(r.damage.iter().map(|(offset, d)| (*offset, format!("offset {offset}: {d}"))));
+        read.extend(r.failures.first.iter().map(|f| (f.at, describe_failure(verified, f))));
+    }
     read.sort();
-    lines.extend(read.into_iter().map(|(_, line)| line));
+    lines.extend(read.into_iter().map(|(_, line)| (1, line)));
     lines
 }
 

@@ -93,7 +93,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
             show_bytes(fast)
         );
     }
-    // Windows may end some us early.
+    // Measured windows are a little shorter than requested.
     if seconds < SECONDS_FROM - 0.05 {
         return finding!(
             Severity::Note,
