@@ -634,6 +634,9 @@ fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
             "{names} or the page cache of the image of {}; it is unknown which: {names} read {shown_read}, but fathom only {shown_wanted}, so other load may have used {names} too",
             device.name
         ),
+        _ if read as f64 * SOURCE_SHARE > wanted as f64 => format!(
+            "the device: {evicted}, and {names} read {shown_read}, of which fathom asked for {shown_wanted}"
+        ),
         _ => format!("the device: {evicted}, and {names} read {shown_read}"),
     }
 }

@@ -586,11 +586,11 @@ fn missing_target(typed_path: &Path, creates: bool) -> Failure {
             format!("{path} does not exist; type the path of a block device: `fathom devices` lists them")
         }
         None if creates => format!(
-            "{path} does not exist; type --create 1g to make this file and keep it, or {dir} to measure in that directory with a test file \
+            "{path} does not exist; type --create 1g to make this file and keep it, or {dir} to measure in this directory with a test file \
              that is removed at the end"
         ),
         None => format!(
-            "{path} does not exist; type {dir} to measure in that directory with a test file that is removed at the end, or an existing \
+            "{path} does not exist; type {dir} to measure in this directory with a test file that is removed at the end, or an existing \
              file, or a block device of `fathom devices`"
         ),
     })

@@ -132,7 +132,7 @@ fn missing_targets_name_what_to_type() {
     let stage = Stage::shared();
     let folder = stage.folder("here");
     let missing = folder.join("missing.dat");
-    let directory = format!("type {} to measure in that directory", folder.display());
+    let directory = format!("type {} to measure in this directory", folder.display());
     refused(
         &stage.fathom("run --quiet", &missing),
         2,

@@ -66,6 +66,10 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
             entry.figures = entry.figures.iter().map(Figure::in_mb_per_s).collect();
         }
         entry.running = entry.ending == Some(Ending::Cut) && session::is_running(&found.path);
+        if entry.running {
+            // The verdict in the index is that of a session without an end.
+            entry.verdict = None;
+        }
     }
     if let Some(rows_of) = request.table {
         let beyond = asked_for.saturating_sub(entries.len() as u64);

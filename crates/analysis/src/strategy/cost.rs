@@ -47,6 +47,12 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
 }
 
+/// Whether each run changes the state of the device for the next one, so that none is repeated.
+fn changes_state(plan: &Plan) -> bool {
+    let in_order = plan.study.grid().is_some_and(|grid| matches!(grid.search, Search::InOrder(_)));
+    in_order || matches!(plan.strategy, Strategy::Steady { .. })
+}
+
 /// Whether a budget limits the time of the whole sweep, including creating its test files.
 fn has_budget(grid: &Grid) -> bool {
     matches!(grid.search, Search::Adaptive { .. })
@@ -91,7 +97,7 @@ pub fn cost(plan: &Plan) -> Cost {
     let mut cost = Cost {
         time_ns: plan.baseline_ns.saturating_add(ns),
         at_most,
-        again: plan.attempts > 1 && !in_budget,
+        again: plan.attempts > 1 && !in_budget && !changes_state(plan),
         made_bytes: made.iter().copied().chain(kept).fold(0, u64::saturating_add),
         making_ns: if in_budget { 0 } else { plan.making_ns.saturating_mul(made.len() as u64) },
         ..Cost::default()

@@ -54,8 +54,13 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
 
 /// Prints why each interface is recommended, unless the answer already states it.
 fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
-    let answer_is = |sentence: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == sentence);
-    if api.advice.is_empty() || api.advice.iter().all(|advice| answer_is(&advice.sentence)) {
+    let answer = report.answer.as_ref().map_or("", |answer| answer.sentence.as_str());
+    let is_answered = if api.advice.is_empty() {
+        api.no_advice.iter().all(|none| answer.contains(&none.why))
+    } else {
+        api.advice.iter().all(|advice| answer == advice.sentence)
+    };
+    if is_answered {
         return;
     }
     out.line("Which interface to use");
