@@ -207,7 +207,6 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         if self.held.any {
             wait = self.wait_while_held(flying);
         }
-        let mut seen = false;
         if queued > 0 {
             let now = self.engine.time().now();
             self.stamp(now, flying);
@@ -216,22 +215,20 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
                 self.prepare_ahead();
             }
             self.submit(wait)?;
-            if wait == 0 {
-                // The depth is integrated up to this timestamp, and the reap directly after it counts completions at the same one.
-                self.now = self.engine.time().now();
-                if self.stage == Stage::Window {
-                    self.block.submit.record(self.engine.time().ns(self.now - now));
-                }
-                seen = true;
-            }
         } else if wait > 0 {
             self.submit(wait)?;
         }
         let taken = self.engine.reap(&mut self.done);
-        if taken > 0 {
-            if !seen {
-                self.now = self.engine.time().now();
+        let submitted_only = queued > 0 && wait == 0;
+        if taken > 0 || submitted_only {
+            // Not before the reap: an operation that completed in between would be counted as complete before it was.
+            let submitted = self.now;
+            self.now = self.engine.time().now();
+            if submitted_only && self.stage == Stage::Window {
+                self.block.submit.record(self.engine.time().ns(self.now - submitted));
             }
+        }
+        if taken > 0 {
             self.take(taken)?;
         } else if queued == 0 {
             self.idle()?;

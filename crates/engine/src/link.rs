@@ -154,7 +154,7 @@ pub struct Block {
     pub end_ns: u64,
     /// Integral of the operations in flight over time, in operations times ns.
     pub depth_ns: u64,
-    /// Time in calls that submitted operations without waiting, in ns.
+    /// Time in calls that submitted operations without waiting, and in taking completions directly after them, in ns.
     pub submit: Histogram,
     /// Counts by lane.
     pub lanes: Box<[LaneTally]>,

@@ -1,14 +1,18 @@
 //! The loop with a simulated device: the measured figures must equal the known ones.
 
 use crate::engines::find;
-use crate::link::{Block, Outcome};
+use crate::interface::{Done, Engine, Granted, Queue, Time};
+use crate::link::{Block, Link, Outcome, Task, connect};
+use crate::recorder::Off;
 use crate::source::replay::{Counts, Given, Replay, Step, feed};
 use crate::source::{Common, Op, Panicking, Share, Source, lanes};
 use crate::spec::WorkerSpec;
+use crate::worker;
 use crate::workers::Workers;
 use model::histogram::Histogram;
 use model::job::{Access, Batch, Kind, Pattern, Stream};
 use model::record::Replayed;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,6 +100,90 @@ fn a_simulated_device_is_measured_exactly() {
     assert_eq!(ran.latency.count(), 320_000);
     assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
     assert_eq!(ran.outcome.totals[0].ops, 320_000);
+}
+
+/// An engine whose thread is preempted for [`PREEMPTED_NS`] directly before each reap, so that all operations in flight complete meanwhile.
+struct Preempted {
+    time: ManualClock,
+    queued: Vec<Done>,
+    data: Vec<u8>,
+}
+
+const PREEMPTED_NS: u64 = 1_000_000;
+
+struct ManualClock(Cell<u64>);
+
+impl Time for ManualClock {
+    fn now(&self) -> u64 {
+        self.0.get()
+    }
+
+    fn ns(&self, ticks: u64) -> u64 {
+        ticks
+    }
+
+    fn ticks_of(&self, ns: u64) -> u64 {
+        ns
+    }
+}
+
+impl Queue for Preempted {
+    fn slot_mut(&mut self, _slot: u32) -> &mut [u8] {
+        &mut self.data
+    }
+
+    fn queue(&mut self, slot: u32, op: &Op) {
+        self.queued.push(Done { slot, result: op.length as i32 });
+    }
+
+    fn submit(&mut self, _wait: u32) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn reap(&mut self, done: &mut [Done]) -> usize {
+        self.time.0.set(self.time.0.get() + PREEMPTED_NS);
+        let taken = self.queued.len();
+        done[..taken].copy_from_slice(&self.queued);
+        self.queued.clear();
+        taken
+    }
+}
+
+impl Engine for Preempted {
+    type Time = ManualClock;
+
+    fn open(_: &mut WorkerSpec) -> std::io::Result<(Self, Granted)> {
+        let time = ManualClock(Cell::new(0));
+        Ok((Self { time, queued: Vec::new(), data: vec![0; 4096] }, Granted::default()))
+    }
+
+    fn time(&self) -> &ManualClock {
+        &self.time
+    }
+}
+
+#[test]
+fn no_operation_is_complete_before_it_was_reaped() {
+    // With batches of 1 at depth 4, a turn submits without waiting, and reaps what completed meanwhile.
+    for depth in [1, 4] {
+        let spec = spec("null", depth, 100 * PREEMPTED_NS);
+        let (port, mut tap) = connect(1, false);
+        let link = Link {
+            port,
+            log: None,
+            barrier: Arc::default(),
+            stop: Arc::default(),
+            failed: Arc::default(),
+            heartbeat: Arc::default(),
+        };
+        link.barrier.open(true);
+        let outcome = worker::run::<Preempted, Off>(&mut Task { spec, link });
+        let mut ran = RunResult::default();
+        tap.take(|block| ran.add(block));
+        outcome.last.iter().for_each(|block| ran.add(block));
+        assert_eq!(outcome.error, None);
+        assert!(ran.latency.count() > 50 && ran.latency.min_ns() >= Some(PREEMPTED_NS), "{:?}", ran.latency);
+    }
 }
 
 #[test]

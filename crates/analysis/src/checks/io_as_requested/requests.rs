@@ -7,6 +7,7 @@
 
 use crate::checks::prelude::*;
 use crate::figures::traffic::FLOOR_IOS;
+use model::evidence::SECTOR_BYTES;
 
 /// The device's requests count as fathom's if the device's bytes and the issued bytes differ by at most this share. A
 /// difference of 5 % moves the mean request size by as much.
@@ -31,6 +32,17 @@ impl Requests {
 
     fn requests_per_op(&self) -> f64 {
         share(self.device.ios as f64, self.issued.ops as f64)
+    }
+
+    /// The fewest requests that are fathom's. Other processes may have made as many requests of one sector as the device moved bytes
+    /// beyond the issued ones.
+    fn own_least(&self) -> u64 {
+        let others_bytes = self.device.bytes.saturating_sub(self.issued.bytes);
+        self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
+    }
+
+    fn own_requests_per_op(&self) -> f64 {
+        share(self.own_least() as f64, self.issued.ops as f64)
     }
 
     fn op_bytes(&self) -> f64 {
@@ -187,6 +199,18 @@ fn check_merged(case: &Case) -> Known<Answer> {
         ("merges", worst.device.merges as f64),
     ]);
     if worst.ops_per_request() <= MERGED_ABOVE {
+        // The kernel counts its merges, so at most these are missing. Small requests of other processes may hide only what the engine joined.
+        let own = worst.own_least().max(if case.stream.engine == JOINS {
+            0
+        } else {
+            worst.issued.ops.saturating_sub(worst.device.merges)
+        });
+        if worst.issued.ops as f64 > MERGED_ABOVE * own as f64 {
+            return Err(format!(
+                "the device moved {} more than fathom issued, which may be requests of other processes that hide merges",
+                show_bytes(worst.device.bytes.saturating_sub(worst.issued.bytes))
+            ));
+        }
         return holds("The device saw operations of the requested size.", numbers);
     }
     let is_relabelled = worst.ops_per_request() >= MERGED_RELABELLED_FROM;
@@ -225,8 +249,7 @@ fn round(bytes: f64) -> String {
 /// Above this number of requests per operation, a latency covers a group of requests. One operation in ten may cross a
 /// border of an extent or a boundary of the device.
 const SPLIT_ABOVE: f64 = 1.1;
-/// The limit on requests per operation if there is no known cause of splitting: next to large operations, small
-/// requests by other processes look like splitting, and their few bytes are not noticeable.
+/// The limit on requests per operation if there is no known cause of splitting.
 const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const SPLIT: Check = Check {
@@ -239,8 +262,8 @@ pub(super) const SPLIT: Check = Check {
     formula: formula!(
         "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of \
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
-         file's extents explain it, biased above {UNEXPLAINED_ABOVE}, since small requests of other \
-         processes look the same. {FLOOR_IOS} requests per run are allowed for a journal. Checked \
+         file's extents explain it, biased above {UNEXPLAINED_ABOVE}. As many requests of one sector as \
+         the device moved bytes beyond the issued ones may belong to other processes, and are left out. {FLOOR_IOS} requests per run are allowed for a journal. Checked \
          only if device and operations agree in bytes within {same}. If other streams use the device at the \
          same time, the check holds if the requests stay within the limit even if the others made as few as \
          possible; otherwise it does not answer.",
@@ -287,11 +310,18 @@ fn check_split(case: &Case) -> Known<Answer> {
              from a journal; measure for longer"
         ));
     }
-    let known_cause = cause_of_split(case, &worst);
-    if known_cause.is_none() && per_op <= UNEXPLAINED_ABOVE {
+    let by_limit = split_by_queue_limit(case);
+    let is_certain = by_limit.is_some();
+    let known_cause = by_limit.or_else(|| split_by_extents(case, &worst));
+    let limit = if known_cause.is_some() { SPLIT_ABOVE } else { UNEXPLAINED_ABOVE };
+    if !is_certain && worst.own_requests_per_op() <= limit {
+        let unexplained = if known_cause.is_none() {
+            ", which neither its queue limits nor the file's extents explain"
+        } else {
+            ""
+        };
         return Err(format!(
-            "the device did {} requests for each operation, which neither its queue limits nor the file's \
-             extents explain; they may belong to other processes",
+            "the device did {} requests for each operation{unexplained}; they may belong to other processes",
             show_rate(per_op)
         ));
     }
@@ -312,8 +342,8 @@ fn check_split(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Returns the cause and the fix if the queue limits or the file's extents explain the split.
-fn cause_of_split(case: &Case, requests: &Requests) -> Option<(String, String)> {
+/// Returns the cause and the fix if a queue takes only requests that are smaller than the operations.
+fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
     let largest = u64::from(case.stream.access.largest_bytes());
     for layer in case.shared().unwrap_or_default() {
         let Ok(limit) = layer.queue_number("max_sectors_kb").map(|kb| kb.saturating_mul(1024)) else {
@@ -340,6 +370,11 @@ fn cause_of_split(case: &Case, requests: &Requests) -> Option<(String, String)> 
             ));
         }
     }
+    None
+}
+
+/// Returns the cause and the fix if the file's extents are small.
+fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)> {
     // One operation in ten crosses a border if a piece is ten operations long.
     let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);
     let has_short_pieces =
@@ -532,6 +567,20 @@ fn the_sentence_names_the_queue_limit() {
         "{}",
         f.sentence
     );
+}
+
+#[test]
+fn small_requests_of_other_processes_are_neither_a_split_nor_the_absence_of_merges() {
+    // 1,000 reads of 1 MiB, and other reads of 4 KiB with 4 % of their bytes: ten for each of fathom's.
+    let large = Fixture { block_bytes: 1 << 20, ops: 1_000, ..Fixture::honest() };
+    let beside = |foreign_ios: u64| Fixture { foreign_ios, ..large.clone() }.record();
+    assert!(SPLIT.answer(&beside(10_000)).is_err_and(|why| why.contains("other processes")));
+    assert!(SPLIT.severity(&with_split_requests(large.clone().record(), 4)).is_some());
+    assert_eq!(SPLIT.severity(&beside(0)), None);
+    // Three of four operations are merged.
+    assert!(MERGED.severity(&merge_some(beside(0), 0.75)).is_some());
+    assert!(MERGED.answer(&merge_some(beside(10_000), 750.0 / 11_000.0)).is_err());
+    assert!(MERGED.answer(&beside(10_000)).is_ok_and(|answer| matches!(answer, Answer::Holds(..))));
 }
 
 #[test]
