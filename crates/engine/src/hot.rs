@@ -207,6 +207,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         if self.held.any {
             wait = self.wait_while_held(flying);
         }
+        let taken;
         if queued > 0 {
             let now = self.engine.time().now();
             self.stamp(now, flying);
@@ -215,25 +216,23 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
                 self.prepare_ahead();
             }
             self.submit(wait)?;
-        } else if wait > 0 {
-            self.submit(wait)?;
-        }
-        let taken = self.engine.reap(&mut self.done);
-        let submitted_only = queued > 0 && wait == 0;
-        if taken > 0 || submitted_only {
+            taken = self.engine.reap(&mut self.done);
             // Not before the reap: an operation that completed in between would be counted as complete before it was.
-            let submitted = self.now;
             self.now = self.engine.time().now();
-            if submitted_only && self.stage == Stage::Window {
-                self.block.submit.record(self.engine.time().ns(self.now - submitted));
+            if wait == 0 && self.stage == Stage::Window {
+                self.block.submit.record(self.engine.time().ns(self.now - now));
             }
+        } else {
+            if wait > 0 {
+                self.submit(wait)?;
+            }
+            taken = self.engine.reap(&mut self.done);
+            if taken == 0 {
+                return self.idle();
+            }
+            self.now = self.engine.time().now();
         }
-        if taken > 0 {
-            self.take(taken)?;
-        } else if queued == 0 {
-            self.idle()?;
-        }
-        Ok(())
+        if taken > 0 { self.take(taken) } else { Ok(()) }
     }
 
     /// Marks the operations of a batch as submitted at `now`.
