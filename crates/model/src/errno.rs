@@ -3,7 +3,7 @@
 //! `ignore-errors` accepts `EIO`, `write:ENOSPC` and `read:all`, separated by commas.
 
 use crate::job::Kind;
-use crate::spec::number::{any_of, quoted_excerpt};
+use crate::spec::number::{any_of, quoted_excerpt, reject};
 use serde::{Deserialize, Serialize};
 
 /// Number, name, and a description if the name alone is not clear for I/O. The numbers are the same on all
@@ -103,10 +103,7 @@ fn parse_ignored_error(text: &str) -> Result<IgnoredError, String> {
         return Ok(IgnoredError { kind, errno: None });
     }
     let number = number(error).ok_or_else(|| {
-        format!(
-            "{} is not an error; type its name or number, such as EIO, write:ENOSPC or read:all",
-            quoted_excerpt(error)
-        )
+        reject(error, "is not an error; type its name or number, such as EIO, write:ENOSPC or read:all")
     })?;
     Ok(IgnoredError { kind, errno: Some(number) })
 }

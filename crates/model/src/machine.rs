@@ -246,9 +246,7 @@ impl Place {
         }
         out
     }
-}
 
-impl Place {
     /// Formats the chain without mount options and drivers: `/data (ext4) > nvme0n1p2 > nvme0n1 (SAMSUNG
     /// MZQL21T9HCJR-00A07)`.
     pub fn short_chain(&self) -> String {

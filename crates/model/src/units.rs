@@ -4,7 +4,7 @@
 //! Sizes are powers of two (`4k` = 4096) as in fio, diskspd and dd; rates name their unit, MB/s = 10^6, MiB/s =
 //! 2^20.
 
-use crate::name::quoted_excerpt;
+use crate::name::reject;
 
 /// Bytes in a mebibyte.
 pub const MIB: u64 = 1 << 20;
@@ -59,7 +59,7 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
 
 fn not_a_duration(text: &str) -> String {
     let fault = if text.trim().starts_with('-') { "is negative" } else { "is not a duration" };
-    format!("{} {fault}; type a number with ms, s, m or h, such as 3s or 500ms", quoted_excerpt(text))
+    reject(text, &format!("{fault}; type a number with ms, s, m or h, such as 3s or 500ms"))
 }
 
 /// Returns `number * factor` as an integer; `None` if it does not fit.

@@ -97,12 +97,13 @@ pub struct Flush {
     pub drain: bool,
 }
 
-fn one() -> u32 {
+/// Returns the value of counts in files of versions that had no such setting.
+pub(super) fn one() -> u32 {
     1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_one(number: &u32) -> bool {
+pub(super) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 

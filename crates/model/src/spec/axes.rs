@@ -3,7 +3,7 @@
 //!
 //! The plan finds out which cells of the grid can be measured.
 
-use super::number::{count, quoted_excerpt, size};
+use super::number::{count, quoted_excerpt, reject, size};
 use super::{EngineSpec, Rw, values};
 use crate::job::{Cache, Mix};
 use crate::spec::iometer::{Spec, Step};
@@ -246,7 +246,7 @@ fn set_values<T: PartialEq>(
         let piece = piece.as_ref();
         for value in parse(piece)? {
             if axis.contains(&value) {
-                return Err(format!("{} is given twice; type each value once", quoted_excerpt(piece)));
+                return Err(reject(piece, "is given twice; type each value once"));
             }
             if axis.len() == MAX_VALUES {
                 return Err(format!("there are too many values; type {MAX_VALUES} at most"));
@@ -287,10 +287,7 @@ fn parse_range(piece: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Resu
     };
     let (first, last) = (parse(first)?, parse(last)?);
     if first >= last {
-        return Err(format!(
-            "{} does not rise; type the smaller value first, such as 4k..64k",
-            quoted_excerpt(piece)
-        ));
+        return Err(reject(piece, "does not rise; type the smaller value first, such as 4k..64k"));
     }
     Ok(law.values(first, last - 1, by).take(MAX_VALUES).chain([last]).collect())
 }
@@ -358,9 +355,9 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
         all.dedup();
         all
     } else {
-        return Err(format!(
-            "{} has no step; type one as in 0%..90%+10%, or a number of values as in 0%..99%/12",
-            quoted_excerpt(piece)
+        return Err(reject(
+            piece,
+            "has no step; type one as in 0%..90%+10%, or a number of values as in 0%..99%/12",
         ));
     };
     Ok(all.into_iter().map(Offset::Percent).collect())
@@ -370,10 +367,7 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
 fn percent(text: &str) -> Result<u32, String> {
     let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
     number.filter(|percent| *percent < WHOLE).ok_or_else(|| {
-        format!(
-            "{} is not a position; type whole percents below 100 such as 25%, or a size such as 4g",
-            quoted_excerpt(text)
-        )
+        reject(text, "is not a position; type whole percents below 100 such as 25%, or a size such as 4g")
     })
 }
 
@@ -381,7 +375,7 @@ fn check_rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     if first < last {
         return Ok(());
     }
-    Err(format!("{} does not rise; type the smaller value first, such as 0%..90%+10%", quoted_excerpt(piece)))
+    Err(reject(piece, "does not rise; type the smaller value first, such as 0%..90%+10%"))
 }
 
 /// Default memory limit for the buffers of one cell: the limit of CCSIO Benchmark.

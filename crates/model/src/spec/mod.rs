@@ -24,7 +24,7 @@ use crate::job::{
 };
 use crate::verdict::Condition;
 use conditions::RateLimit;
-use number::{quoted_excerpt, size};
+use number::{reject, size};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -259,14 +259,14 @@ pub struct ReplaySpec {
 /// Parses the pace of a replay.
 fn replay_pace(text: &str) -> Result<ReplayPace, String> {
     let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
-    let wrong = || format!("{} is not a pace; type dependent, timed or fast", quoted_excerpt(text));
+    let wrong = || reject(text, "is not a pace; type dependent, timed or fast");
     known.map(|(_, pace)| *pace).ok_or_else(wrong)
 }
 
 /// Parses the speed of a replay.
 fn replay_speed(text: &str) -> Result<f64, String> {
     let (least, most) = REPLAY_SPEEDS;
-    let wrong = || format!("{} is not a speed; type a number from {least} to {most}", quoted_excerpt(text));
+    let wrong = || reject(text, &format!("is not a speed; type a number from {least} to {most}"));
     text.parse().ok().filter(|n: &f64| (least..=most).contains(n)).ok_or_else(wrong)
 }
 
@@ -276,7 +276,7 @@ fn replay_align(text: &str) -> Result<u64, String> {
     if bytes.is_power_of_two() {
         return Ok(bytes);
     }
-    Err(format!("{} is not a power of two; type one, such as 4k", quoted_excerpt(text)))
+    Err(reject(text, "is not a power of two; type one, such as 4k"))
 }
 
 /// Parses kinds separated by commas, each at most once.
@@ -286,9 +286,7 @@ fn replay_align(text: &str) -> Result<u64, String> {
 pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     let kind = |word: &str| {
         let known = Kind::ALL.into_iter().find(|kind| kind.word() == word.trim());
-        known.ok_or_else(|| {
-            format!("{} is not a kind of operation; type some of read,write,trim,sync", quoted_excerpt(word))
-        })
+        known.ok_or_else(|| reject(word, "is not a kind of operation; type some of read,write,trim,sync"))
     };
     let mut kinds: Vec<Kind> = text.split(',').map(kind).collect::<Result<_, _>>()?;
     kinds.sort_unstable();
