@@ -439,7 +439,10 @@ pub(super) fn read(found: &SessionFile) -> Entry {
         ..Entry::default()
     };
     match session::load(&found.path) {
-        Ok(record) => judge(&mut entry, &record),
+        Ok(record) => {
+            let judging = Judging { version: entry.judged_by.clone(), ..Judging::default() };
+            fill(&mut entry, &record, &analysis::judge(&record, &judging));
+        }
         Err(why) => {
             entry.ending = matches!(why, Unreadable::Headless).then_some(Ending::Cut);
             entry.problem = Some(why.to_string());
@@ -450,11 +453,6 @@ pub(super) fn read(found: &SessionFile) -> Entry {
         Err(why) => entry.problem = Some(why),
     }
     entry
-}
-
-fn judge(entry: &mut Entry, record: &Record) {
-    let judging = Judging { version: entry.judged_by.clone(), ..Judging::default() };
-    fill(entry, record, &analysis::judge(record, &judging));
 }
 
 /// Returns the entry of a report. If the report's results are not comparable, its only figure is the headline.

@@ -13,7 +13,7 @@ use machine::file_systems::identities;
 use machine::root::Root;
 use model::job::Data;
 use model::machine::{Identity, Place};
-use model::name;
+use model::name::{self, shown};
 use model::plan::{Plan, Role};
 use model::record::MAGIC;
 use model::verification::State;
@@ -38,8 +38,10 @@ const FIFO_WAIT: Duration = Duration::from_secs(10);
 /// Character devices that lead to storage or to the machine itself.
 const PROTECTED_DEVICES: [&str; 8] =
     ["bsg", "mtd", "nvme", "nvme-generic", "nvme-subsystem", "raw", "scsi_generic", "watchdog"];
-/// Memory devices that must not be written, by minor number: `mem`, `kmem`, `port`.
-const MEMORY: (u32, [u32; 3]) = (1, [1, 2, 4]);
+/// Major number of memory devices.
+const MEMORY_MAJOR: u32 = 1;
+/// Minor numbers of the memory devices that must not be written: `mem`, `kmem`, `port`.
+const MEMORY_MINORS: [u32; 3] = [1, 2, 4];
 
 /// The rules for the output files of one command.
 #[derive(Clone, Debug)]
@@ -391,7 +393,7 @@ fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
 /// Describes a character device that must not be written.
 fn describe_protected_device(facts: &Metadata) -> Option<String> {
     let (major, minor) = (major(facts.rdev()), minor(facts.rdev()));
-    if major == MEMORY.0 && MEMORY.1.contains(&minor) {
+    if major == MEMORY_MAJOR && MEMORY_MINORS.contains(&minor) {
         return Some("the memory of the machine".into());
     }
     let class = std::fs::read_link(format!("/sys/dev/char/{major}:{minor}/subsystem")).ok()?;
@@ -473,10 +475,6 @@ fn overwrite(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
 
 fn changed() -> io::Error {
     io::Error::other("another file has this name now")
-}
-
-fn shown(path: &Path) -> String {
-    name::shown(path)
 }
 
 /// Maximum number of bytes that are scanned. Reports are shorter.
