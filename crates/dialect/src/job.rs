@@ -11,7 +11,7 @@ use model::job::{Every, Line};
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{Counterpart, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::number::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TIME_NS, MAX_TURNS, MIN_TIME_NS};
-use model::spec::{JobSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, values};
+use model::spec::{JobSpec, PhaseSpec, Problem, StreamSpec, TurnSpec, is_turn_key, keys, values};
 use model::units::{parse_duration_ns, show_ns};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -450,7 +450,7 @@ fn turn_length(value: &DeValue<'_>) -> Result<Every, String> {
 /// Whether a key is allowed in a table of that level.
 fn belongs(key: &Key, rank: Rank) -> bool {
     match key.set {
-        _ if rank == Rank::Turn => TURN_KEYS.contains(&key.name),
+        _ if rank == Rank::Turn => is_turn_key(key.name),
         Set::Job(_) | Set::JobSwitch(_) => rank == Rank::Top,
         Set::Phase(_) => rank != Rank::Stream,
         _ => true,

@@ -96,7 +96,7 @@ pub fn ignored_errors(text: &str) -> Result<Vec<IgnoredError>, String> {
 
 fn parse_ignored_error(text: &str) -> Result<IgnoredError, String> {
     let (kind, error) = match text.split_once(':') {
-        Some((kind, error)) => (Some(self::parse_kind(kind)?), error),
+        Some((kind, error)) => (Some(parse_kind(kind)?), error),
         None => (None, text),
     };
     if error == ALL {

@@ -222,11 +222,16 @@ impl Snapshot {
     /// # Errors
     /// Why the file could not be read, or that it was not read.
     pub fn text(&self, path: &str) -> Known<&str> {
-        match self.files.get(path) {
-            Some(Ok(text)) => Ok(text),
-            Some(Err(why)) => Err(format!("{path}: {why}")),
-            None => Err(format!("{path} was not read")),
-        }
+        text_of(&self.files, path)
+    }
+}
+
+/// Returns the text of a kernel file, or the reason why there is none.
+pub(crate) fn text_of<'f>(files: &'f BTreeMap<String, Known<String>>, path: &str) -> Known<&'f str> {
+    match files.get(path) {
+        Some(Ok(text)) => Ok(text),
+        Some(Err(why)) => Err(format!("{path}: {why}")),
+        None => Err(format!("{path} was not read")),
     }
 }
 

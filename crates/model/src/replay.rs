@@ -2,6 +2,7 @@
 //! job.
 
 use crate::job::Kind;
+use crate::spec::number::word_of;
 use crate::verdict::AnswerWord;
 use serde::{Deserialize, Serialize};
 
@@ -79,11 +80,7 @@ impl ReplayPace {
 
     /// The word of the flag `--pace`.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Dependent => "dependent",
-            Self::Timed => "timed",
-            Self::Fast => "fast",
-        }
+        word_of(&Self::ALL, &self)
     }
 }
 

@@ -26,15 +26,15 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
         "t" | "tb" | "tib" => 40,
-        _ => {
-            return Err(format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g"));
-        }
+        _ => return Err(not_a_size(text)),
     };
     // Reject fractions of a byte.
     let is_whole = shift > 0 || !number.contains('.');
-    scale(number, (1_u64 << shift) as f64)
-        .filter(|_| is_whole)
-        .ok_or_else(|| format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g"))
+    scale(number, (1_u64 << shift) as f64).filter(|_| is_whole).ok_or_else(|| not_a_size(text))
+}
+
+fn not_a_size(text: &str) -> String {
+    format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g")
 }
 
 /// Parses a duration into nanoseconds: a number with `ns us ms s m h`; a bare number is seconds.

@@ -1,15 +1,17 @@
 //! How a stream uses its files: cache modes, calls that make writes stable, creation, and a file that workers
 //! share.
 
+use crate::spec::number::word_of;
 use crate::units::show_block;
 use serde::{Deserialize, Serialize};
 
 /// Open flags that decide about the page cache and durability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
     /// `O_DIRECT`: bypasses the page cache, if the file system supports it.
+    #[default]
     Direct,
     /// No flag: through the page cache.
     Buffered,
@@ -26,15 +28,15 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// All cache modes.
-    pub const ALL: [Self; 7] = [
-        Self::Direct,
-        Self::Buffered,
-        Self::Sync,
-        Self::Dsync,
-        Self::DirectSync,
-        Self::DirectDsync,
-        Self::Mmap,
+    /// All values with their words.
+    pub const WORDS: [(&'static str, Self); 7] = [
+        ("direct", Self::Direct),
+        ("buffered", Self::Buffered),
+        ("sync", Self::Sync),
+        ("dsync", Self::Dsync),
+        ("direct-sync", Self::DirectSync),
+        ("direct-dsync", Self::DirectDsync),
+        ("mmap", Self::Mmap),
     ];
 
     /// Whether files are opened with `O_DIRECT`.
@@ -54,15 +56,7 @@ impl Cache {
 
     /// The word of the flag `--cache`.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Buffered => "buffered",
-            Self::Sync => "sync",
-            Self::Dsync => "dsync",
-            Self::DirectSync => "direct-sync",
-            Self::DirectDsync => "direct-dsync",
-            Self::Mmap => "mmap",
-        }
+        word_of(&Self::WORDS, &self)
     }
 
     /// One line for `--help`.
@@ -212,7 +206,7 @@ impl Filling {
 
     /// The word of the key `create`.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, filling)| *filling == self).map_or("", |(word, _)| word)
+        word_of(&Self::WORDS, &self)
     }
 }
 
@@ -309,8 +303,7 @@ impl OwnBlocks {
     }
 }
 
-/// IOR writes: segment i, block of task r, transfer j are at (i x tasks + r) x b + j x t.
-
+/// IOR writes transfer j of the block of task r in segment i at (i x tasks + r) x b + j x t.
 #[test]
 fn blocks_have_the_offsets_of_ior() {
     let at = |layout, span, transfer, task| -> Vec<u64> {

@@ -2,6 +2,7 @@
 //! choose its depth while it runs.
 
 use crate::job::operations::{Kind, PerKind};
+use crate::spec::number::word_of;
 use serde::{Deserialize, Serialize};
 
 /// Bursts that end after a time, and the pauses between them.
@@ -163,7 +164,7 @@ impl Quantity {
 
     /// The word of the key `steady-state`.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, quantity)| *quantity == self).map_or("", |(word, _)| word)
+        word_of(&Self::WORDS, &self)
     }
 }
 

@@ -474,6 +474,11 @@ const IOPS: Preset = Preset {
     way: Procedure::UntilSlow { time_ns: 2_000_000_000 },
 };
 
+/// Rounds until the tracked cell is steady, at most as many as the specification allows.
+const fn rounds_until_steady(tracked_bytes: u32, variable: Variable) -> Procedure {
+    Procedure::Rounds(Rounds { tracked_bytes, variable, capacities: None, at_most: 25 })
+}
+
 const PTS: Preset = Preset {
     name: "pts",
     about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads at depth 16, rounds until steady; overwrites the target",
@@ -487,12 +492,7 @@ const PTS: Preset = Preset {
     ],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Procedure::Rounds(Rounds {
-        tracked_bytes: 4096,
-        variable: Variable::Iops,
-        capacities: None,
-        at_most: 25,
-    }),
+    way: rounds_until_steady(4096, Variable::Iops),
 };
 
 const PTS_THROUGHPUT: Preset = Preset {
@@ -505,12 +505,7 @@ const PTS_THROUGHPUT: Preset = Preset {
         ("depth", "32"),
         ("cache", "direct"),
     ],
-    way: Procedure::Rounds(Rounds {
-        tracked_bytes: 1 << 20,
-        variable: Variable::MbPerS,
-        capacities: None,
-        at_most: 25,
-    }),
+    way: rounds_until_steady(1 << 20, Variable::MbPerS),
     ..PTS
 };
 
@@ -525,12 +520,7 @@ const PTS_LATENCY: Preset = Preset {
         ("depth", "1"),
         ("cache", "direct"),
     ],
-    way: Procedure::Rounds(Rounds {
-        tracked_bytes: 4096,
-        variable: Variable::LatencyMeanNs,
-        capacities: None,
-        at_most: 25,
-    }),
+    way: rounds_until_steady(4096, Variable::LatencyMeanNs),
     ..PTS
 };
 

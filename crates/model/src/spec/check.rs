@@ -18,7 +18,7 @@ use crate::spec::{TurnSpec, Until};
 const COMPLETE_CONTENT_KEYS: [&str; 3] = ["zeros", "counting", "data"];
 
 /// Keys for the kind and the order of operations. Lines, turns and replays define both themselves.
-const ACCESS_KEYS: [&str; 15] = [
+pub(super) const ACCESS_KEYS: [&str; 15] = [
     "rw",
     "mix",
     "bs",
@@ -587,7 +587,7 @@ impl StreamSpec {
             found.push(Problem::new(&["hole", "stride"], message.into()));
         }
         self.check_positions(found);
-        self.check_runs(found);
+        self.check_mix_by_run(found);
         self.check_interleaved(found);
         if self.line.times > 1 && self.think.is_some() {
             let message = "{times} repeats operations at one offset, and {burst} counts them between pauses; leave {times} or {think} out";
@@ -617,7 +617,7 @@ impl StreamSpec {
     }
 
     /// Reports problems of `mix-by-run`, with which all operations of a sequential run have the same direction.
-    fn check_runs(&self, found: &mut Vec<Problem>) {
+    fn check_mix_by_run(&self, found: &mut Vec<Problem>) {
         if !self.line.mix_by_run {
             return;
         }

@@ -125,7 +125,7 @@ pub fn steady(text: &str) -> Result<Steady, String> {
             return Err(reject(text, "is not a steady-state rule; type one such as iops:10%:60s"));
         }
     };
-    let (quantity, slope) = named(name)?;
+    let (quantity, slope) = parse_quantity(name)?;
     let (limit, percent) = threshold(limit, quantity)?;
     let every_ns = time(every, MIN_EVERY_NS, MAX_TIME_NS / FEWEST_VALUES)?;
     let window_ns = time(window, FEWEST_VALUES * every_ns, MAX_TIME_NS)?;
@@ -137,7 +137,7 @@ pub fn steady(text: &str) -> Result<Steady, String> {
 ///
 /// # Errors
 /// What is wrong and what to type.
-pub fn named(name: &str) -> Result<(Quantity, bool), String> {
+pub fn parse_quantity(name: &str) -> Result<(Quantity, bool), String> {
     let (word, slope) = name.strip_suffix(SLOPE).map_or((name, false), |word| (word, true));
     let quantity = Quantity::WORDS.iter().find(|(known, _)| *known == word).map(|(_, quantity)| *quantity);
     let quantity = quantity.ok_or_else(|| {

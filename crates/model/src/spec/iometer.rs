@@ -13,7 +13,7 @@
 
 use crate::job::{Kind, Line, Mix, Order, Pattern, PerKind, Sizes, Steps};
 use crate::spec::number::{
-    MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, quoted_excerpt, reject, share, size, time,
+    MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, quoted_excerpt, reject, share, size, time, word_of,
 };
 use crate::spec::operations::{mix, sizes};
 use crate::units::show_block;
@@ -378,7 +378,7 @@ impl Cycle {
 
     /// The tool's word.
     pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(_, cycle)| *cycle == self).map_or("", |(word, _)| *word)
+        word_of(&Self::ALL, &self)
     }
 
     /// The effect of the test type in fathom, where one computer measures.

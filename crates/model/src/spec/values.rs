@@ -4,7 +4,7 @@
 //!
 //! The plan finds out which engines, CPUs and nodes exist.
 
-use super::number::{any_of, count, decimal, quoted_excerpt, reject, size, time, whole, word};
+use super::number::{any_of, count, decimal, quoted_excerpt, reject, size, time, whole, word, word_of};
 use super::{EngineSpec, Rw};
 use crate::job::{
     ALL_ERRORS, Arrivals, Batch, Cache, Content, Create, Every, Filling, Flow, IoPriority, Kind, Layout,
@@ -37,7 +37,7 @@ impl Rw {
 
     /// The word of the key `rw`.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, rw)| *rw == self).map_or("", |(word, _)| word)
+        word_of(&Self::WORDS, &self)
     }
 
     /// Whether offsets are random.
@@ -89,7 +89,7 @@ pub fn rw(text: &str) -> Result<Rw, String> {
 /// # Errors
 /// All the words.
 pub fn cache(text: &str) -> Result<Cache, String> {
-    word(text, &Cache::ALL.map(|c| (c.word(), c)))
+    word(text, &Cache::WORDS)
 }
 
 /// Parses the layout of a file for the workers of all hosts.
@@ -551,7 +551,7 @@ pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
     if all.len() > MAX_SPLIT {
         return Err(format!("there are too many shares; type {MAX_SPLIT} at most"));
     }
-    check(&all)?;
+    check_op_priorities(&all)?;
     Ok(all)
 }
 
@@ -559,7 +559,7 @@ pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
 ///
 /// # Errors
 /// The shares that sum to more, and what to type.
-pub fn check(all: &[OpPriority]) -> Result<(), String> {
+pub fn check_op_priorities(all: &[OpPriority]) -> Result<(), String> {
     let most = |kind: Kind| {
         let percent_of = |bytes: Option<u32>| -> u32 {
             let same = all.iter().filter(|one| one.kind.is_none_or(|k| k == kind) && one.bytes == bytes);
@@ -606,8 +606,8 @@ fn words_are_parsed_from_their_formatted_form() {
     for (word, value) in Rw::WORDS {
         assert_eq!((rw(word), value.word()), (Ok(value), word));
     }
-    for value in Cache::ALL {
-        assert_eq!(cache(value.word()), Ok(value));
+    for (word, value) in Cache::WORDS {
+        assert_eq!((cache(word), value.word()), (Ok(value), word));
     }
     assert!(cache("warm").is_err_and(|e| e.contains("buffered, sync")));
     for word in ["poisson", "constant", "batch:3.5", "on-off:2000000ns/30000000ns"] {
