@@ -567,6 +567,6 @@ fn turn_keys_are_stream_keys() {
     let of_turns: Vec<&keys::Key> = KEYS.iter().filter(|key| is_turn_key(key.name)).collect();
     assert_eq!(of_turns.len(), 24, "no name of a key is misspelt");
     for key in of_turns {
-        assert!(matches!(key.set, Set::Stream(_) | Set::Switch(_)), "{}", key.name);
+        assert!(matches!(key.set, Set::Stream(_)), "{}", key.name);
     }
 }
