@@ -76,12 +76,12 @@ pub fn name(errno: i32) -> String {
 /// Parses a name or a number; `None` for other text.
 pub fn number(text: &str) -> Option<i32> {
     let named = NAMES.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(text));
-    let typed = || text.parse().ok().filter(|number| (1..=MOST).contains(number));
+    let typed = || text.parse().ok().filter(|number| (1..=MAX_ERRNO).contains(number));
     named.map(|(number, ..)| *number).or_else(typed)
 }
 
 /// The largest error number that the kernel returns (`MAX_ERRNO`).
-const MOST: i32 = 4095;
+const MAX_ERRNO: i32 = 4095;
 
 /// The word that stands for every error.
 const ALL: &str = "all";

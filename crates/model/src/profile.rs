@@ -32,9 +32,9 @@ pub struct Test {
     /// Number of bytes from the beginning of the target that the test uses unless `--size` is given; `None` for the
     /// whole target.
     pub span_bytes: Option<u64>,
-    /// Whether a block size that is too small for direct I/O is raised. Otherwise a test with a block size that is too
+    /// Whether a block size that is too small for direct I/O is raises_block_size. Otherwise a test with a block size that is too
     /// small is omitted.
-    pub raised: bool,
+    pub raises_block_size: bool,
     /// Whether the tool shows the mean latency instead of the rate.
     pub latency: bool,
     /// The files of the test's workers.
@@ -95,7 +95,7 @@ const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Tes
         called: "",
         only: None,
         span_bytes: None,
-        raised: false,
+        raises_block_size: false,
         latency: false,
         files: Files::Host,
         cache: None,
@@ -229,7 +229,7 @@ pub const PROFILES: &[Profile] = &[
                 block_bytes: 512,
                 only: Some(0),
                 latency: true,
-                raised: true,
+                raises_block_size: true,
                 ..asssd("Acc.time", test(Random, 0, 1, 1))
             },
         ],

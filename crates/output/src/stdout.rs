@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 /// The line end of CSV.
 const LINE_END: &str = "\r\n";
 /// File descriptor of standard output.
-const NUMBER: i32 = 1;
+const STDOUT: i32 = 1;
 
 /// Prints text without colours.
 ///
@@ -127,7 +127,7 @@ pub fn screen_rows() -> Option<usize> {
 ///
 /// As [`text`].
 pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
-    let written = if sys::process::was_closed(NUMBER) {
+    let written = if sys::process::was_closed(STDOUT) {
         Err(io::Error::other("it was closed when fathom was started"))
     } else if stream::is_disk(rustix::stdio::stdout()) {
         Err(io::Error::other("it is a block device, which fathom never writes to"))

@@ -21,14 +21,14 @@ const SIDE_SHARE: f64 = 0.125;
 pub const SURELY: (f64, f64) = (5.0, 100.0);
 /// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
 /// the best from.
-const FOR_ANOTHER: f64 = 1.0;
-/// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR`]) of the shorter level. A step
+const SECOND_CUT_ERRORS: f64 = 1.0;
+/// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR_DIVISOR`]) of the shorter level. A step
 /// has the whole difference there, a straight line a third, an exponential decay less.
-const AT_ONCE: f64 = 0.5;
-/// Divisor for [`AT_ONCE`]: the measured part is the length of the shorter level divided by this.
-const NEAR: usize = 3;
+const SHARE_AT_ONCE: f64 = 0.5;
+/// Divisor for [`SHARE_AT_ONCE`]: the measured part is the length of the shorter level divided by this.
+const NEAR_DIVISOR: usize = 3;
 /// Rates below this share of the mean count as this share.
-const FLOOR: f64 = 0.01;
+const FLOOR_SHARE: f64 = 0.01;
 
 /// The steps found in a series of values.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,12 +141,12 @@ fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> 
     let found = steps(logs, &cuts);
     let noise = Noise::from_residuals(&without_levels(logs, &found), parts.len());
     let (least, shortness) = SURELY;
-    let errors = least + FOR_ANOTHER * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
+    let errors = least + SECOND_CUT_ERRORS * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
     let sure = |(step, sides): (&Step, &[Range<usize>])| {
         let lengths = [sides[0].len(), sides[1].len()];
         let difference = step.after - step.before;
         difference.abs() >= errors * noise.error_of_difference(lengths)
-            && at_once(logs, step.at, lengths) / difference >= AT_ONCE
+            && at_once(logs, step.at, lengths) / difference >= SHARE_AT_ONCE
     };
     if found.iter().zip(parts.windows(2)).all(sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
 }
@@ -167,13 +167,13 @@ fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
 
 /// Returns the difference directly around a step.
 fn at_once(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
-    let near = (lengths[0].min(lengths[1]) / NEAR).max(1);
+    let near = (lengths[0].min(lengths[1]) / NEAR_DIVISOR).max(1);
     mean(&logs[at..at + near]) - mean(&logs[at - near..at])
 }
 
-/// Returns the logarithms of rates, which vary by factors. Rates close to zero count as the share [`FLOOR`] of the mean.
+/// Returns the logarithms of rates, which vary by factors. Rates close to zero count as the share [`FLOOR_SHARE`] of the mean.
 fn logarithms(values: &[f64]) -> Vec<f64> {
-    let floor = FLOOR * mean(values);
+    let floor = FLOOR_SHARE * mean(values);
     if floor > 0.0 { values.iter().map(|v| v.max(floor).ln()).collect() } else { vec![0.0; values.len()] }
 }
 

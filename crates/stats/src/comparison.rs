@@ -188,7 +188,7 @@ impl Ratio {
 /// Minimum number of measured times in each list. With about eight or more, the normal approximation of the test is good.
 pub const FEWEST: usize = 8;
 /// Maximum number of values used per list. The work grows with the number of pairs, so a forged list must not take forever.
-const MOST: usize = 256;
+const MAX_VALUES: usize = 256;
 
 /// The comparison of two lists of times, `b` with `a`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -208,7 +208,7 @@ pub fn compare(a: &[u64], b: &[u64]) -> Option<Compared> {
 /// Returns the shift of Hodges and Lehmann from `a` to `b`: the median difference of all pairs. Uses the first values of very long lists.
 /// `None` if one list is empty.
 pub fn shift(a: &[f64], b: &[f64]) -> Option<f64> {
-    let few = |values: &[f64]| values.iter().take(MOST).copied().collect::<Vec<f64>>();
+    let few = |values: &[f64]| values.iter().take(MAX_VALUES).copied().collect::<Vec<f64>>();
     let (a, b) = (few(a), few(b));
     let mut pairs: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
     pairs.sort_unstable_by(f64::total_cmp);
@@ -219,7 +219,7 @@ pub fn shift(a: &[f64], b: &[f64]) -> Option<f64> {
 
 /// Returns the logarithms of times, so that differences are ratios. A time of zero counts as 1 ns.
 fn logs(times: &[u64]) -> Option<Vec<f64>> {
-    let logs: Vec<f64> = times.iter().take(MOST).map(|ns| (*ns).max(1) as f64).map(f64::ln).collect();
+    let logs: Vec<f64> = times.iter().take(MAX_VALUES).map(|ns| (*ns).max(1) as f64).map(f64::ln).collect();
     (logs.len() >= FEWEST).then_some(logs)
 }
 

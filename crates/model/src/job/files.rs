@@ -123,16 +123,14 @@ impl Every {
 }
 
 impl Flush {
-    /// Returns the mean number of writes before a call.
-    pub fn how_often(&self) -> Every {
-        Every { writes: self.every, calls: self.calls }
-    }
-
     /// `fdatasync after each write`, `fsync after every 8 writes`.
     pub fn describe(&self) -> String {
         match (self.every, self.calls) {
             (1, 1) => format!("{} after each write", self.call.word()),
-            _ => format!("{} after every {} writes", self.call.word(), self.how_often().format_count()),
+            (writes, calls) => {
+                let mean = Every { writes, calls }.format_count();
+                format!("{} after every {mean} writes", self.call.word())
+            }
         }
     }
 }

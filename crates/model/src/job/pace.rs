@@ -64,12 +64,8 @@ impl Pace {
     /// Returns an open loop with this rate and the same arrivals.
     #[must_use]
     pub fn offering(self, iops: f64) -> Self {
-        match self {
-            Self::Open { arrivals, .. } => Self::Open { iops, arrivals },
-            Self::Closed | Self::Limited { .. } | Self::Each { .. } => {
-                Self::Open { iops, arrivals: Arrivals::default() }
-            }
-        }
+        let arrivals = if let Self::Open { arrivals, .. } = self { arrivals } else { Arrivals::default() };
+        Self::Open { iops, arrivals }
     }
 
     /// Whether the rate of a kind is limited, in operations or bytes per second.

@@ -305,10 +305,8 @@ fn split_engines(text: &str, is_engine: IsEngine) -> Vec<String> {
     pieces
 }
 
-/// Maximum number of positions of a range.
-const MOST: u32 = 64;
 /// The whole target in percent.
-const WHOLE: u32 = 100;
+const WHOLE_PERCENT: u32 = 100;
 
 /// A position on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -349,7 +347,7 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
         check_rising(piece, first, last)?;
         (first..last).step_by(step as usize).chain([last]).collect()
     } else if let Some((last, many)) = rest.split_once('/') {
-        let (last, many) = (percent(last)?, count(many, 2, MOST)?);
+        let (last, many) = (percent(last)?, count(many, 2, MAX_VALUES as u32)?);
         check_rising(piece, first, last)?;
         let mut all: Vec<u32> = (0..many).map(|at| first + (last - first) * at / (many - 1)).collect();
         all.dedup();
@@ -366,7 +364,7 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
 /// A whole number of percent below 100.
 fn percent(text: &str) -> Result<u32, String> {
     let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
-    number.filter(|percent| *percent < WHOLE).ok_or_else(|| {
+    number.filter(|percent| *percent < WHOLE_PERCENT).ok_or_else(|| {
         reject(text, "is not a position; type whole percents below 100 such as 25%, or a size such as 4g")
     })
 }
