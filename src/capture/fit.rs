@@ -20,8 +20,9 @@ use capture::fit::{Figures, Fitted, Gathering, Head, Observed, Survey};
 use model::captured::Origin;
 use model::job::Kind;
 use model::name;
-use model::replay::{FORMAT, Figure, FitCheck, Word};
+use model::replay::{FORMAT, Figure, FitCheck};
 use model::units::show_count;
+use model::verdict::AnswerWord;
 use report::Style;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -262,9 +263,9 @@ fn check(args: &FitArgs, target: &Path) -> Result<ExitCode, Failure> {
     let checked = compare(args, target)?;
     show::put(&checked, format, Style::default(), &outlets, None)?;
     Ok(ExitCode::from(match checked.word {
-        Word::Met => 0,
-        Word::Missed => 1,
-        Word::CannotTell => CANNOT_TELL,
+        AnswerWord::Met => 0,
+        AnswerWord::Missed => 1,
+        _ => CANNOT_TELL,
     }))
 }
 

@@ -185,7 +185,7 @@ impl Tests<'_> {
     fn add(&mut self, read_percent: u8, test: &'static Test) {
         let mut done = *test;
         if let Some(why) = self.misaligned(test) {
-            if !test.raised {
+            if !test.raises_block_size {
                 return self.leave_out(test, why.1);
             }
             done.block_bytes = test.block_bytes.next_multiple_of(why.0);

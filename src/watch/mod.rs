@@ -22,7 +22,7 @@ use machine::devices::Counted;
 use machine::processes::Whose;
 use machine::resolve::{resolve as place_of, resolve_device};
 use machine::root::Root;
-use model::evidence::DiskCounters;
+use model::evidence::BlockStat;
 use model::machine::{Capacity, KnownBy, Layer, LayerKind, Place, SameBy};
 use model::watch::{
     Conclusion, DeviceInterval, Latencies, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
@@ -231,7 +231,7 @@ struct Device {
     blind: Option<String>,
     /// Sequence number that changes if another device or medium gets this name.
     sequence: Option<String>,
-    last: Option<(Instant, DiskCounters)>,
+    last: Option<(Instant, BlockStat)>,
     /// The device as named in the kernel's block events.
     traced: Option<Traced>,
     /// Rules that applied in the previous interval.
@@ -442,7 +442,7 @@ impl Device {
         ))
     }
 
-    fn watched(&mut self, now: Option<DiskCounters>, at: Instant) -> WatchedDevice {
+    fn watched(&mut self, now: Option<BlockStat>, at: Instant) -> WatchedDevice {
         let before = self.last.take();
         self.last = now.map(|counters| (at, counters));
         let figures = match (&self.blind, before, now) {

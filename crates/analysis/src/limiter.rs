@@ -154,8 +154,8 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
     }
     let mean = syncs.sum_ns() as f64 / syncs.count() as f64;
     let mut numbers = evidence([("sync_share", spent.min(1.0)), ("sync_ns_mean", mean)]);
-    let device = case.device().ok().filter(|d| d.flushes > 0);
-    let flushed = device.map(|d| d.flush_ms as f64 * 1e6 / d.flushes as f64);
+    let device = case.device().ok().filter(|d| d.flushes().ios > 0);
+    let flushed = device.map(|d| d.flushes().ms as f64 * 1e6 / d.flushes().ios as f64);
     numbers.extend(flushed.map(|ns| ("device_flush_ns_mean".to_owned(), ns)));
     let call = flush.call.word();
     let inside =
@@ -274,7 +274,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let requests = total.ios as f64;
     let per_op = requests / issued;
     let per = if per_op <= ONE_TO_ONE { requests } else { issued };
-    let device_ns = total.ms as f64 * 1e6 / per + device.flush_ms as f64 * 1e6 / issued;
+    let device_ns = total.ms as f64 * 1e6 / per + device.flushes().ms as f64 * 1e6 / issued;
     // A stream with one operation in flight either waits for the operation or computes. While it computed, the device
     // may have read ahead or written back, and the stream did not wait for that.
     let one = asked_depth(&case.stream) <= f64::from(case.stream.workers);
@@ -317,7 +317,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
 /// of their latency there.
 fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
-    let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flush_ms) as f64 * 1e6);
+    let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flushes().ms) as f64 * 1e6);
     let issued = case.issued_total().ops;
     let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;
     let Some([others_ops, others_ns]) = case.ops_and_time_of_sharers(tops) else {

@@ -58,7 +58,7 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
         all.push(counter("discards", after.saturating_sub(before), done.discards));
     }
     if origin.partition.is_none() {
-        all.push(counter("flushes", counted.flushes, done.flushes));
+        all.push(counter("flushes", counted.flushes().ios, done.flushes));
     } else if let Some(writes) = all.get_mut(1) {
         // A flush without data has no sector, so its partition is unknown. At most all of these flushes are writes of this partition.
         writes.captured = writes.counted.clamp(done.writes, done.writes + done.empty_flushes);

@@ -11,7 +11,7 @@ use model::job::{Every, Line};
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{Counterpart, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::number::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TIME_NS, MAX_TURNS, MIN_TIME_NS};
-use model::spec::{JobSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, values};
+use model::spec::{JobSpec, PhaseSpec, Problem, StreamSpec, TurnSpec, is_turn_key, keys, values};
 use model::units::{parse_duration_ns, show_ns};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -201,9 +201,7 @@ impl Reader {
 
     /// Reports a stream without any setting: it is an error, not a request for defaults.
     fn check_is_defined(&mut self, level: &Level) {
-        let is_of_stream = |key: &Key| {
-            !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
-        };
+        let is_of_stream = |key: &Key| matches!(key.set, Set::Stream(_) | Set::List(_)) && key.name != TARGET;
         let has_key = KEYS.iter().any(|key| is_of_stream(key) && level.spans.contains_key(key.name));
         let is_defined = has_key || level.spans.contains_key(TURN);
         if !is_defined && self.marks.is_empty() {
@@ -303,7 +301,7 @@ impl Reader {
             let word = name.get_ref().as_ref();
             let is_of_stream = keys::find(word)
                 .filter(|key| !READ_BACK.contains(&key.name))
-                .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List(_)));
+                .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::List(_)));
             if is_of_stream || word == LINE {
                 let message = format!(
                     "a stream with `read-back` has the settings of the stream that it reads back, so `{word}` has no effect; remove `{word}`, or set it for the other stream"
@@ -316,19 +314,14 @@ impl Reader {
     fn setting(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, level: &mut Level) {
         let (name, span) = (key.name, value.span());
         let outcome = match (key.set, value.get_ref()) {
-            (Set::Switch(_), DeValue::Boolean(on)) => key.parse_into(&mut level.stream, &on.to_string()),
-            (Set::JobSwitch(set), DeValue::Boolean(on)) => {
-                set(&mut self.job, *on);
-                Ok(())
-            }
-            (Set::Switch(_) | Set::JobSwitch(_), other) => {
-                Err(format!("`{name}` is true or false, not {}; type {name} = true", kind(other)))
-            }
             (Set::List(_), value) => {
                 key.reset(&mut level.stream);
                 return self.list(key, value, span, &mut level.stream);
             }
-            (set, value) => match text(value) {
+            (_, other) if key.is_switch() && !matches!(other, DeValue::Boolean(_)) => {
+                Err(format!("`{name}` is true or false, not {}; type {name} = true", kind(other)))
+            }
+            (set, value) => match switch_or_text(key, value) {
                 None => Err(format!("`{name}` is text or a number, not {}; type it in quotes", kind(value))),
                 Some(text) => match set {
                     Set::Job(set) => set(&mut self.job, &text),
@@ -450,8 +443,8 @@ fn turn_length(value: &DeValue<'_>) -> Result<Every, String> {
 /// Whether a key is allowed in a table of that level.
 fn belongs(key: &Key, rank: Rank) -> bool {
     match key.set {
-        _ if rank == Rank::Turn => TURN_KEYS.contains(&key.name),
-        Set::Job(_) | Set::JobSwitch(_) => rank == Rank::Top,
+        _ if rank == Rank::Turn => is_turn_key(key.name),
+        Set::Job(_) => rank == Rank::Top,
         Set::Phase(_) => rank != Rank::Stream,
         _ => true,
     }
@@ -461,10 +454,10 @@ fn belongs(key: &Key, rank: Rank) -> bool {
 fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
     let top = "move it to the top of the file, before the first table";
     match (keys::find(word).map(|key| key.set), word) {
-        (Some(Set::Job(_) | Set::JobSwitch(_)), _) => {
+        (Some(Set::Job(_)), _) => {
             return format!("`{word}` applies to the whole job; {top}");
         }
-        (Some(Set::Stream(_) | Set::Switch(_) | Set::List(_)), _) => {
+        (Some(Set::Stream(_) | Set::List(_)), _) => {
             return format!("`{word}` applies to a whole stream; move it above the turns, or remove it");
         }
         (Some(_), _) => {
@@ -618,6 +611,14 @@ fn typed(ns: u64) -> String {
         ns if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
         ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
         ns => format!("{ns}ns"),
+    }
+}
+
+/// Returns the text of a setting's value: `true` or `false` only for a switch. `None` for a value of the wrong type.
+fn switch_or_text<'v>(key: &Key, value: &'v DeValue<'_>) -> Option<Cow<'v, str>> {
+    match value {
+        DeValue::Boolean(on) if key.is_switch() => Some(on.to_string().into()),
+        other => text(other),
     }
 }
 

@@ -28,11 +28,11 @@ use std::time::{Duration, Instant};
 /// Name of the database, one directory above the sessions.
 const NAME: &str = "history.db";
 /// How long to wait while another fathom locks the index.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Number of sessions that are read before their entries are written. A kill loses at most one batch.
-const BATCH: usize = 200;
+const BATCH_SESSIONS: usize = 200;
 /// With at least this many new sessions, fathom reports that it reads them.
-const MANY: usize = 200;
+const MANY_SESSIONS: usize = 200;
 
 /// Sorts the newest sessions first. If two began in the same second, the file that changed last counts as
 /// newer, because the process ids in the session ids have no order.
@@ -68,7 +68,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
             }
         }
     }
-    if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY && !files.is_quiet) {
+    if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY_SESSIONS && !files.is_quiet) {
         stderr::say(&format!(
             "fathom: the index cannot be written ({why}), so fathom reads every session each time"
         ));
@@ -144,7 +144,10 @@ fn retry_while_busy<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusq
     let begun = Instant::now();
     loop {
         match attempt() {
-            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY => {
+            Err(e)
+                if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < BUSY_TIMEOUT =>
+            {
                 std::thread::sleep(Duration::from_millis(10));
             }
             other => return other,
@@ -155,7 +158,7 @@ fn retry_while_busy<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusq
 impl Index {
     fn open(path: &Path) -> Result<Self, IndexError> {
         let mut db = Connection::open(path)?;
-        db.busy_timeout(BUSY)?;
+        db.busy_timeout(BUSY_TIMEOUT)?;
         // Some file systems have no shared memory and refuse this mode. The journal is then slower but equally safe.
         retry_while_busy(|| db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())))?;
         // A power loss may lose the last entries, but fathom reads these sessions again.
@@ -172,10 +175,10 @@ impl Index {
     ) -> rusqlite::Result<()> {
         let (gone, new) = self.differences(files)?;
         self.forget(&gone)?;
-        if new.len() >= MANY && !files.is_quiet {
+        if new.len() >= MANY_SESSIONS && !files.is_quiet {
             stderr::say(&format!("fathom: reading {} sessions that are not in the index yet", new.len()));
         }
-        for batch in new.chunks(BATCH) {
+        for batch in new.chunks(BATCH_SESSIONS) {
             // Sessions are read outside of the transaction, so that no other process waits for the database.
             let entries: Vec<(&SessionFile, Entry)> = batch.iter().map(|f| (*f, read(f))).collect();
             self.put(&entries)?;
@@ -439,7 +442,10 @@ pub(super) fn read(found: &SessionFile) -> Entry {
         ..Entry::default()
     };
     match session::load(&found.path) {
-        Ok(record) => judge(&mut entry, &record),
+        Ok(record) => {
+            let judging = Judging { version: entry.judged_by.clone(), ..Judging::default() };
+            fill(&mut entry, &record, &analysis::judge(&record, &judging));
+        }
         Err(why) => {
             entry.ending = matches!(why, Unreadable::Headless).then_some(Ending::Cut);
             entry.problem = Some(why.to_string());
@@ -450,11 +456,6 @@ pub(super) fn read(found: &SessionFile) -> Entry {
         Err(why) => entry.problem = Some(why),
     }
     entry
-}
-
-fn judge(entry: &mut Entry, record: &Record) {
-    let judging = Judging { version: entry.judged_by.clone(), ..Judging::default() };
-    fill(entry, record, &analysis::judge(record, &judging));
 }
 
 /// Returns the entry of a report. If the report's results are not comparable, its only figure is the headline.

@@ -16,6 +16,7 @@ use model::sweep::{BestSettings, SweptSetting};
 use output::failure::Failure;
 use output::{stderr, stdout};
 use report::{Format, Style, TEXT};
+use std::ops::Range;
 use std::process::ExitCode;
 
 /// Number of entries printed by default.
@@ -271,7 +272,7 @@ pub fn together(
 ///
 /// What to type instead.
 pub fn since(text: &str) -> Result<i64, String> {
-    Ok(span(text, &TimeZone::system())?.0)
+    Ok(span(text, &TimeZone::system())?.start)
 }
 
 /// Returns the first ns after a date or time. A date includes the whole day.
@@ -280,15 +281,15 @@ pub fn since(text: &str) -> Result<i64, String> {
 ///
 /// What to type instead.
 pub fn until(text: &str) -> Result<i64, String> {
-    Ok(span(text, &TimeZone::system())?.1)
+    Ok(span(text, &TimeZone::system())?.end)
 }
 
-/// Returns the first ns of a date or time, and the first ns after it.
-fn span(text: &str, zone: &TimeZone) -> Result<(i64, i64), String> {
+/// Returns the span of a date or time in ns since 1970.
+fn span(text: &str, zone: &TimeZone) -> Result<Range<i64>, String> {
     let text = text.trim();
     let read = if text.contains(':') { moment(text, zone) } else { day(text, zone) };
     let ns = |at: Timestamp| i64::try_from(at.as_nanosecond()).ok();
-    read.and_then(|(first, end)| Some((ns(first)?, ns(end)?)))
+    read.and_then(|(first, end)| Some(ns(first)?..ns(end)?))
         .ok_or_else(|| format!("'{text}' is not a date; type for example 2026-11-21, or 2026-11-21T16:00"))
 }
 
@@ -390,14 +391,13 @@ fn figures_in_mb_per_s_keep_the_width_of_their_interval() {
 fn a_day_spans_24_hours_and_a_time_one_moment() {
     const HOUR: i64 = 3_600_000_000_000;
     let utc = TimeZone::UTC;
-    let (first, end) = span("1970-01-02", &utc).unwrap_or_default();
-    assert_eq!((first, end), (24 * HOUR, 48 * HOUR));
-    assert_eq!(span("1970-01-01T02:00", &utc), Ok((2 * HOUR, 2 * HOUR + 1)));
-    assert_eq!(span(" 1970-01-01 02:00:00 ", &utc), Ok((2 * HOUR, 2 * HOUR + 1)));
-    assert_eq!(span("1970-01-01T02:00:00+01:00", &utc), Ok((HOUR, HOUR + 1)));
+    assert_eq!(span("1970-01-02", &utc), Ok(24 * HOUR..48 * HOUR));
+    assert_eq!(span("1970-01-01T02:00", &utc), Ok(2 * HOUR..2 * HOUR + 1));
+    assert_eq!(span(" 1970-01-01 02:00:00 ", &utc), Ok(2 * HOUR..2 * HOUR + 1));
+    assert_eq!(span("1970-01-01T02:00:00+01:00", &utc), Ok(HOUR..HOUR + 1));
     let east = TimeZone::fixed(jiff::tz::offset(2));
-    assert_eq!(span("1970-01-01T02:00", &east), Ok((0, 1)));
-    assert_eq!(span("1970-01-02", &east).map(|s| s.0), Ok(22 * HOUR));
+    assert_eq!(span("1970-01-01T02:00", &east), Ok(0..1));
+    assert_eq!(span("1970-01-02", &east).map(|span| span.start), Ok(22 * HOUR));
     for bad in ["", "yesterday", "2026-13-01", "2026-02-30", "12:00", "20261", "9999-12-31"] {
         assert!(span(bad, &utc).is_err(), "{bad}");
     }

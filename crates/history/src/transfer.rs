@@ -48,7 +48,10 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     } else if let [only] = sessions.as_slice() {
         into_file(only, format, request)?;
     } else {
-        return Err(needs_directory(&request.to));
+        return Err(Failure::Usage(format!(
+            "-o {} is a file for one session; for several type a directory, with / at its end",
+            name::shown(&request.to)
+        )));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -165,13 +168,6 @@ fn create(place: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// Whether the path is a directory, or ends with a slash.
 fn is_directory(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
-}
-
-fn needs_directory(to: &Path) -> Failure {
-    Failure::Usage(format!(
-        "-o {} is a file for one session; for several type a directory, with / at its end",
-        name::shown(to)
-    ))
 }
 
 fn refuse(place: &Path, error: &io::Error) -> Failure {

@@ -8,7 +8,7 @@ use crate::in_use::Use;
 use crate::root::Root;
 use crate::{file_systems, in_use, stack};
 use model::Known;
-use model::evidence::{DiskCounters, lines};
+use model::evidence::{BlockStat, lines};
 use model::machine::{BlockDevice, Devices, FORMAT, Layer, Mounted, Queue};
 use std::path::{Component, Path, PathBuf};
 
@@ -246,7 +246,7 @@ pub struct Counted {
     /// `major:minor`.
     pub number: String,
     /// Counters since the device appeared.
-    pub counters: DiskCounters,
+    pub counters: BlockStat,
 }
 
 /// Reads the counters of all devices, in the kernel's order.

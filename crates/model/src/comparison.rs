@@ -60,15 +60,13 @@ pub struct Other {
 /// The answer of a comparison: B compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Answer {
     /// The whole interval is better by more than the margin: more operations, or less time.
-    #[serde(rename = "FASTER")]
     Faster,
     /// The whole interval is worse by more than the margin.
-    #[serde(rename = "SLOWER")]
     Slower,
     /// The whole interval is within the tolerance.
-    #[serde(rename = "SAME")]
     Same,
     /// The interval is neither beyond the margin nor within the tolerance. It shows the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
@@ -78,10 +76,8 @@ pub enum Answer {
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// The two numbers measure different things.
-    #[serde(rename = "INCOMPARABLE")]
     Incomparable,
     /// A side has no number: a finding invalidates it, or nothing was measured.
-    #[serde(rename = "INVALID")]
     Invalid,
 }
 

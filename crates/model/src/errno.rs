@@ -3,7 +3,7 @@
 //! `ignore-errors` accepts `EIO`, `write:ENOSPC` and `read:all`, separated by commas.
 
 use crate::job::Kind;
-use crate::spec::number::{any_of, quoted_excerpt};
+use crate::spec::number::{any_of, quoted_excerpt, reject};
 use serde::{Deserialize, Serialize};
 
 /// Number, name, and a description if the name alone is not clear for I/O. The numbers are the same on all
@@ -76,12 +76,12 @@ pub fn name(errno: i32) -> String {
 /// Parses a name or a number; `None` for other text.
 pub fn number(text: &str) -> Option<i32> {
     let named = NAMES.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(text));
-    let typed = || text.parse().ok().filter(|number| (1..=MOST).contains(number));
+    let typed = || text.parse().ok().filter(|number| (1..=MAX_ERRNO).contains(number));
     named.map(|(number, ..)| *number).or_else(typed)
 }
 
 /// The largest error number that the kernel returns (`MAX_ERRNO`).
-const MOST: i32 = 4095;
+const MAX_ERRNO: i32 = 4095;
 
 /// The word that stands for every error.
 const ALL: &str = "all";
@@ -96,17 +96,14 @@ pub fn ignored_errors(text: &str) -> Result<Vec<IgnoredError>, String> {
 
 fn parse_ignored_error(text: &str) -> Result<IgnoredError, String> {
     let (kind, error) = match text.split_once(':') {
-        Some((kind, error)) => (Some(self::parse_kind(kind)?), error),
+        Some((kind, error)) => (Some(parse_kind(kind)?), error),
         None => (None, text),
     };
     if error == ALL {
         return Ok(IgnoredError { kind, errno: None });
     }
     let number = number(error).ok_or_else(|| {
-        format!(
-            "{} is not an error; type its name or number, such as EIO, write:ENOSPC or read:all",
-            quoted_excerpt(error)
-        )
+        reject(error, "is not an error; type its name or number, such as EIO, write:ENOSPC or read:all")
     })?;
     Ok(IgnoredError { kind, errno: Some(number) })
 }

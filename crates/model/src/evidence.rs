@@ -167,26 +167,26 @@ impl Extents {
 }
 
 /// Counters of a block device (`stat` file) or their difference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockStat {
     /// Requests, bytes, merges and time of reads.
     pub read: BlockFlow,
     /// Requests, bytes, merges and time of writes.
     pub write: BlockFlow,
+    /// Requests, bytes, merges and time of discards; `None` before Linux 4.18.
+    pub discard: Option<BlockFlow>,
+    /// Completed flushes; `None` before Linux 5.5.
+    pub flush: Option<Flushes>,
     /// Requests in flight when the counters were read.
     pub in_flight: u64,
     /// Time with at least one request in flight, in ms.
     pub busy_ms: u64,
     /// Sum of the times of all requests in flight, in ms: the integral of the queue length.
     pub queue_ms: u64,
-    /// Flushes completed; 0 if the kernel has no such field (before 5.5).
-    pub flushes: u64,
-    /// Total time of all flushes in ms.
-    pub flush_ms: u64,
 }
 
 /// One direction of a block device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockFlow {
     /// Requests completed.
     pub ios: u64,
@@ -195,6 +195,15 @@ pub struct BlockFlow {
     /// Bytes completed.
     pub bytes: u64,
     /// Total time of all requests in ms.
+    pub ms: u64,
+}
+
+/// Flushes that a device completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flushes {
+    /// Number of flushes.
+    pub ios: u64,
+    /// Total time of all flushes in ms.
     pub ms: u64,
 }
 
@@ -213,16 +222,32 @@ impl Snapshot {
     /// # Errors
     /// Why the file could not be read, or that it was not read.
     pub fn text(&self, path: &str) -> Known<&str> {
-        match self.files.get(path) {
-            Some(Ok(text)) => Ok(text),
-            Some(Err(why)) => Err(format!("{path}: {why}")),
-            None => Err(format!("{path} was not read")),
-        }
+        text_of(&self.files, path)
     }
 }
 
+/// Returns the text of a kernel file, or the reason why there is none.
+pub(crate) fn text_of<'f>(files: &'f BTreeMap<String, Known<String>>, path: &str) -> Known<&'f str> {
+    match files.get(path) {
+        Some(Ok(text)) => Ok(text),
+        Some(Err(why)) => Err(format!("{path}: {why}")),
+        None => Err(format!("{path} was not read")),
+    }
+}
+
+/// Adds or subtracts two counters; `None` if the result would be negative.
+type Combine = fn(u64, u64) -> Option<u64>;
+
+const ADD: Combine = |a, b| Some(a.saturating_add(b));
+
+/// Returns both values, with the default in place of a missing one; `None` if both are missing.
+fn either<T: Copy + Default>(own: Option<T>, other: Option<T>) -> Option<(T, T)> {
+    own.or(other).map(|_| (own.unwrap_or_default(), other.unwrap_or_default()))
+}
+
 impl BlockStat {
-    /// Parses the text of a `stat` file (11, 15 or 17 numbers).
+    /// Parses the fields of a `stat` file (11, 15 or 17 numbers). `/proc/diskstats` has the same fields after a device's
+    /// name.
     ///
     /// # Errors
     /// The field that is not a number, or that fields are missing.
@@ -231,27 +256,22 @@ impl BlockStat {
             .split_ascii_whitespace()
             .map(|w| w.parse().map_err(|_| format!("'{w}' in a block stat file is not a number")))
             .collect::<Result<_, _>>()?;
-        let [rios, rmerge, rsect, rms, wios, wmerge, wsect, wms, in_flight, busy_ms, queue_ms, ref rest @ ..] =
-            fields[..]
+        let flow = |first: usize| match fields.get(first..first + 4) {
+            Some(&[ios, merges, sectors, ms]) => {
+                Some(BlockFlow { ios, merges, bytes: sectors.saturating_mul(SECTOR_BYTES), ms })
+            }
+            _ => None,
+        };
+        let (Some(read), Some(write), Some(&[in_flight, busy_ms, queue_ms])) =
+            (flow(0), flow(4), fields.get(8..11))
         else {
             return Err(format!("a block stat file has {} fields, expected at least 11", fields.len()));
         };
-        let flow = |ios, merges, sectors: u64, ms| BlockFlow {
-            ios,
-            merges,
-            bytes: sectors.saturating_mul(SECTOR_BYTES),
-            ms,
+        let flush = match fields.get(15..17) {
+            Some(&[ios, ms]) => Some(Flushes { ios, ms }),
+            _ => None,
         };
-        let (flushes, flush_ms) = if let [_, _, _, _, f, t, ..] = rest { (*f, *t) } else { (0, 0) };
-        Ok(Self {
-            read: flow(rios, rmerge, rsect, rms),
-            write: flow(wios, wmerge, wsect, wms),
-            in_flight,
-            busy_ms,
-            queue_ms,
-            flushes,
-            flush_ms,
-        })
+        Ok(Self { read, write, discard: flow(11), flush, in_flight, busy_ms, queue_ms })
     }
 
     /// Returns the difference of two snapshots for the layer with this `stat` file.
@@ -267,34 +287,48 @@ impl BlockStat {
 
     /// Returns `self - earlier`. `in_flight` keeps its value. `None` if a counter went backwards.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
-        Some(Self {
-            read: self.read.since(&earlier.read)?,
-            write: self.write.since(&earlier.write)?,
-            in_flight: self.in_flight,
-            busy_ms: self.busy_ms.checked_sub(earlier.busy_ms)?,
-            queue_ms: self.queue_ms.checked_sub(earlier.queue_ms)?,
-            flushes: self.flushes.checked_sub(earlier.flushes)?,
-            flush_ms: self.flush_ms.checked_sub(earlier.flush_ms)?,
-        })
+        Some(Self { in_flight: self.in_flight, ..self.combine(earlier, u64::checked_sub)? })
     }
 
     /// The sum of two devices or two intervals.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
-        Self {
-            read: self.read.plus(&other.read),
-            write: self.write.plus(&other.write),
-            in_flight: self.in_flight.saturating_add(other.in_flight),
-            busy_ms: self.busy_ms.saturating_add(other.busy_ms),
-            queue_ms: self.queue_ms.saturating_add(other.queue_ms),
-            flushes: self.flushes.saturating_add(other.flushes),
-            flush_ms: self.flush_ms.saturating_add(other.flush_ms),
-        }
+        let in_flight = self.in_flight.saturating_add(other.in_flight);
+        Self { in_flight, ..self.combine(other, ADD).unwrap_or_default() }
+    }
+
+    /// Combines all counters except `in_flight`. `None` if a result would be negative.
+    fn combine(&self, other: &Self, combine: Combine) -> Option<Self> {
+        Some(Self {
+            read: self.read.combine(&other.read, combine)?,
+            write: self.write.combine(&other.write, combine)?,
+            discard: either(self.discard, other.discard).and_then(|(own, its)| own.combine(&its, combine)),
+            flush: match either(self.flush, other.flush) {
+                Some((own, its)) => {
+                    Some(Flushes { ios: combine(own.ios, its.ios)?, ms: combine(own.ms, its.ms)? })
+                }
+                None => None,
+            },
+            in_flight: 0,
+            busy_ms: combine(self.busy_ms, other.busy_ms)?,
+            queue_ms: combine(self.queue_ms, other.queue_ms)?,
+        })
+    }
+
+    /// Returns the completed flushes; 0 if the kernel does not count them.
+    pub fn flushes(&self) -> Flushes {
+        self.flush.unwrap_or_default()
     }
 
     /// Reads and writes together.
     pub fn total(&self) -> BlockFlow {
         self.read.plus(&self.write)
+    }
+
+    /// Returns whether the device has read, written, discarded or flushed anything since it appeared.
+    pub fn was_used(&self) -> bool {
+        let ios = [Some(self.read), Some(self.write), self.discard].into_iter().flatten().map(|f| f.ios);
+        ios.chain(self.flush.map(|f| f.ios)).any(|n| n > 0)
     }
 }
 
@@ -310,24 +344,19 @@ impl CgroupIo {
 }
 
 impl BlockFlow {
-    fn since(&self, earlier: &Self) -> Option<Self> {
+    fn combine(&self, other: &Self, combine: Combine) -> Option<Self> {
         Some(Self {
-            ios: self.ios.checked_sub(earlier.ios)?,
-            merges: self.merges.checked_sub(earlier.merges)?,
-            bytes: self.bytes.checked_sub(earlier.bytes)?,
-            ms: self.ms.checked_sub(earlier.ms)?,
+            ios: combine(self.ios, other.ios)?,
+            merges: combine(self.merges, other.merges)?,
+            bytes: combine(self.bytes, other.bytes)?,
+            ms: combine(self.ms, other.ms)?,
         })
     }
 
     /// Returns the sum of two directions or devices.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
-        Self {
-            ios: self.ios.saturating_add(other.ios),
-            merges: self.merges.saturating_add(other.merges),
-            bytes: self.bytes.saturating_add(other.bytes),
-            ms: self.ms.saturating_add(other.ms),
-        }
+        self.combine(other, ADD).unwrap_or_default()
     }
 }
 
@@ -390,34 +419,6 @@ pub fn cgroup_v2(text: &str) -> BTreeMap<String, CgroupIo> {
     out
 }
 
-/// Counters of a device since it appeared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskCounters {
-    /// Requests, bytes, merges and time of reads.
-    pub read: BlockFlow,
-    /// Requests, bytes, merges and time of writes.
-    pub write: BlockFlow,
-    /// Requests, bytes, merges and time of discards; `None` before Linux 4.18.
-    pub discard: Option<BlockFlow>,
-    /// Completed flushes; `None` before Linux 5.5.
-    pub flush: Option<Flushes>,
-    /// Requests in flight when the counters were read.
-    pub in_flight: u64,
-    /// Time with at least one request in flight, in ms.
-    pub busy_ms: u64,
-    /// Sum of the times of all requests in flight, in ms: the integral of the queue length.
-    pub queue_ms: u64,
-}
-
-/// Flushes that a device completed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flushes {
-    /// Number of flushes.
-    pub ios: u64,
-    /// Total time of all flushes in ms.
-    pub ms: u64,
-}
-
 /// A line of `/proc/diskstats`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskLine<'t> {
@@ -426,44 +427,7 @@ pub struct DiskLine<'t> {
     /// Kernel name.
     pub name: &'t str,
     /// The counters after the name.
-    pub counters: DiskCounters,
-}
-
-impl DiskCounters {
-    /// Parses the fields of a `stat` file. `/proc/diskstats` has the same fields after a device's name.
-    ///
-    /// # Errors
-    /// The field that is not a number, or that fields are missing.
-    pub fn parse(text: &str) -> Known<Self> {
-        let base = BlockStat::parse(text)?;
-        // All fields are numbers, or the parser above would have failed.
-        let more: Vec<u64> = text.split_ascii_whitespace().skip(11).filter_map(|w| w.parse().ok()).collect();
-        let discard = match more[..] {
-            [ios, merges, sectors, ms, ..] => {
-                Some(BlockFlow { ios, merges, bytes: sectors.saturating_mul(SECTOR_BYTES), ms })
-            }
-            _ => None,
-        };
-        let flush = match more[..] {
-            [_, _, _, _, ios, ms, ..] => Some(Flushes { ios, ms }),
-            _ => None,
-        };
-        Ok(Self {
-            read: base.read,
-            write: base.write,
-            discard,
-            flush,
-            in_flight: base.in_flight,
-            busy_ms: base.busy_ms,
-            queue_ms: base.queue_ms,
-        })
-    }
-
-    /// Returns whether the device has read, written, discarded or flushed anything since it appeared.
-    pub fn was_used(&self) -> bool {
-        let ios = [Some(self.read), Some(self.write), self.discard].into_iter().flatten().map(|f| f.ios);
-        ios.chain(self.flush.map(|f| f.ios)).any(|n| n > 0)
-    }
+    pub counters: BlockStat,
 }
 
 /// Parses the devices of `/proc/diskstats`, in its order. Skips unreadable lines, so a text in an unknown format
@@ -475,7 +439,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
         let name = words.next()?;
         let at = line.find(name)? + name.len();
         // A name of only digits would also match one of the numbers before it, but the kernel assigns no such name.
-        let counters = DiskCounters::parse(line.get(at..)?).ok()?;
+        let counters = BlockStat::parse(line.get(at..)?).ok()?;
         Some(DiskLine { number: format!("{major}:{minor}"), name, counters })
     })
 }
@@ -533,7 +497,8 @@ fn stat_files_of_three_kernel_ages_are_parsed() {
     let now = "1000 7 8000 40 5 1 80 2 3 44 42 0 0 0 0 9 11\n";
     let s = BlockStat::parse(now).unwrap_or_default();
     assert_eq!((s.read.ios, s.read.bytes, s.read.ms, s.write.ios), (1000, 4_096_000, 40, 5));
-    assert_eq!((s.in_flight, s.busy_ms, s.queue_ms, s.flushes, s.flush_ms), (3, 44, 42, 9, 11));
+    assert_eq!((s.in_flight, s.busy_ms, s.queue_ms), (3, 44, 42));
+    assert_eq!(s.flush, Some(Flushes { ios: 9, ms: 11 }));
     assert!(BlockStat::parse("1 2 3 4 5 6 7 8 9 10 11").is_ok());
     assert!(BlockStat::parse("1 2 3").is_err());
     assert!(BlockStat::parse("1 2 x 4 5 6 7 8 9 10 11").is_err());
@@ -564,5 +529,5 @@ fn fields_missing_in_old_kernels_are_none() {
     assert_eq!(b.discard, Some(BlockFlow { ios: 4, merges: 3, bytes: 4096, ms: 9 }));
     assert_eq!(c.flush, Some(Flushes { ios: 6, ms: 11 }));
     assert_eq!((c.read.bytes, c.write.ms, c.in_flight, c.busy_ms, c.queue_ms), (40_960, 7, 3, 44, 42));
-    assert!(a.was_used() && !DiskCounters::default().was_used());
+    assert!(a.was_used() && !BlockStat::default().was_used());
 }

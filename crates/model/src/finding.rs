@@ -267,9 +267,9 @@ pub const FORMAT: u32 = 1;
 /// The observations of `fathom doctor` about a target and its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
-    /// Version of this form, always [`FORMAT`].
-    pub format: u32,
     /// Version of this JSON: [`FORMAT`].
+    pub format: u32,
+    /// Path of the target, as typed.
     pub target: String,
     /// File system and block stack of the target in one line.
     pub chain: String,

@@ -315,13 +315,7 @@ impl CheckedOnHosts {
 
     /// Adds the findings of other hosts. Both lists are ordered by check and result.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
-        let key = |one: &Self| (one.id, one.about.clone());
-        for other in others {
-            match all.binary_search_by_key(&key(&other), key) {
-                Ok(at) => all[at].absorb(other),
-                Err(at) => all.insert(at, other),
-            }
-        }
+        merge_sorted(all, others, |one| (one.id, one.about.clone()), Self::absorb);
     }
 
     fn absorb(&mut self, other: Self) {
@@ -335,6 +329,21 @@ impl CheckedOnHosts {
             (Some(worse), Some(_)) if mine < its => Some(worse),
             (mine, its) => merge_findings(mine, its),
         };
+    }
+}
+
+/// Adds entries to a list that is sorted by `key`. An entry with the key of another one is absorbed by it.
+fn merge_sorted<T, K: Ord>(
+    all: &mut Vec<T>,
+    others: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+    absorb: impl Fn(&mut T, T),
+) {
+    for other in others {
+        match all.binary_search_by_key(&key(&other), &key) {
+            Ok(at) => absorb(&mut all[at], other),
+            Err(at) => all.insert(at, other),
+        }
     }
 }
 
@@ -364,13 +373,7 @@ pub struct Limited {
 impl Limited {
     /// Adds other hosts. Both lists are ordered by result and limiter.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
-        let key = |one: &Self| (one.result.clone(), one.limiter.name.clone());
-        for other in others {
-            match all.binary_search_by_key(&key(&other), key) {
-                Ok(at) => all[at].absorb(other),
-                Err(at) => all.insert(at, other),
-            }
-        }
+        merge_sorted(all, others, |one| (one.result.clone(), one.limiter.name.clone()), Self::absorb);
     }
 
     fn absorb(&mut self, other: Self) {

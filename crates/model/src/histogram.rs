@@ -291,7 +291,7 @@ impl Distribution {
     }
 
     /// Returns the number of latencies from `from_ns` to below `to_ns`.
-    pub fn between(&self, from_ns: u64, to_ns: u64) -> u64 {
+    pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let within = self.bins.iter().filter(|(ns, _)| (from_ns..to_ns).contains(ns));
         within.fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
@@ -390,7 +390,7 @@ fn a_distribution_has_the_quantiles_of_its_histogram() {
     assert_eq!((d.count, d.min_ns, d.max_ns, d.mean_ns), (10, 1, 10, 5.5));
     assert_eq!([0.0, 0.1, 0.5, 0.91, 1.0].map(|q| d.quantile_ns(q)), [1, 1, 5, 10, 10].map(Some));
     assert!((d.deviation_ns() - 3.027_65).abs() < 1e-4, "{}", d.deviation_ns());
-    assert_eq!((d.between(0, 3), d.between(3, u64::MAX)), (2, 8));
+    assert_eq!((d.count_between(0, 3), d.count_between(3, u64::MAX)), (2, 8));
 }
 
 #[test]

@@ -36,3 +36,8 @@ pub mod watch;
 
 /// A value, or the reason why it is unknown. An unknown value is never zero.
 pub type Known<T> = Result<T, String>;
+
+/// Whether JSON omits a field, because it has its default value.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

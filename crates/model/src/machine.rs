@@ -5,6 +5,7 @@
 //! [`Capacity`] is the measured capacity of a device, and [`KnownBy`] finds the same device in later sessions.
 
 use crate::Known;
+use crate::evidence::text_of;
 use crate::units::show_bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -182,11 +183,7 @@ impl Machine {
     /// # Errors
     /// Why the fact could not be read, or that it was not read.
     pub fn fact(&self, path: &str) -> Known<&str> {
-        match self.facts.get(path) {
-            Some(Ok(text)) => Ok(text.trim()),
-            Some(Err(why)) => Err(format!("{path}: {why}")),
-            None => Err(format!("{path} was not read")),
-        }
+        text_of(&self.facts, path).map(str::trim)
     }
 }
 
@@ -246,9 +243,7 @@ impl Place {
         }
         out
     }
-}
 
-impl Place {
     /// Formats the chain without mount options and drivers: `/data (ext4) > nvme0n1p2 > nvme0n1 (SAMSUNG
     /// MZQL21T9HCJR-00A07)`.
     pub fn short_chain(&self) -> String {

@@ -76,6 +76,11 @@ pub(crate) fn quoted_excerpt(text: &str) -> String {
     format!("'{excerpt}'")
 }
 
+/// Formats the message that a text is not valid: the text, followed by what is wrong and what to type instead.
+pub(crate) fn reject(text: &str, why: &str) -> String {
+    format!("{} {why}", quoted_excerpt(text))
+}
+
 /// Replaces every control character except line feeds and tabs by its number.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| affects_terminal(c) || byte_of_stand_in(c).is_some();

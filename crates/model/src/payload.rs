@@ -344,7 +344,7 @@ impl Content {
 fn for_each_unit(
     offset: u64,
     length: usize,
-    mut each: impl FnMut(u64, std::ops::Range<usize>, std::ops::Range<usize>),
+    mut visit: impl FnMut(u64, std::ops::Range<usize>, std::ops::Range<usize>),
 ) {
     let size = UNIT_BYTES as u64;
     let mut at = 0;
@@ -352,7 +352,7 @@ fn for_each_unit(
         let position = offset + at as u64;
         let inside = (position % size) as usize;
         let bytes = (UNIT_BYTES - inside).min(length - at);
-        each(position / size, inside..inside + bytes, at..at + bytes);
+        visit(position / size, inside..inside + bytes, at..at + bytes);
         at += bytes;
     }
 }

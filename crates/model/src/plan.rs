@@ -321,7 +321,7 @@ pub struct Target {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
     /// The workers that a test file is for.
-    #[serde(default, skip_serializing_if = "MadeFor::is_host")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub made_for: MadeFor,
     /// How other hosts find the test file; `None` if they do not open it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -347,11 +347,6 @@ impl MadeFor {
     #[must_use]
     pub fn where_made(self, role: Role) -> Self {
         if role == Role::Made { self } else { Self::Host }
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-    fn is_host(&self) -> bool {
-        *self == Self::Host
     }
 }
 

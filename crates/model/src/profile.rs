@@ -32,9 +32,9 @@ pub struct Test {
     /// Number of bytes from the beginning of the target that the test uses unless `--size` is given; `None` for the
     /// whole target.
     pub span_bytes: Option<u64>,
-    /// Whether a block size that is too small for direct I/O is raised. Otherwise a test with a block size that is too
+    /// Whether a block size that is too small for direct I/O is raises_block_size. Otherwise a test with a block size that is too
     /// small is omitted.
-    pub raised: bool,
+    pub raises_block_size: bool,
     /// Whether the tool shows the mean latency instead of the rate.
     pub latency: bool,
     /// The files of the test's workers.
@@ -95,7 +95,7 @@ const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Tes
         called: "",
         only: None,
         span_bytes: None,
-        raised: false,
+        raises_block_size: false,
         latency: false,
         files: Files::Host,
         cache: None,
@@ -111,10 +111,16 @@ const fn ior(called: &'static str, files: Files) -> Test {
 /// Bytes per transfer of IO500's ior-hard, which is deliberately not aligned.
 const IOR_HARD_BYTES: u32 = 47_008;
 
-/// A transfer size of ATTO: 512 bytes, doubled `doubled` times.
-const fn atto(doubled: u32) -> Test {
-    Test { block_bytes: 512 << doubled, span_bytes: Some(256 * MIB), ..test(Sequential, 0, 4, 1) }
-}
+/// The transfer sizes of ATTO: 512 bytes, and each of the others twice the one before.
+const ATTO: [Test; 18] = {
+    let mut tests = [Test { span_bytes: Some(256 * MIB), ..test(Sequential, 0, 4, 1) }; 18];
+    let mut at = 0;
+    while at < tests.len() {
+        tests[at].block_bytes = 512 << at;
+        at += 1;
+    }
+    tests
+};
 
 /// Limits a test to the first GiB, as in AS SSD.
 const fn asssd(called: &'static str, test: Test) -> Test {
@@ -126,7 +132,6 @@ const fn rewrite(called: &'static str, percent: u8) -> Test {
     Test { rewrites: Some(percent), ..asssd(called, test(Sequential, 16 << 10, 1, 1)) }
 }
 
-const READ_WRITE: &[u8] = &[100, 0];
 /// Directions of tests that write and read in one pass.
 const BOTH: &[u8] = &[50];
 /// Note about the part of AS SSD that fathom omits.
@@ -138,15 +143,17 @@ const CDM: &[Test] = &[
     test(Random, 4, 1, 1),
 ];
 
+/// Reads and writes of no test, without a card.
+const PLAIN: Profile =
+    Profile { name: "", about: "", tests: &[], read_percents: &[100, 0], headline: 0, card: None };
+
 /// All profiles.
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "cdm",
         about: "CrystalDiskMark's default: 1 MiB sequential at depth 8 and 1, 4 KiB random at depth 32 and 1",
         tests: CDM,
-        read_percents: READ_WRITE,
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "nvme",
@@ -157,74 +164,43 @@ pub const PROFILES: &[Profile] = &[
             test(Random, 4, 32, 16),
             test(Random, 4, 1, 1),
         ],
-        read_percents: READ_WRITE,
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "peak",
         about: "CrystalDiskMark's Peak Performance: sequential at depth 8, random at depth 32",
         tests: &[test(Sequential, 1024, 8, 1), test(Random, 4, 32, 1)],
-        read_percents: READ_WRITE,
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "real",
         about: "CrystalDiskMark's Real World Performance: sequential and random, each at depth 1",
         tests: &[test(Sequential, 1024, 1, 1), test(Random, 4, 1, 1)],
-        read_percents: READ_WRITE,
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "demo",
         about: "CrystalDiskMark's Demo: 1 MiB sequential at depth 8 alone",
         tests: &[test(Sequential, 1024, 8, 1)],
-        read_percents: READ_WRITE,
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "mix",
         about: "cdm plus a mix of 70 % reads and 30 % writes",
         tests: CDM,
         read_percents: &[100, 0, 70],
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "six",
         about: "the six patterns of \"IO Performance Benchmarking 101\": 512 KiB sequential, 4 KiB random at depth 1 and 32",
         tests: &[test(Sequential, 512, 1, 1), test(Random, 4, 1, 1), test(Random, 4, 32, 1)],
-        read_percents: READ_WRITE,
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "atto",
         about: "ATTO Disk Benchmark: sequential at depth 4 in 256 MiB, sizes doubling from 512 bytes to 64 MiB; with its bars",
-        tests: &[
-            atto(0),
-            atto(1),
-            atto(2),
-            atto(3),
-            atto(4),
-            atto(5),
-            atto(6),
-            atto(7),
-            atto(8),
-            atto(9),
-            atto(10),
-            atto(11),
-            atto(12),
-            atto(13),
-            atto(14),
-            atto(15),
-            atto(16),
-            atto(17),
-        ],
-        read_percents: READ_WRITE,
+        tests: &ATTO,
         // The block size that other tools quote. The best of all rows would be partly luck.
         headline: 11,
         card: Some(ToolStyle {
@@ -234,6 +210,7 @@ pub const PROFILES: &[Profile] = &[
                 "ATTO writes data that compress to almost nothing; fathom writes incompressible data. Storage that compresses is slower here, as it is with most files.",
             ],
         }),
+        ..PLAIN
     },
     Profile {
         name: "asssd",
@@ -252,25 +229,22 @@ pub const PROFILES: &[Profile] = &[
                 block_bytes: 512,
                 only: Some(0),
                 latency: true,
-                raised: true,
+                raises_block_size: true,
                 ..asssd("Acc.time", test(Random, 0, 1, 1))
             },
         ],
-        read_percents: READ_WRITE,
-        headline: 0,
         card: Some(ToolStyle {
             tool: "AS SSD Benchmark",
             look: Look::Score,
             differs: &[NO_COPIES, "The 64 threads share one file; those of AS SSD have 64 files of 16 MB."],
         }),
+        ..PLAIN
     },
     Profile {
         name: "ior-easy",
         about: "IO500's ior-easy: a file for each worker of each host, sequential transfers of 2 MiB; each host reads what another one wrote",
         tests: &[ior("ior-easy", Files::Own)],
-        read_percents: READ_WRITE,
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "ior-hard",
@@ -280,9 +254,7 @@ pub const PROFILES: &[Profile] = &[
             cache: Some(Cache::Buffered),
             ..ior("ior-hard", Files::Shared(Layout::Strided))
         }],
-        read_percents: READ_WRITE,
-        headline: 0,
-        card: None,
+        ..PLAIN
     },
     Profile {
         name: "asssd-compression",
@@ -301,7 +273,6 @@ pub const PROFILES: &[Profile] = &[
             rewrite("100 %", 100),
         ],
         read_percents: BOTH,
-        headline: 0,
         card: Some(ToolStyle {
             tool: "AS SSD Compression-Benchmark",
             look: Look::Bars,
@@ -309,6 +280,7 @@ pub const PROFILES: &[Profile] = &[
                 "Each point writes a file once from end to end and then reads it once; the next point overwrites the file.",
             ],
         }),
+        ..PLAIN
     },
 ];
 

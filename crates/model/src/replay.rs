@@ -2,6 +2,8 @@
 //! job.
 
 use crate::job::Kind;
+use crate::spec::number::word_of;
+use crate::verdict::AnswerWord;
 use serde::{Deserialize, Serialize};
 
 /// A replay compared with its original.
@@ -78,11 +80,7 @@ impl ReplayPace {
 
     /// The word of the flag `--pace`.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Dependent => "dependent",
-            Self::Timed => "timed",
-            Self::Fast => "fast",
-        }
+        word_of(&Self::ALL, &self)
     }
 }
 
@@ -97,7 +95,7 @@ pub struct Replay {
     /// Speed factor: all times of the capture are divided by it.
     pub speed: f64,
     /// Changes to the captured operations.
-    #[serde(default, skip_serializing_if = "Changes::is_none")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub changes: Changes,
     /// Whether the touched blocks are packed without gaps, because the target is smaller than the captured device.
     pub dense: bool,
@@ -121,13 +119,6 @@ pub struct Changes {
     pub align_bytes: u64,
     /// Kinds that are skipped.
     pub skip: Vec<Kind>,
-}
-
-impl Changes {
-    /// Returns whether nothing is changed.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Figures of the replayed requests of a captured load.
@@ -237,27 +228,13 @@ pub struct FitCheck {
     /// The target as typed.
     pub target: String,
     /// Whether all goals are met.
-    pub word: Word,
+    pub word: AnswerWord,
     /// The answer as a sentence.
     pub sentence: String,
     /// Figures of the capture and the fitted job.
     pub figures: Vec<Figure>,
     /// Notes about the figures.
     pub notes: Vec<String>,
-}
-
-/// Whether all goals are met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Word {
-    /// All goals are met.
-    #[serde(rename = "MET")]
-    Met,
-    /// At least one goal is missed.
-    #[serde(rename = "MISSED")]
-    Missed,
-    /// No goal is missed, and at least one could not be decided.
-    #[serde(rename = "CANNOT TELL")]
-    CannotTell,
 }
 
 /// One figure of the capture and of the fitted job.
@@ -311,7 +288,7 @@ impl Figure {
 
 impl FitCheck {
     /// Returns the answer over all figures, as a word and as a sentence.
-    pub fn answer(figures: &[Figure]) -> (Word, String) {
+    pub fn answer(figures: &[Figure]) -> (AnswerWord, String) {
         let names = |met: Option<bool>| -> Vec<&str> {
             figures.iter().filter(|figure| figure.met == met).map(|figure| figure.name.as_str()).collect()
         };
@@ -320,23 +297,12 @@ impl FitCheck {
             if unknown.is_empty() { String::new() } else { format!("; undecided: {}", unknown.join(", ")) };
         let met = names(Some(true)).len();
         if missed.is_empty() {
-            let word = if unknown.is_empty() && met > 0 { Word::Met } else { Word::CannotTell };
+            let word = if unknown.is_empty() && met > 0 { AnswerWord::Met } else { AnswerWord::CannotTell };
             return (word, format!("{met} of {} goals are met{undecided}", figures.len()));
         }
         let sentence =
             format!("{met} of {} goals are met, missed: {}{undecided}", figures.len(), missed.join(", "));
-        (Word::Missed, sentence)
-    }
-}
-
-impl Word {
-    /// The displayed word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Met => "MET",
-            Self::Missed => "MISSED",
-            Self::CannotTell => "CANNOT TELL",
-        }
+        (AnswerWord::Missed, sentence)
     }
 }
 
@@ -376,12 +342,12 @@ fn an_undecided_goal_is_not_met() {
     assert_eq!([near.met, far.met, blind.met, none.met], [Some(true), Some(false), None, Some(true)]);
     assert_eq!(Figure::share("flushes", "per_s", [Some(0.0), Some(3.0)], 0.05).met, None);
     let answer = |figures: &[Figure]| FitCheck::answer(figures).0;
-    assert_eq!(answer(&[near.clone(), none]), Word::Met);
-    assert_eq!(answer(&[near.clone(), blind.clone()]), Word::CannotTell);
+    assert_eq!(answer(&[near.clone(), none]), AnswerWord::Met);
+    assert_eq!(answer(&[near.clone(), blind.clone()]), AnswerWord::CannotTell);
     assert_eq!(
         FitCheck::answer(&[near, far, blind]).1,
         "1 of 3 goals are met, missed: depth; undecided: read p50"
     );
-    assert_eq!(answer(&[]), Word::CannotTell);
+    assert_eq!(answer(&[]), AnswerWord::CannotTell);
     assert_eq!(Figure::distance("offsets", Err("a file".into()), 0.03).met, None);
 }

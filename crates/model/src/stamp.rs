@@ -217,30 +217,30 @@ fn count_differences(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) 
 /// The writes found in the intact sectors of a block.
 #[derive(Default)]
 struct Tally {
-    seen: u32,
+    sectors: u32,
     newest: u64,
     newest_sectors: u32,
     newest_first: u32,
     /// Index and write of the first sector whose write is not allowed here, or is older than the newest write.
     first_other: Option<(u32, u64)>,
     first: u64,
-    forbidden: bool,
+    has_forbidden: bool,
 }
 
 impl Tally {
     fn add(&mut self, sector: u32, sequence: u64, expected: &Expected) {
-        if self.seen == 0 {
+        if self.sectors == 0 {
             self.first = sequence;
         }
-        if self.seen == 0 || sequence > self.newest {
+        if self.sectors == 0 || sequence > self.newest {
             (self.newest, self.newest_sectors, self.newest_first) = (sequence, 0, sector);
         }
         if sequence != self.first {
             self.first_other.get_or_insert((sector, sequence));
         }
-        self.seen += 1;
+        self.sectors += 1;
         self.newest_sectors += u32::from(sequence == self.newest);
-        self.forbidden |= sequence != expected.synced && Some(sequence) != expected.begun;
+        self.has_forbidden |= sequence != expected.synced && Some(sequence) != expected.begun;
     }
 
     fn classify(&self, expected: &Expected, block_sectors: u32) -> Result<Sound, Damage> {
@@ -250,7 +250,7 @@ impl Tally {
         };
         // Only the write that was begun may be partly in the block, and only over the last write that the block must
         // contain.
-        if !self.forbidden {
+        if !self.has_forbidden {
             return Ok(Sound::PartOfBegun { sectors: newest_sectors });
         }
         // The first sector and this one are from different writes, so one of the two writes is older than the newest.
@@ -261,7 +261,7 @@ impl Tally {
 
     fn classify_uniform(&self, expected: &Expected, block_sectors: u32) -> Result<Sound, Damage> {
         let sequence = self.newest;
-        if !self.forbidden {
+        if !self.has_forbidden {
             return Ok(Sound::Whole(sequence));
         }
         let kind = if sequence < expected.synced {

@@ -542,7 +542,7 @@ pub struct Reference {
 }
 
 /// One setting of a grid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Bytes per operation; the largest size if `spec` names the work.
@@ -589,23 +589,8 @@ pub struct Setting {
 impl Setting {
     /// Creates the setting of one worker with io_uring and direct I/O on one target.
     pub fn plain(rw: &str, block_bytes: u32, depth: u32) -> Self {
-        Self {
-            block_bytes,
-            depth,
-            workers: 1,
-            engine: "io_uring".into(),
-            cache: Cache::Direct,
-            rw: rw.into(),
-            mix: None,
-            batch: None,
-            mode: None,
-            spec: None,
-            targets: None,
-            targets_of_last: None,
-            target: None,
-            offset_bytes: None,
-            offset_percent: None,
-        }
+        let (engine, rw) = ("io_uring".into(), rw.into());
+        Self { block_bytes, depth, workers: 1, engine, rw, ..Self::default() }
     }
 
     /// Returns the work without the setting: `read`, `randrw 70/30`, `File Server`, `read on /mnt/a`. Cells of one work compete, so each

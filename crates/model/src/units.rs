@@ -4,7 +4,7 @@
 //! Sizes are powers of two (`4k` = 4096) as in fio, diskspd and dd; rates name their unit, MB/s = 10^6, MiB/s =
 //! 2^20.
 
-use crate::name::quoted_excerpt;
+use crate::name::reject;
 
 /// Bytes in a mebibyte.
 pub const MIB: u64 = 1 << 20;
@@ -26,15 +26,15 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
         "t" | "tb" | "tib" => 40,
-        _ => {
-            return Err(format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g"));
-        }
+        _ => return Err(not_a_size(text)),
     };
     // Reject fractions of a byte.
     let is_whole = shift > 0 || !number.contains('.');
-    scale(number, (1_u64 << shift) as f64)
-        .filter(|_| is_whole)
-        .ok_or_else(|| format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g"))
+    scale(number, (1_u64 << shift) as f64).filter(|_| is_whole).ok_or_else(|| not_a_size(text))
+}
+
+fn not_a_size(text: &str) -> String {
+    format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g")
 }
 
 /// Parses a duration into nanoseconds: a number with `ns us ms s m h`; a bare number is seconds.
@@ -59,7 +59,7 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
 
 fn not_a_duration(text: &str) -> String {
     let fault = if text.trim().starts_with('-') { "is negative" } else { "is not a duration" };
-    format!("{} {fault}; type a number with ms, s, m or h, such as 3s or 500ms", quoted_excerpt(text))
+    reject(text, &format!("{fault}; type a number with ms, s, m or h, such as 3s or 500ms"))
 }
 
 /// Returns `number * factor` as an integer; `None` if it does not fit.

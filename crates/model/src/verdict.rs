@@ -23,12 +23,11 @@ pub struct Answer {
 /// The outcome that `INCONCLUSIVE` counts as for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "UPPERCASE")]
 pub enum CountsAs {
     /// Exit code 0.
-    #[serde(rename = "PASS")]
     Pass,
     /// Exit code 1.
-    #[serde(rename = "FAIL")]
     Fail,
 }
 
@@ -45,24 +44,19 @@ impl CountsAs {
 /// Possible answers to a question about settings, loads or interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "UPPERCASE")]
 pub enum AnswerWord {
     /// One candidate is the fastest.
-    #[serde(rename = "FASTEST")]
     Fastest,
     /// The best candidate cannot be distinguished from others.
-    #[serde(rename = "TIED")]
     Tied,
     /// A load meets the latency target.
-    #[serde(rename = "MET")]
     Met,
     /// No offered load meets the latency target.
-    #[serde(rename = "MISSED")]
     Missed,
     /// Above some number of hosts, more hosts add more latency than rate.
-    #[serde(rename = "KNEE")]
     Knee,
     /// No knee was reached: more hosts still add more rate than latency.
-    #[serde(rename = "SCALES")]
     Scales,
     /// No target is shown to be faster. The sentence has the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
@@ -71,16 +65,12 @@ pub enum AnswerWord {
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// Every condition is met, with 95 % confidence.
-    #[serde(rename = "PASS")]
     Pass,
     /// A condition is broken, with 95 % confidence.
-    #[serde(rename = "FAIL")]
     Fail,
     /// The runs neither confirm nor refute a condition: there are too few, or they differ too much.
-    #[serde(rename = "INCONCLUSIVE")]
     Inconclusive,
     /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
-    #[serde(rename = "INVALID")]
     Invalid,
 }
 

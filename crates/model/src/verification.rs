@@ -18,7 +18,7 @@ const FORMAT: u32 = 1;
 /// Maximum size of a block, as for operations.
 pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
 /// Seed of the order in which blocks are read back.
-const READING: u64 = u64::MAX;
+const READ_BACK_PASS: u64 = u64::MAX;
 
 /// The writes of a verification, from which their data, places and order are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl Verification {
     /// Returns the required and the allowed content of the block that is read back as number `turn`, from 0; `None` if
     /// no write to that block was begun.
     pub fn expected(&self, turn: u64, mark: Mark) -> Option<Expected> {
-        let block = self.order(READING).block(turn);
+        let block = self.order(READ_BACK_PASS).block(turn);
         let pass = mark.synced / self.blocks;
         let first = pass * self.blocks;
         // A sync follows each pass, so since the last mark at most one write to each block has begun.

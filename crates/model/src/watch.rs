@@ -4,7 +4,7 @@
 //! `None` means that a value is unknown, or that its divisor is zero. Zero is a measured zero.
 
 use crate::Known;
-use crate::evidence::DiskCounters;
+use crate::evidence::BlockStat;
 use crate::machine::{Direction, LayerKind, SameBy};
 use serde::Serialize;
 
@@ -194,7 +194,7 @@ pub struct WatchedDevice {
     /// Conclusions from the figures; may be empty.
     pub conclusions: Vec<Conclusion>,
     /// The counters at the end of the interval; `None` if the device is gone.
-    pub counters: Option<DiskCounters>,
+    pub counters: Option<BlockStat>,
     /// Latencies of the requests from the kernel's block events, or why they are unknown; `None` if the device was
     /// not traced.
     pub latency: Option<Known<Latencies>>,

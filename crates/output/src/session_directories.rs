@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Path of the sessions below a data directory.
-const BELOW: &str = "fathom/sessions";
+const RELATIVE_PATH: &str = "fathom/sessions";
 /// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -13,15 +13,15 @@ const OTHERS_WRITE: u32 = 0o022;
 /// the user's data directory is not writable, because other users could have put files there.
 pub fn session_directories() -> Vec<PathBuf> {
     let home = user_directory();
-    let usable = home.as_deref().is_some_and(is_usable);
-    home.into_iter().chain(shared().filter(|_| !usable)).collect()
+    let is_home_usable = home.as_deref().is_some_and(is_usable);
+    home.into_iter().chain(temporary_directory().filter(|_| !is_home_usable)).collect()
 }
 
 /// Returns the session directory in the user's own data directory.
 pub fn user_directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|h| h.join(".local/share")));
-    home.map(|d| d.join(BELOW))
+    home.map(|d| d.join(RELATIVE_PATH))
 }
 
 /// Magic number of `/proc` in `statfs(2)`.
@@ -39,10 +39,10 @@ fn is_usable(dir: &Path) -> bool {
 }
 
 /// Returns the session directory among the temporary files; `None` if another user made it or may write to it.
-fn shared() -> Option<PathBuf> {
+fn temporary_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let dir = std::env::temp_dir().join(format!("fathom-{user}"));
     let facts = dir.symlink_metadata();
-    let ours = facts.map_or(true, |m| m.is_dir() && m.uid() == user && m.mode() & OTHERS_WRITE == 0);
-    ours.then(|| dir.join(BELOW))
+    let is_ours = facts.map_or(true, |m| m.is_dir() && m.uid() == user && m.mode() & OTHERS_WRITE == 0);
+    is_ours.then(|| dir.join(RELATIVE_PATH))
 }

@@ -1,12 +1,10 @@
 //! Standard error: messages about progress and failures. Foreign text in them cannot control the terminal, and a failed write never ends
 //! the program.
 
-use crate::stream;
+use crate::stream::{self, is_disk};
 use model::name::visible;
-use rustix::fs::{FileType, fstat};
 use std::borrow::Cow;
 use std::fs::File;
-use std::os::fd::BorrowedFd;
 
 /// Redirects standard error to standard output, because the destination of standard error must not be written. Discards
 /// standard error if standard output is a disk.
@@ -27,10 +25,6 @@ pub fn spare_disks() {
         divert();
         say("fathom: standard error is a block device, which fathom never writes to; messages follow here");
     }
-}
-
-fn is_disk(stream: BorrowedFd) -> bool {
-    fstat(stream).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
 }
 
 /// Prints a message and a line feed. Ignores write errors.

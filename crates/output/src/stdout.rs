@@ -6,14 +6,13 @@ use crate::failure::{Failure, cause};
 use crate::stream;
 use model::name::{visible, visible_json};
 use report::{Content, Format, ReportKind, Style, TEXT};
-use rustix::fs::FileType;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
 /// The line end of CSV.
 const LINE_END: &str = "\r\n";
 /// File descriptor of standard output.
-const NUMBER: i32 = 1;
+const STDOUT: i32 = 1;
 
 /// Prints text without colours.
 ///
@@ -128,13 +127,12 @@ pub fn screen_rows() -> Option<usize> {
 ///
 /// As [`text`].
 pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
-    let written = match () {
-        () if sys::process::was_closed(NUMBER) => Err(closed()),
-        // Writing to a block device by a mistaken redirection would destroy its data.
-        () if is_block_device() => {
-            Err(io::Error::other("it is a block device, which fathom never writes to"))
-        }
-        () => stream::write(rustix::stdio::stdout(), bytes),
+    let written = if sys::process::was_closed(STDOUT) {
+        Err(io::Error::other("it was closed when fathom was started"))
+    } else if stream::is_disk(rustix::stdio::stdout()) {
+        Err(io::Error::other("it is a block device, which fathom never writes to"))
+    } else {
+        stream::write(rustix::stdio::stdout(), bytes)
     };
     match written {
         Ok(()) => Ok(true),
@@ -162,15 +160,6 @@ pub fn harmless(document: &[u8], content: Content) -> Vec<u8> {
             lines.join(LINE_END).into_bytes()
         }
     }
-}
-
-fn is_block_device() -> bool {
-    let facts = rustix::fs::fstat(rustix::stdio::stdout());
-    facts.is_ok_and(|f| FileType::from_raw_mode(f.st_mode) == FileType::BlockDevice)
-}
-
-fn closed() -> io::Error {
-    io::Error::other("it was closed when fathom was started")
 }
 
 /// Returns whether the terminal can position text, according to `TERM`. If `TERM` is not set, it cannot.

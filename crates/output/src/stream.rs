@@ -1,6 +1,7 @@
 //! Width, colours and complete writes of standard output, standard error and other streams.
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal};
@@ -26,6 +27,11 @@ pub fn columns(stream: Option<BorrowedFd<'_>>) -> usize {
 /// Returns the number of lines of a terminal; `None` if it does not report them.
 pub fn rows(terminal: BorrowedFd<'_>) -> Option<usize> {
     tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0)
+}
+
+/// Whether a stream is a block device, which a mistaken redirection would overwrite.
+pub(crate) fn is_disk(stream: BorrowedFd<'_>) -> bool {
+    fstat(stream).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
 }
 
 /// Writes all bytes to a file of any kind. Waits if it is non-blocking.

@@ -1,7 +1,7 @@
 //! List entries and watched intervals for the tests of several formats. Reports for tests are golden files.
 
 use model::Known;
-use model::evidence::DiskCounters;
+use model::evidence::BlockStat;
 use model::history::Entry;
 use model::machine::{LayerKind, SameBy};
 use model::report::{Ending, Headline, Verdict};
@@ -60,7 +60,7 @@ pub(crate) fn watched() -> Watched {
         figures,
         load,
         conclusions: Vec::new(),
-        counters: DiskCounters::parse("10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11").ok(),
+        counters: BlockStat::parse("10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11").ok(),
         latency: if level == 0 { Some(Ok(latencies())) } else { None },
     };
     let open = Open { files: 1, direct: true, sync: true, io_uring: true, ..Open::default() };

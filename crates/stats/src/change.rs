@@ -9,24 +9,26 @@
 //! in [`crate::series::drift`].
 
 use crate::sample::{mean, median};
+use std::ops::Range;
 
-/// Minimum number of values on each side of a split, and their minimum share of the series. A shorter side counts as a stall, not as a
-/// level.
-const SIDE: (usize, f64) = (4, 0.125);
+/// Minimum number of values on each side of a split. A shorter side counts as a stall, not as a level.
+const SIDE_VALUES: usize = 4;
+/// Minimum share of the series on each side of a split.
+const SIDE_SHARE: f64 = 0.125;
 /// Required difference between the levels in standard errors: a constant, plus a number divided by the length. It is high because the split
 /// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % for
 /// series of 16 or more values.
 pub const SURELY: (f64, f64) = (5.0, 100.0);
 /// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
 /// the best from.
-const FOR_ANOTHER: f64 = 1.0;
-/// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR`]) of the shorter level. A step
+const SECOND_CUT_ERRORS: f64 = 1.0;
+/// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR_DIVISOR`]) of the shorter level. A step
 /// has the whole difference there, a straight line a third, an exponential decay less.
-const AT_ONCE: f64 = 0.5;
-/// Divisor for [`AT_ONCE`]: the measured part is the length of the shorter level divided by this.
-const NEAR: usize = 3;
+const SHARE_AT_ONCE: f64 = 0.5;
+/// Divisor for [`SHARE_AT_ONCE`]: the measured part is the length of the shorter level divided by this.
+const NEAR_DIVISOR: usize = 3;
 /// Rates below this share of the mean count as this share.
-const FLOOR: f64 = 0.01;
+const FLOOR_SHARE: f64 = 0.01;
 
 /// The steps found in a series of values.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +74,7 @@ fn relative_difference(a: f64, b: f64) -> f64 {
 
 /// Finds steps whose lower level is at least the share `smallest` below the higher one.
 pub fn change(values: &[f64], smallest: f64) -> Change {
-    let side = SIDE.0.max((values.len() as f64 * SIDE.1) as usize);
+    let side = SIDE_VALUES.max((values.len() as f64 * SIDE_SHARE) as usize);
     match search(values, side, smallest) {
         Cuts::None => Change::None,
         Cuts::Unclear => Change::Unclear,
@@ -100,11 +102,12 @@ fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     };
     let Cuts::Sure(cuts) = found else { return found };
     let mut all = Vec::new();
-    for (from, to) in levels(&cuts, values.len()) {
+    for level in levels(&cuts, values.len()) {
+        let from = level.start;
         if from > 0 {
             all.push(from);
         }
-        if let Cuts::Sure(more) = search(&values[from..to], side, smallest) {
+        if let Cuts::Sure(more) = search(&values[level], side, smallest) {
             all.extend(more.iter().map(|at| from + at));
         }
     }
@@ -128,9 +131,9 @@ fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> 
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());
     // Medians must differ too, because a stall of a few values moves the mean far.
-    let middle = |(from, to): (usize, usize)| median(&values[from..to]);
-    let large = |(step, sides): (&Step, &[(usize, usize)])| {
-        step.size() >= smallest && relative_difference(middle(sides[0]), middle(sides[1])) >= smallest
+    let middle = |level: &Range<usize>| median(&values[level.clone()]);
+    let large = |(step, sides): (&Step, &[Range<usize>])| {
+        step.size() >= smallest && relative_difference(middle(&sides[0]), middle(&sides[1])) >= smallest
     };
     if !found.iter().zip(parts.windows(2)).all(large) {
         return Cuts::None;
@@ -138,39 +141,39 @@ fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> 
     let found = steps(logs, &cuts);
     let noise = Noise::from_residuals(&without_levels(logs, &found), parts.len());
     let (least, shortness) = SURELY;
-    let errors = least + FOR_ANOTHER * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
-    let sure = |(step, sides): (&Step, &[(usize, usize)])| {
-        let lengths = [sides[0].1 - sides[0].0, sides[1].1 - sides[1].0];
+    let errors = least + SECOND_CUT_ERRORS * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
+    let sure = |(step, sides): (&Step, &[Range<usize>])| {
+        let lengths = [sides[0].len(), sides[1].len()];
         let difference = step.after - step.before;
         difference.abs() >= errors * noise.error_of_difference(lengths)
-            && at_once(logs, step.at, lengths) / difference >= AT_ONCE
+            && at_once(logs, step.at, lengths) / difference >= SHARE_AT_ONCE
     };
     if found.iter().zip(parts.windows(2)).all(sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
 }
 
-/// Returns the first index of each level, and the index after its last one.
-fn levels(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
-    let from = std::iter::once(0).chain(cuts.iter().copied());
-    from.zip(cuts.iter().copied().chain([length])).collect()
+/// Returns the indices of each level.
+fn levels(cuts: &[usize], length: usize) -> Vec<Range<usize>> {
+    let starts = std::iter::once(0).chain(cuts.iter().copied());
+    starts.zip(cuts.iter().copied().chain([length])).map(|(start, end)| start..end).collect()
 }
 
 /// Returns the steps at the cuts, with the means of the levels.
 fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
-    let means: Vec<f64> =
-        levels(cuts, values.len()).into_iter().map(|(from, to)| mean(&values[from..to])).collect();
+    let levels = levels(cuts, values.len());
+    let means: Vec<f64> = levels.into_iter().map(|level| mean(&values[level])).collect();
     let step = |(at, sides): (&usize, &[f64])| Step { at: *at, before: sides[0], after: sides[1] };
     cuts.iter().zip(means.windows(2)).map(step).collect()
 }
 
 /// Returns the difference directly around a step.
 fn at_once(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
-    let near = (lengths[0].min(lengths[1]) / NEAR).max(1);
+    let near = (lengths[0].min(lengths[1]) / NEAR_DIVISOR).max(1);
     mean(&logs[at..at + near]) - mean(&logs[at - near..at])
 }
 
-/// Returns the logarithms of rates, which vary by factors. Rates close to zero count as the share [`FLOOR`] of the mean.
+/// Returns the logarithms of rates, which vary by factors. Rates close to zero count as the share [`FLOOR_SHARE`] of the mean.
 fn logarithms(values: &[f64]) -> Vec<f64> {
-    let floor = FLOOR * mean(values);
+    let floor = FLOOR_SHARE * mean(values);
     if floor > 0.0 { values.iter().map(|v| v.max(floor).ln()).collect() } else { vec![0.0; values.len()] }
 }
 

@@ -188,7 +188,7 @@ impl Ratio {
 /// Minimum number of measured times in each list. With about eight or more, the normal approximation of the test is good.
 pub const FEWEST: usize = 8;
 /// Maximum number of values used per list. The work grows with the number of pairs, so a forged list must not take forever.
-const MOST: usize = 256;
+const MAX_VALUES: usize = 256;
 
 /// The comparison of two lists of times, `b` with `a`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -208,7 +208,7 @@ pub fn compare(a: &[u64], b: &[u64]) -> Option<Compared> {
 /// Returns the shift of Hodges and Lehmann from `a` to `b`: the median difference of all pairs. Uses the first values of very long lists.
 /// `None` if one list is empty.
 pub fn shift(a: &[f64], b: &[f64]) -> Option<f64> {
-    let few = |values: &[f64]| values.iter().take(MOST).copied().collect::<Vec<f64>>();
+    let few = |values: &[f64]| values.iter().take(MAX_VALUES).copied().collect::<Vec<f64>>();
     let (a, b) = (few(a), few(b));
     let mut pairs: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
     pairs.sort_unstable_by(f64::total_cmp);
@@ -219,20 +219,16 @@ pub fn shift(a: &[f64], b: &[f64]) -> Option<f64> {
 
 /// Returns the logarithms of times, so that differences are ratios. A time of zero counts as 1 ns.
 fn logs(times: &[u64]) -> Option<Vec<f64>> {
-    let logs: Vec<f64> = times.iter().take(MOST).map(|ns| (*ns).max(1) as f64).map(f64::ln).collect();
+    let logs: Vec<f64> = times.iter().take(MAX_VALUES).map(|ns| (*ns).max(1) as f64).map(f64::ln).collect();
     (logs.len() >= FEWEST).then_some(logs)
 }
 
 /// Returns the two-sided p of the rank test by its normal approximation, corrected for ties and continuity.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     let (size_a, size_b) = (a.len() as f64, b.len() as f64);
-    let mut all: Vec<(f64, bool)> =
-        a.iter().map(|v| (*v, true)).chain(b.iter().map(|v| (*v, false))).collect();
-    all.sort_unstable_by(|x, y| x.0.total_cmp(&y.0));
     let (mut rank_sum, mut ties, mut below) = (0.0, 0.0, 0.0);
-    for equal in all.chunk_by(|x, y| x.0.total_cmp(&y.0).is_eq()) {
-        let size = equal.len() as f64;
-        let of_a = equal.iter().filter(|v| v.1).count() as f64;
+    for (count, count_of_a) in groups_of_equal(a, b) {
+        let (size, of_a) = (count as f64, count_of_a as f64);
         rank_sum += of_a * (below + f64::midpoint(size, 1.0));
         ties += size * (size * size - 1.0);
         below += size;
@@ -261,7 +257,13 @@ pub fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() + b.len() > COUNTED_UP_TO {
         return mann_whitney(a, b);
     }
-    let (ranks, of_a) = doubled_ranks(a, b);
+    // Twice the rank of every value, so that the ranks of ties are whole numbers, and their sum over `a`.
+    let (mut ranks, mut of_a) = (Vec::with_capacity(a.len() + b.len()), 0);
+    for (count, count_of_a) in groups_of_equal(a, b) {
+        let rank = 2 * ranks.len() + count + 1;
+        ranks.extend(std::iter::repeat_n(rank, count));
+        of_a += rank * count_of_a;
+    }
     let ways = ways(&ranks, a.len());
     let all: f64 = ways.iter().sum();
     let below: f64 = ways[..=of_a].iter().sum();
@@ -275,18 +277,14 @@ pub fn least(size_a: usize, size_b: usize) -> f64 {
     (2.0 / ways).min(1.0)
 }
 
-/// Returns twice the rank of every value, so that the ranks of ties are whole numbers, and their sum over `a`.
-fn doubled_ranks(a: &[f64], b: &[f64]) -> (Vec<usize>, usize) {
+/// Groups the equal values of both lists, in ascending order. Returns the number of values in each group, and how many
+/// of them are from `a`.
+fn groups_of_equal(a: &[f64], b: &[f64]) -> Vec<(usize, usize)> {
     let mut all: Vec<(f64, bool)> =
         a.iter().map(|v| (*v, true)).chain(b.iter().map(|v| (*v, false))).collect();
     all.sort_unstable_by(|x, y| x.0.total_cmp(&y.0));
-    let (mut ranks, mut of_a) = (Vec::with_capacity(all.len()), 0);
-    for equal in all.chunk_by(|x, y| x.0.total_cmp(&y.0).is_eq()) {
-        let rank = 2 * ranks.len() + equal.len() + 1;
-        ranks.extend(equal.iter().map(|_| rank));
-        of_a += rank * equal.iter().filter(|v| v.1).count();
-    }
-    (ranks, of_a)
+    let groups = all.chunk_by(|x, y| x.0.total_cmp(&y.0).is_eq());
+    groups.map(|equal| (equal.len(), equal.iter().filter(|(_, is_from_a)| *is_from_a).count())).collect()
 }
 
 /// Counts for each sum of ranks in how many ways `chosen` ranks have that sum.

@@ -51,7 +51,7 @@ fn finite(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
 }
 
 /// Coverage of the interval of a median. Five runs reach at most 93.75 %.
-const LEVEL: f64 = 0.95;
+const COVERAGE: f64 = 0.95;
 
 /// Returns the median of one value per run, with its interval. `None` with fewer than six runs, or if a value is not finite.
 ///
@@ -68,10 +68,10 @@ pub fn median_of_runs(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: median(values), interval })
 }
 
-/// Returns the largest rank from either end, counted from 1, whose values enclose the median with [`LEVEL`].
+/// Returns the largest rank from either end, counted from 1, whose values enclose the median with [`COVERAGE`].
 fn rank(runs: usize) -> Option<usize> {
     let coin = Binomial::new(0.5, runs as u64).ok()?;
-    (1..=runs / 2).take_while(|k| 1.0 - 2.0 * coin.cdf(*k as u64 - 1) >= LEVEL).last()
+    (1..=runs / 2).take_while(|k| 1.0 - 2.0 * coin.cdf(*k as u64 - 1) >= COVERAGE).last()
 }
 
 /// Number of batches of a series. Their means count as independent. In simulations of correlated series five batches cover the true mean
@@ -104,7 +104,7 @@ fn half_width_of_mean(variance: f64, count: f64) -> Option<f64> {
 /// Minimum number of runs on each side for the bootstrap.
 pub const FEWEST: usize = 6;
 /// Number of resamples of both sides.
-const DRAWS: usize = 2000;
+const RESAMPLES: usize = 2000;
 /// Seed of the resamples. It is fixed, so that the same runs always give the same interval.
 const SEED: u64 = 0x5eed;
 
@@ -121,10 +121,10 @@ pub fn interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option
     let tail = Normal::new(0.0, 1.0).ok()?.cdf(errors);
     let mut state = SEED;
     let mut draws: Vec<f64> =
-        (0..DRAWS).map(|_| delta + deviation(b, &mut state) - deviation(a, &mut state)).collect();
+        (0..RESAMPLES).map(|_| delta + deviation(b, &mut state) - deviation(a, &mut state)).collect();
     draws.sort_unstable_by(f64::total_cmp);
-    let at = (tail * DRAWS as f64) as usize;
-    Some([*draws.get(at)?, *draws.get(DRAWS - 1 - at)?])
+    let at = (tail * RESAMPLES as f64) as usize;
+    Some([*draws.get(at)?, *draws.get(RESAMPLES - 1 - at)?])
 }
 
 /// Returns the deviation of a resampled mean, scaled to the spread of the mean of the same number of new runs.

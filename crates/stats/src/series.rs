@@ -235,12 +235,17 @@ pub struct Line {
 }
 
 impl Line {
-    /// Fits a line. `None` with fewer than two values, or if their mean is not positive.
+    /// Fits a line to rates. `None` with fewer than two values, or if their mean is not positive.
     pub fn through(values: &[f64]) -> Option<Self> {
+        Self::fit(values).filter(|line| line.centre > 0.0)
+    }
+
+    /// Fits a line to any values; `None` with fewer than two.
+    pub(crate) fn fit(values: &[f64]) -> Option<Self> {
         let centre = mean(values);
         let middle = (values.len() as f64 - 1.0) / 2.0;
         let spread: f64 = (0..values.len()).map(|i| (i as f64 - middle).powi(2)).sum();
-        if centre <= 0.0 || spread <= 0.0 {
+        if spread <= 0.0 {
             return None;
         }
         let off = |i: usize| i as f64 - middle;
@@ -266,9 +271,14 @@ impl Line {
         // The variance of a slope is the variance of the residuals divided by the spread. The correlation time reduces both the
         // degrees of freedom and the weight of each value; one of the two factors cancels.
         let degrees = independent - 2.0;
-        let error = (self.power() / degrees / self.spread).sqrt();
+        let error = self.error_of_slope(degrees);
         let of_mean = (self.rest.len() as f64 - 1.0) / self.centre;
         Some(Drift { share: self.slope * of_mean, half: sample::factor(degrees)? * error * of_mean })
+    }
+
+    /// Returns the standard error of the slope.
+    pub(crate) fn error_of_slope(&self, degrees: f64) -> f64 {
+        (self.power() / degrees / self.spread).sqrt()
     }
 
     fn power(&self) -> f64 {

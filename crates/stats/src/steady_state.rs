@@ -35,10 +35,11 @@ pub fn is_steady(rates: &[f64], at_most: u32) -> bool {
     }
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
     let allowed = DRIFT / (WINDOW - 1) as f64;
-    let tail = |rounds: usize| logs.get(logs.len() - rounds..).and_then(RoundLine::through);
+    let tail = |rounds: usize| logs.get(logs.len() - rounds..).and_then(Line::fit);
     let rank = 1.0 - ERROR / questions(at_most);
     tail(WINDOW).is_some_and(|line| line.slope.abs() <= allowed)
-        && (WINDOW..=logs.len()).any(|rounds| tail(rounds).is_some_and(|l| l.is_within(allowed, rank)))
+        && (WINDOW..=logs.len())
+            .any(|rounds| tail(rounds).is_some_and(|line| is_within(&line, rounds, allowed, rank)))
 }
 
 /// Returns how often the rule is applied in a session: once per round and tail.
@@ -48,36 +49,14 @@ fn questions(at_most: u32) -> f64 {
     rounds_asked * (rounds_asked + 1.0) / 2.0
 }
 
-/// A straight line by least squares, one value per round.
-struct RoundLine {
-    /// Change per round.
-    slope: f64,
-    /// Standard error of the change.
-    error: f64,
-    /// Degrees of freedom.
-    freedom: f64,
-}
-
-impl RoundLine {
-    fn through(values: &[f64]) -> Option<Self> {
-        let n = values.len() as f64;
-        let (centre, middle) = (values.iter().sum::<f64>() / n, (n - 1.0) / 2.0);
-        let at = |i: usize| i as f64 - middle;
-        let spread: f64 = (0..values.len()).map(|i| at(i).powi(2)).sum();
-        let slope = values.iter().enumerate().map(|(i, v)| at(i) * (v - centre)).sum::<f64>() / spread;
-        let rest: f64 = values.iter().enumerate().map(|(i, v)| (v - centre - slope * at(i)).powi(2)).sum();
-        let freedom = n - 2.0;
-        (freedom > 0.0).then(|| Self { slope, error: (rest / freedom / spread).sqrt(), freedom })
-    }
-
-    /// Returns whether the interval of the slope is within `slope` in either direction. `rank` is the quantile of the
-    /// interval's upper end.
-    fn is_within(&self, slope: f64, rank: f64) -> bool {
-        // Skip the expensive quantile if possible: it is never below 1 for such a small probability of error.
-        self.slope.abs() + self.error <= slope
-            && sample::quantile(rank, self.freedom)
-                .is_some_and(|t| self.slope.abs() + t * self.error <= slope)
-    }
+/// Returns whether the interval of the line's slope is within `slope` in either direction. `rank` is the quantile of the
+/// interval's upper end.
+fn is_within(line: &Line, rounds: usize, slope: f64, rank: f64) -> bool {
+    let degrees = rounds as f64 - 2.0;
+    let error = line.error_of_slope(degrees);
+    // Skip the expensive quantile if possible: it is never below 1 for such a small probability of error.
+    line.slope.abs() + error <= slope
+        && sample::quantile(rank, degrees).is_some_and(|t| line.slope.abs() + t * error <= slope)
 }
 
 /// Number of rounds that the SNIA criterion uses: the last five.

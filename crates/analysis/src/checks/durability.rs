@@ -96,7 +96,7 @@ fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<[u64; 2]> 
             return Err("this kernel does not count flushes (Linux 5.5 and later do)".into());
         }
         let delta = BlockStat::between(start, end, &disk.stat_file)?;
-        sum = [sum[0].saturating_add(delta.flushes), sum[1].saturating_add(delta.flush_ms)];
+        sum = [sum[0].saturating_add(delta.flushes().ios), sum[1].saturating_add(delta.flushes().ms)];
     }
     Ok(sum)
 }

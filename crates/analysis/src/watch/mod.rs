@@ -37,7 +37,7 @@ pub mod head_room;
 use crate::figures::kernel_text::cpu_ticks;
 use head_room::{Limits, NearestLimit};
 use model::Known;
-use model::evidence::{BlockFlow, DiskCounters, Flushes};
+use model::evidence::{BlockFlow, BlockStat, Flushes};
 use model::machine::Direction;
 use model::units::{show_bytes, show_rate, show_share};
 use model::watch::{
@@ -79,7 +79,7 @@ const MIB: f64 = 1_048_576.0;
 ///
 /// # Errors
 /// That no time has passed, or which counter went backwards.
-pub fn between(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Known<DeviceInterval> {
+pub fn between(before: &BlockStat, after: &BlockStat, seconds: f64) -> Known<DeviceInterval> {
     if !seconds.is_finite() || seconds <= 0.0 {
         return Err("no time has passed between two samples".into());
     }
@@ -435,8 +435,8 @@ fn iowait_that_ran_backwards_counts_as_none() {
 mod tests {
     use super::*;
 
-    fn at(text: &str) -> DiskCounters {
-        DiskCounters::parse(text).unwrap()
+    fn at(text: &str) -> BlockStat {
+        BlockStat::parse(text).unwrap()
     }
 
     #[test]

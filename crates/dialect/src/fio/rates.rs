@@ -218,7 +218,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     }
     let (name, limit) = typed.unwrap_or(STEADY).split_once(':').unwrap_or((typed.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
-    let (what, slope) = conditions::named(name).map_err(|why| fault(&why))?;
+    let (what, slope) = conditions::parse_quantity(name).map_err(|why| fault(&why))?;
     // As in fio, ignore everything after the percent sign: Python's configuration parsers double the sign.
     let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {

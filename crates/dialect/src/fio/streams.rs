@@ -698,7 +698,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
             all.extend(size_priority(job, kind, piece)?);
         }
     }
-    values::check(&all).map_err(|why| job.fault(typed, why))?;
+    values::check_op_priorities(&all).map_err(|why| job.fault(typed, why))?;
     stream.resolved.op_priorities = all;
     Ok(())
 }

@@ -544,7 +544,7 @@ fn output_settings_of_a_job_are_kept() {
         let job = job(&format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n")));
         job.typed.map(|typed| typed.phases[0][0].layout.clone()).unwrap_or_default()
     };
-    assert!(layout("rw=read").is_default());
+    assert_eq!(layout("rw=read"), model::spec::FioLayout::default());
     let own = layout("lat_percentiles=1 clat_percentiles=0 percentile_list=99.9:50 unit_base=1 kb_base=1000");
     assert_eq!((own.lat_percentiles, own.clat_percentiles, own.bits), (true, false, true));
     assert_eq!(

@@ -1,15 +1,17 @@
 //! How a stream uses its files: cache modes, calls that make writes stable, creation, and a file that workers
 //! share.
 
+use crate::spec::number::word_of;
 use crate::units::show_block;
 use serde::{Deserialize, Serialize};
 
 /// Open flags that decide about the page cache and durability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
     /// `O_DIRECT`: bypasses the page cache, if the file system supports it.
+    #[default]
     Direct,
     /// No flag: through the page cache.
     Buffered,
@@ -26,15 +28,15 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// All cache modes.
-    pub const ALL: [Self; 7] = [
-        Self::Direct,
-        Self::Buffered,
-        Self::Sync,
-        Self::Dsync,
-        Self::DirectSync,
-        Self::DirectDsync,
-        Self::Mmap,
+    /// All values with their words.
+    pub const WORDS: [(&'static str, Self); 7] = [
+        ("direct", Self::Direct),
+        ("buffered", Self::Buffered),
+        ("sync", Self::Sync),
+        ("dsync", Self::Dsync),
+        ("direct-sync", Self::DirectSync),
+        ("direct-dsync", Self::DirectDsync),
+        ("mmap", Self::Mmap),
     ];
 
     /// Whether files are opened with `O_DIRECT`.
@@ -54,15 +56,7 @@ impl Cache {
 
     /// The word of the flag `--cache`.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Buffered => "buffered",
-            Self::Sync => "sync",
-            Self::Dsync => "dsync",
-            Self::DirectSync => "direct-sync",
-            Self::DirectDsync => "direct-dsync",
-            Self::Mmap => "mmap",
-        }
+        word_of(&Self::WORDS, &self)
     }
 
     /// One line for `--help`.
@@ -97,12 +91,13 @@ pub struct Flush {
     pub drain: bool,
 }
 
-fn one() -> u32 {
+/// Returns the value of counts in files of versions that had no such setting.
+pub(super) fn one() -> u32 {
     1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_one(number: &u32) -> bool {
+pub(super) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
@@ -128,16 +123,14 @@ impl Every {
 }
 
 impl Flush {
-    /// Returns the mean number of writes before a call.
-    pub fn how_often(&self) -> Every {
-        Every { writes: self.every, calls: self.calls }
-    }
-
     /// `fdatasync after each write`, `fsync after every 8 writes`.
     pub fn describe(&self) -> String {
         match (self.every, self.calls) {
             (1, 1) => format!("{} after each write", self.call.word()),
-            _ => format!("{} after every {} writes", self.call.word(), self.how_often().format_count()),
+            (writes, calls) => {
+                let mean = Every { writes, calls }.format_count();
+                format!("{} after every {mean} writes", self.call.word())
+            }
         }
     }
 }
@@ -211,7 +204,7 @@ impl Filling {
 
     /// The word of the key `create`.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, filling)| *filling == self).map_or("", |(word, _)| word)
+        word_of(&Self::WORDS, &self)
     }
 }
 
@@ -308,8 +301,7 @@ impl OwnBlocks {
     }
 }
 
-/// IOR writes: segment i, block of task r, transfer j are at (i x tasks + r) x b + j x t.
-
+/// IOR writes transfer j of the block of task r in segment i at (i x tasks + r) x b + j x t.
 #[test]
 fn blocks_have_the_offsets_of_ior() {
     let at = |layout, span, transfer, task| -> Vec<u64> {

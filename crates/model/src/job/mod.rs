@@ -98,7 +98,7 @@ pub struct Stream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
     /// Distance in ranks to the host whose part or file this host works on; 0 for its own.
-    #[serde(default, skip_serializing_if = "is_own")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub shift_hosts: u32,
     /// How each worker divides its operations among the targets.
     #[serde(default)]
@@ -133,7 +133,7 @@ pub struct Stream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
     /// The first part of each pause, in ns, in which the thread keeps its CPU busy.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub think_spin_ns: u64,
     /// The stream's share of the operations of concurrent streams; `None` if the stream waits for no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,16 +219,6 @@ fn max_errors() -> u64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_max_errors(errors: &u64) -> bool {
     *errors == MAX_ERRORS
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_own(shift_hosts: &u32) -> bool {
-    *shift_hosts == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(ns: &u64) -> bool {
-    *ns == 0
 }
 
 /// Options of an engine by name, each with its number; `None` for an option without a number.

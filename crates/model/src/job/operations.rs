@@ -1,6 +1,7 @@
 //! Operations of a stream: their kinds, mix, sizes and order of offsets, zones, and the lines of an access
 //! specification with their pauses.
 
+use super::files::{is_one, one};
 use crate::units::{show_block, show_bytes, show_ns};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -382,11 +383,6 @@ impl Positions {
     /// All values with their words.
     pub const WORDS: [(&'static str, Self); 3] =
         [("shared", Self::Shared), ("own", Self::Own), ("own-restart", Self::OwnRestart)];
-
-    /// Whether this is the default: one position for all directions.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl Order {
@@ -525,7 +521,7 @@ pub struct Line {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clustered: bool,
     /// Whether directions share one position or have one each.
-    #[serde(default, skip_serializing_if = "Positions::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub positions: Positions,
     /// Number of consecutive operations from each random offset; 1 if every operation has its own random offset.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -555,7 +551,7 @@ pub struct Line {
     /// Mean pause before each burst, from the completion of the previous one; 0 for none.
     pub delay_ns: u64,
     /// How pauses vary around `delay_ns`.
-    #[serde(default, skip_serializing_if = "ThinkLaw::is_fixed")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub delay_law: ThinkLaw,
     /// Whether `delay_ns` is the period from the beginning of one burst to the beginning of the next. A late burst then
     /// shortens the next pause.
@@ -566,15 +562,6 @@ pub struct Line {
     /// Whether a write of the same bytes follows each trim.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub writes_after_trims: bool,
-}
-
-fn one() -> u32 {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_one(number: &u32) -> bool {
-    *number == 1
 }
 
 impl Access {
@@ -895,11 +882,6 @@ impl ThinkLaw {
             }
             Self::Quantiles(all) => format!("by {} quantiles, mean {mean}", all.len()),
         }
-    }
-
-    /// Whether all pauses are equal, which is the default.
-    pub fn is_fixed(&self) -> bool {
-        *self == Self::Fixed
     }
 }
 

@@ -2,6 +2,7 @@
 //! choose its depth while it runs.
 
 use crate::job::operations::{Kind, PerKind};
+use crate::spec::number::word_of;
 use serde::{Deserialize, Serialize};
 
 /// Bursts that end after a time, and the pauses between them.
@@ -63,12 +64,8 @@ impl Pace {
     /// Returns an open loop with this rate and the same arrivals.
     #[must_use]
     pub fn offering(self, iops: f64) -> Self {
-        match self {
-            Self::Open { arrivals, .. } => Self::Open { iops, arrivals },
-            Self::Closed | Self::Limited { .. } | Self::Each { .. } => {
-                Self::Open { iops, arrivals: Arrivals::default() }
-            }
-        }
+        let arrivals = if let Self::Open { arrivals, .. } = self { arrivals } else { Arrivals::default() };
+        Self::Open { iops, arrivals }
     }
 
     /// Whether the rate of a kind is limited, in operations or bytes per second.
@@ -163,7 +160,7 @@ impl Quantity {
 
     /// The word of the key `steady-state`.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, quantity)| *quantity == self).map_or("", |(word, _)| word)
+        word_of(&Self::WORDS, &self)
     }
 }
 

@@ -324,7 +324,7 @@ pub struct RunStart {
     /// Number of times that this job was measured before.
     pub repeat: u32,
     /// Number of earlier, disturbed attempts at this run; 0 in older files.
-    #[serde(default, skip_serializing_if = "is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub attempt: u32,
     /// Operations per second offered in an open loop, if the strategy chose them. `None` if the job sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -335,12 +335,6 @@ pub struct RunStart {
     pub at_ns: u64,
     /// Size of each target after preparation, in bytes.
     pub target_bytes: Vec<u64>,
-}
-
-// serde passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_first(attempt: &u32) -> bool {
-    *attempt == 0
 }
 
 /// One run with everything observed in it.

@@ -3,7 +3,7 @@
 //!
 //! The plan finds out which cells of the grid can be measured.
 
-use super::number::{count, quoted_excerpt, size};
+use super::number::{count, quoted_excerpt, reject, size};
 use super::{EngineSpec, Rw, values};
 use crate::job::{Cache, Mix};
 use crate::spec::iometer::{Spec, Step};
@@ -246,7 +246,7 @@ fn set_values<T: PartialEq>(
         let piece = piece.as_ref();
         for value in parse(piece)? {
             if axis.contains(&value) {
-                return Err(format!("{} is given twice; type each value once", quoted_excerpt(piece)));
+                return Err(reject(piece, "is given twice; type each value once"));
             }
             if axis.len() == MAX_VALUES {
                 return Err(format!("there are too many values; type {MAX_VALUES} at most"));
@@ -287,10 +287,7 @@ fn parse_range(piece: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Resu
     };
     let (first, last) = (parse(first)?, parse(last)?);
     if first >= last {
-        return Err(format!(
-            "{} does not rise; type the smaller value first, such as 4k..64k",
-            quoted_excerpt(piece)
-        ));
+        return Err(reject(piece, "does not rise; type the smaller value first, such as 4k..64k"));
     }
     Ok(law.values(first, last - 1, by).take(MAX_VALUES).chain([last]).collect())
 }
@@ -308,10 +305,8 @@ fn split_engines(text: &str, is_engine: IsEngine) -> Vec<String> {
     pieces
 }
 
-/// Maximum number of positions of a range.
-const MOST: u32 = 64;
 /// The whole target in percent.
-const WHOLE: u32 = 100;
+const WHOLE_PERCENT: u32 = 100;
 
 /// A position on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -352,15 +347,15 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
         check_rising(piece, first, last)?;
         (first..last).step_by(step as usize).chain([last]).collect()
     } else if let Some((last, many)) = rest.split_once('/') {
-        let (last, many) = (percent(last)?, count(many, 2, MOST)?);
+        let (last, many) = (percent(last)?, count(many, 2, MAX_VALUES as u32)?);
         check_rising(piece, first, last)?;
         let mut all: Vec<u32> = (0..many).map(|at| first + (last - first) * at / (many - 1)).collect();
         all.dedup();
         all
     } else {
-        return Err(format!(
-            "{} has no step; type one as in 0%..90%+10%, or a number of values as in 0%..99%/12",
-            quoted_excerpt(piece)
+        return Err(reject(
+            piece,
+            "has no step; type one as in 0%..90%+10%, or a number of values as in 0%..99%/12",
         ));
     };
     Ok(all.into_iter().map(Offset::Percent).collect())
@@ -369,11 +364,8 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
 /// A whole number of percent below 100.
 fn percent(text: &str) -> Result<u32, String> {
     let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
-    number.filter(|percent| *percent < WHOLE).ok_or_else(|| {
-        format!(
-            "{} is not a position; type whole percents below 100 such as 25%, or a size such as 4g",
-            quoted_excerpt(text)
-        )
+    number.filter(|percent| *percent < WHOLE_PERCENT).ok_or_else(|| {
+        reject(text, "is not a position; type whole percents below 100 such as 25%, or a size such as 4g")
     })
 }
 
@@ -381,7 +373,7 @@ fn check_rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     if first < last {
         return Ok(());
     }
-    Err(format!("{} does not rise; type the smaller value first, such as 0%..90%+10%", quoted_excerpt(piece)))
+    Err(reject(piece, "does not rise; type the smaller value first, such as 0%..90%+10%"))
 }
 
 /// Default memory limit for the buffers of one cell: the limit of CCSIO Benchmark.
@@ -480,6 +472,11 @@ const IOPS: Preset = Preset {
     way: Procedure::UntilSlow { time_ns: 2_000_000_000 },
 };
 
+/// Rounds until the tracked cell is steady, at most as many as the specification allows.
+const fn rounds_until_steady(tracked_bytes: u32, variable: Variable) -> Procedure {
+    Procedure::Rounds(Rounds { tracked_bytes, variable, capacities: None, at_most: 25 })
+}
+
 const PTS: Preset = Preset {
     name: "pts",
     about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads at depth 16, rounds until steady; overwrites the target",
@@ -493,12 +490,7 @@ const PTS: Preset = Preset {
     ],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Procedure::Rounds(Rounds {
-        tracked_bytes: 4096,
-        variable: Variable::Iops,
-        capacities: None,
-        at_most: 25,
-    }),
+    way: rounds_until_steady(4096, Variable::Iops),
 };
 
 const PTS_THROUGHPUT: Preset = Preset {
@@ -511,12 +503,7 @@ const PTS_THROUGHPUT: Preset = Preset {
         ("depth", "32"),
         ("cache", "direct"),
     ],
-    way: Procedure::Rounds(Rounds {
-        tracked_bytes: 1 << 20,
-        variable: Variable::MbPerS,
-        capacities: None,
-        at_most: 25,
-    }),
+    way: rounds_until_steady(1 << 20, Variable::MbPerS),
     ..PTS
 };
 
@@ -531,12 +518,7 @@ const PTS_LATENCY: Preset = Preset {
         ("depth", "1"),
         ("cache", "direct"),
     ],
-    way: Procedure::Rounds(Rounds {
-        tracked_bytes: 4096,
-        variable: Variable::LatencyMeanNs,
-        capacities: None,
-        at_most: 25,
-    }),
+    way: rounds_until_steady(4096, Variable::LatencyMeanNs),
     ..PTS
 };
 

@@ -18,7 +18,7 @@ use crate::spec::{TurnSpec, Until};
 const COMPLETE_CONTENT_KEYS: [&str; 3] = ["zeros", "counting", "data"];
 
 /// Keys for the kind and the order of operations. Lines, turns and replays define both themselves.
-const ACCESS_KEYS: [&str; 15] = [
+pub(super) const ACCESS_KEYS: [&str; 15] = [
     "rw",
     "mix",
     "bs",
@@ -165,9 +165,7 @@ impl JobSpec {
         }
         problems
     }
-}
 
-impl JobSpec {
     /// Reports contradictions among the settings for the number of runs, and settings that would change nothing.
     fn check_repeats(&self) -> Option<Problem> {
         let few = |n: &u32| *n < FEWEST_ROUNDS;
@@ -242,17 +240,12 @@ impl JobSpec {
 
 /// Reports shares of operations (`flow`) in groups with only one worker.
 fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
-    let group_and_workers = |s: &StreamSpec| Some((s.resolved.flow?.group, s.resolved.workers));
-    let workers = move |group: u32| -> u32 {
-        streams
-            .iter()
-            .filter_map(group_and_workers)
-            .filter(|(other, _)| *other == group)
-            .map(|(_, workers)| workers)
-            .sum()
+    let workers_of = move |group: u32| -> u32 {
+        let members = streams.iter().filter(|s| s.resolved.flow.is_some_and(|flow| flow.group == group));
+        members.map(|s| s.resolved.workers).sum()
     };
-    let groups = streams.iter().enumerate().filter_map(move |(at, s)| Some((at, s.resolved.flow?.group)));
-    groups.filter(move |(_, group)| workers(*group) == 1).map(|(stream, group)| {
+    let groups = streams.iter().enumerate().filter_map(|(at, s)| Some((at, s.resolved.flow?.group)));
+    groups.filter(move |(_, group)| workers_of(*group) == 1).map(|(stream, group)| {
         let message = format!(
             "{{flow}} has no effect: no other stream of its phase has a share in group {group}; give another one a share too, or leave it out"
         );
@@ -499,9 +492,7 @@ impl StreamSpec {
         };
         Some(Problem::new(&["sharing", "target"], message))
     }
-}
 
-impl StreamSpec {
     /// Reports keys that conflict with `period`, because they change when bursts begin.
     fn check_period(&self, found: &mut Vec<Problem>) {
         let others = self.given_of(["think", "limit-iops", "limit-bandwidth"]).chain(self.repeats());
@@ -536,9 +527,7 @@ impl StreamSpec {
             found.push(Problem::new(&[key, "burst-time"], message));
         }
     }
-}
 
-impl StreamSpec {
     fn check_files(&self, found: &mut Vec<Problem>) {
         if self.own && self.shared.is_some() {
             let message =
@@ -562,9 +551,7 @@ impl StreamSpec {
             found.push(Problem::new(&["shared", "target"], message.into()));
         }
     }
-}
 
-impl StreamSpec {
     fn check_order(&self, found: &mut Vec<Problem>) {
         if !self.resolved.access.lines.is_empty() || !self.turns.is_empty() {
             return;
@@ -600,7 +587,7 @@ impl StreamSpec {
             found.push(Problem::new(&["hole", "stride"], message.into()));
         }
         self.check_positions(found);
-        self.check_runs(found);
+        self.check_mix_by_run(found);
         self.check_interleaved(found);
         if self.line.times > 1 && self.think.is_some() {
             let message = "{times} repeats operations at one offset, and {burst} counts them between pauses; leave {times} or {think} out";
@@ -630,7 +617,7 @@ impl StreamSpec {
     }
 
     /// Reports problems of `mix-by-run`, with which all operations of a sequential run have the same direction.
-    fn check_runs(&self, found: &mut Vec<Problem>) {
+    fn check_mix_by_run(&self, found: &mut Vec<Problem>) {
         if !self.line.mix_by_run {
             return;
         }
@@ -706,9 +693,7 @@ impl StreamSpec {
             found.push(Problem::new(&["positions", "start"], message.into()));
         }
     }
-}
 
-impl StreamSpec {
     fn check_rates(&self, found: &mut Vec<Problem>) {
         let limits = [("limit-iops", self.limit_iops), ("limit-bandwidth", self.limit_bandwidth)];
         let each_limits = limits.map(|(key, limit)| limit.map(|limit| (key, limit.each().copied())));
@@ -722,25 +707,19 @@ impl StreamSpec {
             found.push(Problem::new(&[one, other], message));
         }
         for (key, each) in each_limits.into_iter().flatten().filter_map(|(key, each)| Some((key, each?))) {
-            if !self.resolved.access.lines.is_empty() {
-                let message = format!(
-                    "{{{key}}} limits one direction, and each {{line}} has its own directions; type one limit for all, or {{rw}}"
-                );
-                found.push(Problem::new(&[key, "line"], message));
-                continue;
-            }
-            if !self.turns.is_empty() {
-                let message = format!(
-                    "{{{key}}} limits one direction, and the operations of a {{turn}} have a fixed order; type one limit for all, or leave it out"
-                );
-                found.push(Problem::new(&[key, "turn"], message));
-                continue;
-            }
-            if self.rw_or_default().writes_after_trims() {
-                let message = format!(
-                    "{{{key}}} limits one direction, and a write follows each trim; type one limit for both together"
-                );
-                found.push(Problem::new(&[key, "rw"], message));
+            let obstacle = if !self.resolved.access.lines.is_empty() {
+                Some(("line", "each {line} has its own directions; type one limit for all, or {rw}"))
+            } else if !self.turns.is_empty() {
+                let why =
+                    "the operations of a {turn} have a fixed order; type one limit for all, or leave it out";
+                Some(("turn", why))
+            } else if self.rw_or_default().writes_after_trims() {
+                Some(("rw", "a write follows each trim; type one limit for both together"))
+            } else {
+                None
+            };
+            if let Some((other, why)) = obstacle {
+                found.push(Problem::new(&[key, other], format!("{{{key}}} limits one direction, and {why}")));
                 continue;
             }
             let missing =
@@ -778,9 +757,7 @@ impl StreamSpec {
             found.push(Problem::new(&[other, key], message));
         }
     }
-}
 
-impl StreamSpec {
     fn check_replay(&self, found: &mut Vec<Problem>) {
         let Some(replay) = &self.replay else { return };
         if replay.file.is_empty() {
@@ -964,7 +941,7 @@ fn turn(rw: Rw, length: &str) -> TurnSpec {
 #[test]
 fn keys_without_effect_on_a_replay_are_rejected() {
     use crate::spec::keys::{KEYS, Set, example, find};
-    let of_streams = KEYS.iter().filter(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_)));
+    let of_streams = KEYS.iter().filter(|key| matches!(key.set, Set::Stream(_)));
     for key in of_streams {
         let mut job = crate::spec::JobSpec::default();
         for (name, value) in [("replay", "x.log"), (key.name, example(key))] {

@@ -6,7 +6,7 @@
 use crate::job::{Kind, LatencyTarget, MinRate, PerKind, Quantile, Quantity, Steady, Think, ThinkLaw};
 use crate::spec::number::{
     MAX_PRECISION_PERCENT, MAX_QUANTILES, MAX_TIME_NS, MIN_TIME_NS, any_of, bandwidth, decimal,
-    quoted_excerpt, rate, share, time, time_limit, word,
+    quoted_excerpt, rate, reject, share, time, time_limit, word,
 };
 use crate::spec::{JobSpec, Until};
 use crate::verdict::{Condition, Limit};
@@ -93,14 +93,11 @@ pub(super) fn per_direction<T: Default + PartialEq>(
             Some(("write", value)) => (&mut each.write, value),
             Some(("trim", value)) => (&mut each.trim, value),
             _ => {
-                return Err(format!(
-                    "{} is not a direction with a rate; type {example}",
-                    quoted_excerpt(piece)
-                ));
+                return Err(reject(piece, &format!("is not a direction with a rate; type {example}")));
             }
         };
         if *place != T::default() {
-            return Err(format!("{} is given twice; type it once", quoted_excerpt(piece)));
+            return Err(reject(piece, "is given twice; type it once"));
         }
         *place = one(value)?;
     }
@@ -125,13 +122,10 @@ pub fn steady(text: &str) -> Result<Steady, String> {
         [name, limit, window, after] => (name, limit, window, after, "1s"),
         [name, limit, window, after, every] => (name, limit, window, after, every),
         _ => {
-            return Err(format!(
-                "{} is not a steady-state rule; type one such as iops:10%:60s",
-                quoted_excerpt(text)
-            ));
+            return Err(reject(text, "is not a steady-state rule; type one such as iops:10%:60s"));
         }
     };
-    let (quantity, slope) = named(name)?;
+    let (quantity, slope) = parse_quantity(name)?;
     let (limit, percent) = threshold(limit, quantity)?;
     let every_ns = time(every, MIN_EVERY_NS, MAX_TIME_NS / FEWEST_VALUES)?;
     let window_ns = time(window, FEWEST_VALUES * every_ns, MAX_TIME_NS)?;
@@ -143,7 +137,7 @@ pub fn steady(text: &str) -> Result<Steady, String> {
 ///
 /// # Errors
 /// What is wrong and what to type.
-pub fn named(name: &str) -> Result<(Quantity, bool), String> {
+pub fn parse_quantity(name: &str) -> Result<(Quantity, bool), String> {
     let (word, slope) = name.strip_suffix(SLOPE).map_or((name, false), |word| (word, true));
     let quantity = Quantity::WORDS.iter().find(|(known, _)| *known == word).map(|(_, quantity)| *quantity);
     let quantity = quantity.ok_or_else(|| {
@@ -171,10 +165,7 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
         Quantity::Bandwidth => "10% or 20m",
         Quantity::Latency => "10% or 50us",
     };
-    Ok((
-        limit.ok_or_else(|| format!("{} is not a limit above 0; type {example}", quoted_excerpt(text)))?,
-        percent,
-    ))
+    Ok((limit.ok_or_else(|| reject(text, &format!("is not a limit above 0; type {example}")))?, percent))
 }
 
 /// Parses the minimum rate of each direction: `iops:1000`, `bw:read=10m,write=5m:5s`.
@@ -182,12 +173,7 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
 /// # Errors
 /// What is wrong and what to type.
 pub fn min_rate(text: &str) -> Result<MinRate, String> {
-    let wrong = || {
-        format!(
-            "{} is not a minimum rate; type one such as iops:1000, bw:10m or bw:10m:5s",
-            quoted_excerpt(text)
-        )
-    };
+    let wrong = || reject(text, "is not a minimum rate; type one such as iops:1000, bw:10m or bw:10m:5s");
     let (name, rest) = text.trim().split_once(':').ok_or_else(wrong)?;
     let quantity = match name {
         "iops" => Quantity::Iops,
@@ -216,14 +202,11 @@ pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
     let (rule, goes_on) =
         rule.strip_suffix(LatencyTarget::GOES_ON).map_or((rule, false), |rule| (rule, true));
     let [ns, percent, window] = *rule.split(':').collect::<Vec<_>>() else {
-        return Err(format!(
-            "{} is not a latency target; type one such as 500us:99.9%:5s",
-            quoted_excerpt(text)
-        ));
+        return Err(reject(text, "is not a latency target; type one such as 500us:99.9%:5s"));
     };
     let (ns, percent) = (time_limit(ns, 1, MAX_TIME_NS)?, share(percent)?);
     if percent <= 0.0 {
-        return Err(format!("{} is always met; type a share above 0, such as 99.9%", quoted_excerpt(text)));
+        return Err(reject(text, "is always met; type a share above 0, such as 99.9%"));
     }
     Ok(LatencyTarget { ns, percent, window_ns: time(window, MIN_TIME_NS, MAX_TIME_NS)?, goes_on })
 }
@@ -244,25 +227,22 @@ pub fn think(text: &str) -> Result<Think, String> {
         EXPONENTIAL => Ok(Think { mean_ns: time(value, 1, MAX_TIME_NS)?, law: ThinkLaw::Exponential }),
         LOGNORMAL => lognormal(value),
         QUANTILES => quantiles(value),
-        _ => Err(format!(
-            "{} is not a valid value; type a duration such as 100us, exponential:100us, lognormal:38us/161us or quantiles:0/2us,50/38us,100/9ms",
-            quoted_excerpt(text)
+        _ => Err(reject(
+            text,
+            "is not a valid value; type a duration such as 100us, exponential:100us, lognormal:38us/161us or quantiles:0/2us,50/38us,100/9ms",
         )),
     }
 }
 
 fn lognormal(text: &str) -> Result<Think, String> {
     let Some((median, mean)) = text.split_once('/') else {
-        return Err(format!(
-            "{} has only one time; type median and mean, such as lognormal:38us/161us",
-            quoted_excerpt(text)
-        ));
+        return Err(reject(text, "has only one time; type median and mean, such as lognormal:38us/161us"));
     };
     let (median_ns, mean_ns) = (time(median, 1, MAX_TIME_NS)?, time(mean, 1, MAX_TIME_NS)?);
     if median_ns >= mean_ns {
-        return Err(format!(
-            "{} has a mean that is not above its median; type a larger mean, such as lognormal:38us/161us",
-            quoted_excerpt(text)
+        return Err(reject(
+            text,
+            "has a mean that is not above its median; type a larger mean, such as lognormal:38us/161us",
         ));
     }
     Ok(Think { mean_ns, law: ThinkLaw::Lognormal { median_ns } })
@@ -272,16 +252,13 @@ fn quantiles(text: &str) -> Result<Think, String> {
     let mut all: Vec<Quantile> = Vec::new();
     for piece in text.split(',') {
         let Some((percent, ns)) = piece.split_once('/') else {
-            return Err(format!(
-                "{} is not a quantile; type percent and duration, such as 50/38us",
-                quoted_excerpt(piece)
-            ));
+            return Err(reject(piece, "is not a quantile; type percent and duration, such as 50/38us"));
         };
         let one = Quantile { percent: share(percent)?, ns: time(ns, 0, MAX_TIME_NS)? };
         if all.last().is_some_and(|last| last.percent >= one.percent || last.ns > one.ns) {
-            return Err(format!(
-                "{} follows a larger one; type shares and durations that rise, such as 0/2us,50/38us,100/9ms",
-                quoted_excerpt(piece)
+            return Err(reject(
+                piece,
+                "follows a larger one; type shares and durations that rise, such as 0/2us,50/38us,100/9ms",
             ));
         }
         all.push(one);
@@ -292,14 +269,14 @@ fn quantiles(text: &str) -> Result<Think, String> {
     let reaches =
         |at: Option<&Quantile>, percent: f64| at.is_some_and(|q| (q.percent - percent).abs() < 1e-9);
     if all.len() < 2 || !reaches(all.first(), 0.0) || !reaches(all.last(), 100.0) {
-        return Err(format!(
-            "{} lacks the shortest or the longest pause; type quantiles from 0 to 100, such as 0/2us,50/38us,100/9ms",
-            quoted_excerpt(text)
+        return Err(reject(
+            text,
+            "lacks the shortest or the longest pause; type quantiles from 0 to 100, such as 0/2us,50/38us,100/9ms",
         ));
     }
     let think = Think::quantiles(all);
     if think.mean_ns == 0 {
-        return Err(format!("{} is always 0; type a longer one, or leave it out", quoted_excerpt(text)));
+        return Err(reject(text, "is always 0; type a longer one, or leave it out"));
     }
     Ok(think)
 }
@@ -329,10 +306,7 @@ impl Think {
 pub fn precision(text: &str) -> Result<f64, String> {
     let percent = share(text).ok().filter(|p| *p > 0.0 && *p <= MAX_PRECISION_PERCENT);
     percent.map(|p| p / 100.0).ok_or_else(|| {
-        format!(
-            "{} is not a precision; type the half width of the interval in percent, above 0 and up to {MAX_PRECISION_PERCENT}, such as 2.5%",
-            quoted_excerpt(text)
-        )
+        reject(text, &format!("is not a precision; type the half width of the interval in percent, above 0 and up to {MAX_PRECISION_PERCENT}, such as 2.5%"))
     })
 }
 
@@ -367,12 +341,12 @@ pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
     if name.is_empty() {
         Ok(all)
     } else {
-        Err(format!("{} is not a condition; {CONDITION_FORM}", quoted_excerpt(text)))
+        Err(reject(text, &format!("is not a condition; {CONDITION_FORM}")))
     }
 }
 
 fn parse_condition(text: &str) -> Result<Condition, String> {
-    let none = || format!("{} is not a condition; {CONDITION_FORM}", quoted_excerpt(text));
+    let none = || reject(text, &format!("is not a condition; {CONDITION_FORM}"));
     let at = text.rfind(['<', '>']).ok_or_else(none)?;
     let (left, above, right) = (&text[..at], text[at..].starts_with('>'), &text[at + 1..]);
     let (result, number) = match left.rsplit_once(':') {
@@ -415,10 +389,7 @@ fn parse_latency_limit(number: &str, limit: &str) -> Option<Result<Limit, String
 /// Parses a rate in 10^6 bytes per second, above 0.
 fn parse_mb_per_s(text: &str) -> Result<f64, String> {
     decimal(text).filter(|n| *n > 0.0).ok_or_else(|| {
-        format!(
-            "{} is not a rate in MB/s; type millions of bytes per second above 0, such as mb/s<90",
-            quoted_excerpt(text)
-        )
+        reject(text, "is not a rate in MB/s; type millions of bytes per second above 0, such as mb/s<90")
     })
 }
 

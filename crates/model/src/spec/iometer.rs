@@ -13,7 +13,7 @@
 
 use crate::job::{Kind, Line, Mix, Order, Pattern, PerKind, Sizes, Steps};
 use crate::spec::number::{
-    MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, quoted_excerpt, share, size, time,
+    MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, quoted_excerpt, reject, share, size, time, word_of,
 };
 use crate::spec::operations::{mix, sizes};
 use crate::units::show_block;
@@ -30,45 +30,31 @@ pub struct Spec {
 /// Name of a specification that the user types line by line.
 pub const OWN_LINES: &str = "own lines";
 
-/// A classic: its name, percent of reads, percent at random offsets, and percent of operations of each size in bytes.
-type Classic = (&'static str, u8, f64, &'static [(u32, u32)]);
+/// A specification that reviews and vendors quote.
+struct Classic {
+    name: &'static str,
+    read_percent: u8,
+    random_percent: f64,
+    /// Each size with its percent of the operations.
+    sizes: &'static str,
+}
 
 const CLASSICS: &[Classic] = &[
-    ("4K OLTP", 67, 100.0, &[(100, 4096)]),
-    (
-        "File Server",
-        80,
-        100.0,
-        &[
-            (10, 512),
-            (5, 1024),
-            (5, 2048),
-            (60, 4096),
-            (2, 8192),
-            (4, 16 << 10),
-            (4, 32 << 10),
-            (10, 64 << 10),
-        ],
-    ),
-    (
-        "Web Server",
-        100,
-        100.0,
-        &[
-            (22, 512),
-            (15, 1024),
-            (8, 2048),
-            (23, 4096),
-            (15, 8192),
-            (2, 16 << 10),
-            (6, 32 << 10),
-            (7, 64 << 10),
-            (1, 128 << 10),
-            (1, 512 << 10),
-        ],
-    ),
-    ("Workstation", 80, 80.0, &[(100, 8192)]),
-    ("Database", 67, 100.0, &[(100, 8192)]),
+    Classic { name: "4K OLTP", read_percent: 67, random_percent: 100.0, sizes: "4k:100" },
+    Classic {
+        name: "File Server",
+        read_percent: 80,
+        random_percent: 100.0,
+        sizes: "512:10,1k:5,2k:5,4k:60,8k:2,16k:4,32k:4,64k:10",
+    },
+    Classic {
+        name: "Web Server",
+        read_percent: 100,
+        random_percent: 100.0,
+        sizes: "512:22,1k:15,2k:8,4k:23,8k:15,16k:2,32k:6,64k:7,128k:1,512k:1",
+    },
+    Classic { name: "Workstation", read_percent: 80, random_percent: 80.0, sizes: "8k:100" },
+    Classic { name: "Database", read_percent: 67, random_percent: 100.0, sizes: "8k:100" },
 ];
 
 /// Iometer's own list: size, whether offsets are random and aligned to the size, and the percents of reads.
@@ -91,17 +77,19 @@ pub fn library() -> Vec<Spec> {
 
 /// Returns the specifications that reviews and vendors quote.
 pub fn classics() -> Vec<Spec> {
-    let line = |(share, bytes): &(u32, u32), reads, random| Line {
-        order: order(random),
-        ..default_line(*share, *bytes, reads)
+    let lines = |classic: &Classic| match sizes(classic.sizes) {
+        Ok(Sizes::Split(sizes)) => sizes
+            .into_iter()
+            .map(|(bytes, share)| Line {
+                order: order(classic.random_percent),
+                ..default_line(share, bytes, classic.read_percent)
+            })
+            .collect(),
+        // A test parses all of them.
+        _ => Vec::new(),
     };
-    CLASSICS
-        .iter()
-        .map(|(name, reads, random, sizes)| Spec {
-            name: (*name).into(),
-            lines: sizes.iter().map(|s| line(s, *reads, *random)).collect(),
-        })
-        .collect()
+    let spec = |classic: &Classic| Spec { name: classic.name.into(), lines: lines(classic) };
+    CLASSICS.iter().map(spec).collect()
 }
 
 /// Returns the specifications with which Iometer starts.
@@ -163,10 +151,7 @@ pub fn named(word: &str) -> Result<Vec<Spec>, String> {
         _ => {}
     }
     library().into_iter().find(|s| plain(&s.name) == wanted).map(|s| vec![s]).ok_or_else(|| {
-        format!(
-            "{} is not an access specification; type names that --list-specs prints, such as file-server or 'All in one', or one of classics, iometer, all",
-            quoted_excerpt(word)
-        )
+        reject(word, "is not an access specification; type names that --list-specs prints, such as file-server or 'All in one', or one of classics, iometer, all")
     })
 }
 
@@ -323,9 +308,9 @@ impl Line {
                 (Some((key, value)), _) => pairs.push((key.trim(), vec![value])),
                 (None, Some((_, pieces))) => pieces.push(piece),
                 (None, None) => {
-                    return Err(format!(
-                        "{} is not a line; type KEY=VALUE pairs, such as share=100,bs=4k,mix=70",
-                        quoted_excerpt(text)
+                    return Err(reject(
+                        text,
+                        "is not a line; type KEY=VALUE pairs, such as share=100,bs=4k,mix=70",
                     ));
                 }
             }
@@ -393,7 +378,7 @@ impl Cycle {
 
     /// The tool's word.
     pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(_, cycle)| *cycle == self).map_or("", |(word, _)| *word)
+        word_of(&Self::ALL, &self)
     }
 
     /// The effect of the test type in fathom, where one computer measures.
@@ -454,7 +439,7 @@ impl Step {
         match text.trim().to_ascii_lowercase().as_str() {
             "linear" => Ok(Self::Linear),
             "exponential" => Ok(Self::Exponential),
-            _ => Err(format!("{} is not a kind of step; type linear or exponential", quoted_excerpt(text))),
+            _ => Err(reject(text, "is not a kind of step; type linear or exponential")),
         }
     }
 

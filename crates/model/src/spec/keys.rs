@@ -91,14 +91,10 @@ impl Command {
 pub enum Set {
     /// Fills a field of the job.
     Job(fn(&mut JobSpec, &str) -> Result<(), String>),
-    /// Fills a field of the job; a switch.
-    JobSwitch(fn(&mut JobSpec, bool)),
     /// Fills a field of each phase.
     Phase(fn(&mut PhaseSpec, &str) -> Result<(), String>),
     /// Fills a field of each stream.
     Stream(Field),
-    /// Fills a field of each stream; a switch.
-    Switch(Field),
     /// Fills a list of each stream, with any number of values.
     List(Field),
 }
@@ -143,7 +139,7 @@ macro_rules! switch {
     ($($at:ident).+) => { switch!($($at).+, |_spec| None) };
     ($($at:ident).+, shown) => { switch!($($at).+, |spec| Some(spec.$($at).+.to_string())) };
     ($($at:ident).+, |$spec:ident| $show:expr) => {
-        Set::Switch(field!(
+        Set::Stream(field!(
             $($at).+,
             true,
             |spec, text| { spec.$($at).+ = values::switch(text)?; Ok(()) },
@@ -1030,7 +1026,7 @@ pub const KEYS: &[Key] = &[
         "",
         "If fail-if or fail-if-slower is undecided, add once the number of runs that should decide it; the 95 % confidence covers both rounds",
         &[Run, RunCapture, RunFile, Bench],
-        Set::JobSwitch(|j, on| j.settle = Some(on)),
+        Set::Job(|j, t| put(&mut j.settle, values::switch(t))),
     ),
     key(
         "seed",
@@ -1047,7 +1043,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Before the first run write everything twice from end to end, then do the work itself until its rate settles (at most 25 rounds)",
         &[Run, RunFile, Bench],
-        Set::JobSwitch(|j, on| j.precondition = Some(on)),
+        Set::Job(|j, t| put(&mut j.precondition, values::switch(t))),
     ),
     key(
         "verify",
@@ -1071,7 +1067,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Evict every target from the page cache before each run, also a file that is read through the cache",
         &[Run, RunCapture],
-        Set::JobSwitch(|j, on| j.cold = Some(on)),
+        Set::Job(|j, t| put(&mut j.cold, values::switch(t))),
     ),
     key(
         "evict-each-pass",
@@ -1183,7 +1179,7 @@ impl Key {
 
     /// Whether the key is a switch, which has no value.
     pub fn is_switch(&self) -> bool {
-        matches!(self.set, Set::Switch(_) | Set::JobSwitch(_))
+        self.value.is_empty()
     }
 
     /// Whether the key may be given several times.
@@ -1194,8 +1190,8 @@ impl Key {
     /// Returns the field of a stream that the key fills; `None` for a key of the job or its phases.
     fn field(&self) -> Option<&Field> {
         match &self.set {
-            Set::Stream(field) | Set::Switch(field) | Set::List(field) => Some(field),
-            Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_) => None,
+            Set::Stream(field) | Set::List(field) => Some(field),
+            Set::Job(_) | Set::Phase(_) => None,
         }
     }
 
@@ -1250,9 +1246,8 @@ impl Key {
         for text in values {
             match self.set {
                 Set::Job(set) => set(job, text)?,
-                Set::JobSwitch(set) => values::switch(text).map(|on| set(job, on))?,
                 Set::Phase(set) => job.phases.iter_mut().try_for_each(|p| set(p, text))?,
-                Set::Stream(_) | Set::Switch(_) | Set::List(_) => {
+                Set::Stream(_) | Set::List(_) => {
                     let mut streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
                     streams.try_for_each(|stream| self.parse_into(stream, text))?;
                 }
@@ -1414,7 +1409,13 @@ fn keys_accept_the_example_in_their_help() {
     assert_eq!(names.len(), KEYS.len(), "no name is there twice");
     for key in KEYS {
         assert_eq!(find(key.name).map(|k| k.name), Some(key.name));
-        assert_eq!(key.value.is_empty(), key.is_switch(), "{}", key.name);
+        let parse = |text: &'static str| key.parse_into_job(&mut JobSpec::default(), [text]);
+        assert_eq!(
+            key.is_switch(),
+            parse("true").is_ok() && parse("1").is_err_and(|e| e.contains("true")),
+            "{}",
+            key.name
+        );
         let mut job = JobSpec::default();
         let value = example(key);
         key.parse_into_job(&mut job, [value]).unwrap_or_else(|e| panic!("{}: {e}", key.name));
@@ -1435,8 +1436,8 @@ fn help_lists_every_word() {
     for (word, _) in super::Rw::WORDS {
         assert!(find("rw").is_some_and(|k| k.about.contains(word)), "{word}");
     }
-    for cache in crate::job::Cache::ALL {
-        assert!(find("cache").is_some_and(|k| k.about.contains(cache.word())), "{cache:?}");
+    for (word, _) in crate::job::Cache::WORDS {
+        assert!(find("cache").is_some_and(|k| k.about.contains(word)), "{word}");
     }
 }
 

@@ -24,7 +24,7 @@ use crate::job::{
 };
 use crate::verdict::Condition;
 use conditions::RateLimit;
-use number::{quoted_excerpt, size};
+use number::{reject, size};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -175,7 +175,7 @@ pub struct StreamSpec {
 pub struct TurnSpec {
     /// Mean number of operations of a turn; at least 1.
     pub operations: Option<Every>,
-    /// Settings of the turn; only the keys of [`TURN_KEYS`].
+    /// Settings of the turn; only keys for which [`is_turn_key`] holds.
     pub what: StreamSpec,
 }
 
@@ -259,14 +259,14 @@ pub struct ReplaySpec {
 /// Parses the pace of a replay.
 fn replay_pace(text: &str) -> Result<ReplayPace, String> {
     let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
-    let wrong = || format!("{} is not a pace; type dependent, timed or fast", quoted_excerpt(text));
+    let wrong = || reject(text, "is not a pace; type dependent, timed or fast");
     known.map(|(_, pace)| *pace).ok_or_else(wrong)
 }
 
 /// Parses the speed of a replay.
 fn replay_speed(text: &str) -> Result<f64, String> {
     let (least, most) = REPLAY_SPEEDS;
-    let wrong = || format!("{} is not a speed; type a number from {least} to {most}", quoted_excerpt(text));
+    let wrong = || reject(text, &format!("is not a speed; type a number from {least} to {most}"));
     text.parse().ok().filter(|n: &f64| (least..=most).contains(n)).ok_or_else(wrong)
 }
 
@@ -276,7 +276,7 @@ fn replay_align(text: &str) -> Result<u64, String> {
     if bytes.is_power_of_two() {
         return Ok(bytes);
     }
-    Err(format!("{} is not a power of two; type one, such as 4k", quoted_excerpt(text)))
+    Err(reject(text, "is not a power of two; type one, such as 4k"))
 }
 
 /// Parses kinds separated by commas, each at most once.
@@ -286,9 +286,7 @@ fn replay_align(text: &str) -> Result<u64, String> {
 pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     let kind = |word: &str| {
         let known = Kind::ALL.into_iter().find(|kind| kind.word() == word.trim());
-        known.ok_or_else(|| {
-            format!("{} is not a kind of operation; type some of read,write,trim,sync", quoted_excerpt(word))
-        })
+        known.ok_or_else(|| reject(word, "is not a kind of operation; type some of read,write,trim,sync"))
     };
     let mut kinds: Vec<Kind> = text.split(',').map(kind).collect::<Result<_, _>>()?;
     kinds.sort_unstable();
@@ -296,33 +294,14 @@ pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-/// Keys of a turn's table in addition to its length (`ops`): its operations, and the pauses and syncs between them.
-pub const TURN_KEYS: [&str; 24] = [
-    "rw",
-    "mix",
-    "bs",
-    "align",
-    "random",
-    "clustered",
-    "stride",
-    "hole",
-    "backwards",
-    "positions",
-    "consecutive",
-    "run-length",
-    "interleaved",
-    "times",
-    "mix-by-run",
-    "offset",
-    "size",
-    "think",
-    "period",
-    "burst",
-    "fsync",
-    "fdatasync",
-    "sync-file-range",
-    "drain",
-];
+/// Whether a turn's table may have the key, in addition to its length (`ops`): the keys of its operations, and of the
+/// pauses and syncs between them.
+pub fn is_turn_key(name: &str) -> bool {
+    let region = ["clustered", "offset", "size"];
+    let between = ["think", "period", "burst", "fsync", "fdatasync", "sync-file-range", "drain"];
+    let access = check::ACCESS_KEYS.iter().filter(|key| **key != "start");
+    access.chain(&region).chain(&between).any(|key| *key == name)
+}
 
 /// Options with their values, in typed order. Options without a value are left out.
 pub type Options = Vec<(String, String)>;
@@ -390,7 +369,7 @@ pub struct TypedStream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<Logs>,
     /// How fio's formats print the stream's result.
-    #[serde(default, skip_serializing_if = "FioLayout::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub layout: FioLayout,
 }
 
@@ -554,13 +533,6 @@ impl Default for FioLayout {
     }
 }
 
-impl FioLayout {
-    /// Whether all options have their default values.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 #[test]
 fn replay_keys_are_parsed() {
     let mut stream = StreamSpec::default();
@@ -591,9 +563,10 @@ fn replay_keys_are_parsed() {
 
 #[test]
 fn turn_keys_are_stream_keys() {
-    use keys::{Set, find};
-    for name in TURN_KEYS {
-        let key = find(name).unwrap_or_else(|| panic!("{name}"));
-        assert!(matches!(key.set, Set::Stream(_) | Set::Switch(_)), "{name}");
+    use keys::{KEYS, Set};
+    let of_turns: Vec<&keys::Key> = KEYS.iter().filter(|key| is_turn_key(key.name)).collect();
+    assert_eq!(of_turns.len(), 24, "no name of a key is misspelt");
+    for key in of_turns {
+        assert!(matches!(key.set, Set::Stream(_)), "{}", key.name);
     }
 }

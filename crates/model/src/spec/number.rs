@@ -3,7 +3,7 @@
 //! An error states what is wrong, followed by `; type` and what to type instead. The limits catch slips of typing at
 //! once and keep later arithmetic from overflowing; the plan checks what this machine supports.
 
-pub(crate) use crate::name::quoted_excerpt;
+pub(crate) use crate::name::{quoted_excerpt, reject};
 use crate::units::{GIB, parse_bytes, parse_duration_ns, show_block, show_ns};
 
 /// Maximum size of an operation in bytes: far above the limit of any device, and still within the range of a system
@@ -85,7 +85,7 @@ pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
         _ if all_digits => "is too large",
         _ => "is not a whole number",
     };
-    Err(format!("{} {fault}; type a whole number from {least} to {most}", quoted_excerpt(text)))
+    Err(reject(text, &format!("{fault}; type a whole number from {least} to {most}")))
 }
 
 /// A whole number from `least` to `most`, in 32 bits.
@@ -119,9 +119,7 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim();
     let value = decimal(number.strip_suffix('%').unwrap_or(number)).filter(|p| (0.0..=100.0).contains(p));
-    value.ok_or_else(|| {
-        format!("{} is not a share in percent; type a number from 0 to 100", quoted_excerpt(text))
-    })
+    value.ok_or_else(|| reject(text, "is not a share in percent; type a number from 0 to 100"))
 }
 
 /// A size in bytes from `least` to `most`.
@@ -129,9 +127,8 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// # Errors
 /// What is wrong and what to type.
 pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let bytes = parse_bytes(text).map_err(|_| {
-        format!("{} is not a size; type a number with k, m, g or t, such as 4k or 1g", quoted_excerpt(text))
-    })?;
+    let bytes = parse_bytes(text)
+        .map_err(|_| reject(text, "is not a size; type a number with k, m, g or t, such as 4k or 1g"))?;
     if (least..=most).contains(&bytes) {
         return Ok(bytes);
     }
@@ -140,7 +137,7 @@ pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
         u64::MAX => "type a size such as 4k or 1g".into(),
         most => format!("type a size from {} to {}", format_size(least), format_size(most)),
     };
-    Err(format!("{} is {fault}; {advice}", quoted_excerpt(text)))
+    Err(reject(text, &format!("is {fault}; {advice}")))
 }
 
 fn format_size(bytes: u64) -> String {
@@ -172,10 +169,7 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
 /// What is wrong and what to type.
 pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
     if let Some(number) = decimal(text) {
-        return Err(format!(
-            "{} has no unit; type {number}us, {number}ms or {number}s",
-            quoted_excerpt(text)
-        ));
+        return Err(reject(text, &format!("has no unit; type {number}us, {number}ms or {number}s")));
     }
     time(text, least, most)
 }
@@ -204,9 +198,9 @@ pub fn rate(text: &str) -> Result<f64, String> {
     };
     let value = decimal(digits).map(|n| n * factor).filter(|n| *n > 0.0 && *n <= MAX_RATE);
     value.ok_or_else(|| {
-        format!(
-            "{} is not a rate; type operations per second above 0, such as 5000, 5k or 0.5, up to 1000m",
-            quoted_excerpt(text)
+        reject(
+            text,
+            "is not a rate; type operations per second above 0, such as 5000, 5k or 0.5, up to 1000m",
         )
     })
 }
@@ -221,10 +215,7 @@ pub fn bandwidth(text: &str) -> Result<u64, String> {
     let of_tables = lower.strip_suffix("b/s").and_then(decimal_bytes);
     let bytes = of_tables.map_or_else(|| size(lower.strip_suffix("/s").unwrap_or(&lower), 1, u64::MAX), Ok);
     bytes.ok().filter(|bytes| *bytes > 0).ok_or_else(|| {
-        format!(
-            "{} is not a bandwidth; type bytes per second above 0, such as 200m or 200MB/s",
-            quoted_excerpt(text)
-        )
+        reject(text, "is not a bandwidth; type bytes per second above 0, such as 200m or 200MB/s")
     })
 }
 

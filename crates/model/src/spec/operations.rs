@@ -2,7 +2,7 @@
 
 use crate::job::{Mix, Order, PerKind, Percent, Sizes, Start, Strided, Zone, ZoneSize};
 use crate::spec::number::{
-    MAX_BLOCK_BYTES, MAX_SPLIT, MAX_THETA, MAX_ZONES, decimal, quoted_excerpt, share, size,
+    MAX_BLOCK_BYTES, MAX_SPLIT, MAX_THETA, MAX_ZONES, decimal, quoted_excerpt, reject, share, size,
 };
 
 /// Tolerance for the sum of shares, because decimal fractions have no exact binary form.
@@ -19,12 +19,12 @@ pub fn random(text: &str) -> Result<Order, String> {
         let bare = value.trim();
         let bare = if percent { bare.strip_suffix('%').unwrap_or(bare) } else { bare };
         let fits = decimal(bare).filter(|v| (least..=most).contains(v));
-        fits.ok_or_else(|| format!("{} is not valid here; type {advice}", quoted_excerpt(text)))
+        fits.ok_or_else(|| reject(text, &format!("is not valid here; type {advice}")))
     };
     match name {
         "uniform" if value.is_empty() => Ok(Order::Random),
         "once" if value.is_empty() => Ok(Order::Once),
-        "uniform" | "once" => Err(format!("{} takes no number; type {name}", quoted_excerpt(text))),
+        "uniform" | "once" => Err(reject(text, &format!("takes no number; type {name}"))),
         "mixed" => number(0.0, 100.0, "the random share in percent, such as mixed:30").map(Order::Mixed),
         "zipf" => number(0.0, MAX_THETA, "an exponent from 0 to 100, such as zipf:1.1").map(Order::Zipf),
         "pareto" => {
@@ -50,9 +50,9 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
     let mut zones = Vec::new();
     for piece in text.split(',') {
         let Some((access, size)) = piece.split_once('/') else {
-            return Err(format!(
-                "{} is not a zone; type its share of the operations and its size, such as 60/10 or 60/10g",
-                quoted_excerpt(piece)
+            return Err(reject(
+                piece,
+                "is not a zone; type its share of the operations and its size, such as 60/10 or 60/10g",
             ));
         };
         zones.push(Zone { access_percent: share(access)?, size: zone_size(size)? });
@@ -97,9 +97,9 @@ fn zone_size(text: &str) -> Result<ZoneSize, String> {
         return if percent > 0.0 && percent <= 100.0 {
             Ok(ZoneSize::Percent(percent))
         } else {
-            Err(format!(
-                "{} is not the size of a zone; type percent of the span above 0, or bytes as in 10g",
-                quoted_excerpt(text)
+            Err(reject(
+                text,
+                "is not the size of a zone; type percent of the span above 0, or bytes as in 10g",
             ))
         };
     }
@@ -122,10 +122,7 @@ pub fn start(text: &str) -> Result<Start, String> {
         "interlocked" => Ok(Start::Interlocked),
         other => match other.strip_prefix("every:") {
             Some(distance) => size(distance, 1, u64::MAX).map(Start::Every),
-            None => Err(format!(
-                "{} is not a valid value; type spread, same, interlocked or every:1m",
-                quoted_excerpt(text)
-            )),
+            None => Err(reject(text, "is not a valid value; type spread, same, interlocked or every:1m")),
         },
     }
 }
@@ -140,10 +137,7 @@ pub fn strided(text: &str) -> Result<Strided, String> {
         parts.get(at).map_or(Ok(default), |part| size(part, least, u64::MAX))
     };
     if parts.len() > 3 {
-        return Err(format!(
-            "{} has too many parts; type SIZE,RANGE,SKIP, such as 64m,256m,2g",
-            quoted_excerpt(text)
-        ));
+        return Err(reject(text, "has too many parts; type SIZE,RANGE,SKIP, such as 64m,256m,2g"));
     }
     let bytes = number(0, 1, 0)?;
     Ok(Strided { bytes, range_bytes: number(1, 1, bytes)?, skip_bytes: number(2, 0, 0)? })
@@ -165,10 +159,7 @@ pub fn mix(text: &str) -> Result<Mix, String> {
         [_, _] | [_, _, _] => {
             Err(format!("the shares of {} sum to {sum}; type shares that sum to 100", quoted_excerpt(text)))
         }
-        _ => Err(format!(
-            "{} has too many shares; type READ/WRITE/TRIM, such as 60/30/10",
-            quoted_excerpt(text)
-        )),
+        _ => Err(reject(text, "has too many shares; type READ/WRITE/TRIM, such as 60/30/10")),
     }
 }
 
@@ -191,9 +182,9 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
             (Some((direction, first)), _) => named.push((direction.trim(), vec![first])),
             (None, Some((_, pieces))) => pieces.push(piece),
             (None, None) => {
-                return Err(format!(
-                    "{} comes before the first direction; type read=4k,write=8k, or one size for all",
-                    quoted_excerpt(piece)
+                return Err(reject(
+                    piece,
+                    "comes before the first direction; type read=4k,write=8k, or one size for all",
                 ));
             }
         }
@@ -206,10 +197,7 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
             "write" => 1,
             "trim" => 2,
             other => {
-                return Err(format!(
-                    "{} is not a direction; type read=, write= or trim=",
-                    quoted_excerpt(other)
-                ));
+                return Err(reject(other, "is not a direction; type read=, write= or trim="));
             }
         };
         if slots[slot].is_some() {
@@ -224,10 +212,7 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
             let [read, write, trim] = slots.map(|slot| slot.unwrap_or_else(|| first.clone()));
             Ok(PerKind { read, write, trim })
         }
-        _ => Err(format!(
-            "{} names one direction; type the others too, or one size for all",
-            quoted_excerpt(text)
-        )),
+        _ => Err(reject(text, "names one direction; type the others too, or one size for all")),
     }
 }
 
@@ -246,10 +231,7 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
     match (block_size(least)?, block_size(most)?) {
         (least, most) if least < most => Ok(Sizes::Range(least, most)),
         (least, most) if least == most => Ok(Sizes::Fixed(least)),
-        _ => Err(format!(
-            "{} runs backwards; type the smaller size first, such as 4k-64k",
-            quoted_excerpt(text)
-        )),
+        _ => Err(reject(text, "runs backwards; type the smaller size first, such as 4k-64k")),
     }
 }
 
@@ -265,27 +247,18 @@ fn weighted_sizes<'t>(
     let mut sizes: Vec<(u32, u32)> = Vec::new();
     for piece in pieces {
         let Some((size, weight)) = piece.split_once(mark) else {
-            return Err(format!(
-                "{} has no share; type a size and its percent, such as 4k:60,64k:40",
-                quoted_excerpt(piece)
-            ));
+            return Err(reject(piece, "has no share; type a size and its percent, such as 4k:60,64k:40"));
         };
         let pair = (block_size(size)?, (share(weight)? * f64::from(PARTS)).round() as u32);
         if sizes.iter().any(|s| s.0 == pair.0) {
-            return Err(format!(
-                "{} is given twice; type each size once, with its whole share",
-                quoted_excerpt(size)
-            ));
+            return Err(reject(size, "is given twice; type each size once, with its whole share"));
         }
         if pair.1 == 0 {
-            return Err(format!(
-                "{} has a share of 0; type a share above 0, or leave the size out",
-                quoted_excerpt(size)
-            ));
+            return Err(reject(size, "has a share of 0; type a share above 0, or leave the size out"));
         }
         sizes.push(pair);
         if sizes.len() > MAX_SPLIT {
-            return Err(format!("{} has too many sizes; type {MAX_SPLIT} at most", quoted_excerpt(whole)));
+            return Err(reject(whole, &format!("has too many sizes; type {MAX_SPLIT} at most")));
         }
     }
     match sizes.iter().map(|s| u64::from(s.1)).sum::<u64>() {

@@ -4,7 +4,7 @@
 //!
 //! The plan finds out which engines, CPUs and nodes exist.
 
-use super::number::{any_of, count, decimal, quoted_excerpt, size, time, whole, word};
+use super::number::{any_of, count, decimal, quoted_excerpt, reject, size, time, whole, word, word_of};
 use super::{EngineSpec, Rw};
 use crate::job::{
     ALL_ERRORS, Arrivals, Batch, Cache, Content, Create, Every, Filling, Flow, IoPriority, Kind, Layout,
@@ -37,7 +37,7 @@ impl Rw {
 
     /// The word of the key `rw`.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, rw)| *rw == self).map_or("", |(word, _)| word)
+        word_of(&Self::WORDS, &self)
     }
 
     /// Whether offsets are random.
@@ -89,7 +89,7 @@ pub fn rw(text: &str) -> Result<Rw, String> {
 /// # Errors
 /// All the words.
 pub fn cache(text: &str) -> Result<Cache, String> {
-    word(text, &Cache::ALL.map(|c| (c.word(), c)))
+    word(text, &Cache::WORDS)
 }
 
 /// Parses the layout of a file for the workers of all hosts.
@@ -134,10 +134,7 @@ impl Create {
 pub fn flow(text: &str) -> Result<Flow, String> {
     let parts: Vec<&str> = text.split(',').take(4).collect();
     if parts.len() > 3 {
-        return Err(format!(
-            "{} has too many parts; type WEIGHT,GROUP,PAUSE, such as 3,0,100us",
-            quoted_excerpt(text)
-        ));
+        return Err(reject(text, "has too many parts; type WEIGHT,GROUP,PAUSE, such as 3,0,100us"));
     }
     Ok(Flow {
         weight: count(parts.first().unwrap_or(&""), 1, MAX_WEIGHT)?,
@@ -155,7 +152,7 @@ const MAX_WEIGHT: u32 = 1_000_000;
 /// What is wrong and what to type.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     let known = any_of(&[POISSON, CONSTANT, "batch:8", "on-off:2ms/30ms"]);
-    let wrong = || format!("{} is not a valid value; type {known}", quoted_excerpt(text));
+    let wrong = || reject(text, &format!("is not a valid value; type {known}"));
     match text.trim().split_once(':') {
         None => match text.trim() {
             POISSON => Ok(Arrivals::Poisson),
@@ -165,9 +162,9 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
         Some(("batch", mean)) => {
             let mean = decimal(mean).filter(|mean| (1.0..=MAX_BATCH).contains(mean));
             mean.map(|mean| Arrivals::Batch { mean }).ok_or_else(|| {
-                format!(
-                    "{} is not a batch; type the mean number of arrivals at once, 1 or more, such as batch:8",
-                    quoted_excerpt(text)
+                reject(
+                    text,
+                    "is not a batch; type the mean number of arrivals at once, 1 or more, such as batch:8",
                 )
             })
         }
@@ -190,10 +187,7 @@ pub fn every(text: &str) -> Result<Every, String> {
     let mean = decimal(text).filter(|mean| (1.0 / MAX_SYNCS..=MAX_SYNCS).contains(mean));
     let parts = mean.map(|mean| (mean * MAX_SYNCS).round() as u32);
     let parts = parts.ok_or_else(|| {
-        format!(
-            "{} is not a number of writes; type one from 0.0001 to 10000, such as 8 or 2.9",
-            quoted_excerpt(text)
-        )
+        reject(text, "is not a number of writes; type one from 0.0001 to 10000, such as 8 or 2.9")
     })?;
     let common = greatest_common_divisor(parts, MAX_SYNCS as u32);
     Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
@@ -211,10 +205,7 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 pub fn mean_operations(text: &str) -> Result<f64, String> {
     let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
     mean.ok_or_else(|| {
-        format!(
-            "{} is not a length; type a mean number of operations, 1 or more, such as 3.5",
-            quoted_excerpt(text)
-        )
+        reject(text, "is not a length; type a mean number of operations, 1 or more, such as 3.5")
     })
 }
 
@@ -256,7 +247,7 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
             }
             let Some(weights) = other.strip_prefix("weighted:") else {
                 let known = any_of(&["each", "round-robin", "random", "round-robin:8", "weighted:3,1"]);
-                return Err(format!("{} is not a valid value; type {known}", quoted_excerpt(text)));
+                return Err(reject(text, &format!("is not a valid value; type {known}")));
             };
             let weights: Vec<u32> = weights
                 .split(',')
@@ -322,19 +313,16 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
             && w.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
     };
     if !wordy(name) {
-        return Err(format!(
-            "{} is not an engine; type its name, such as io_uring or io_uring:sqpoll=1",
-            quoted_excerpt(text)
-        ));
+        return Err(reject(text, "is not an engine; type its name, such as io_uring or io_uring:sqpoll=1"));
     }
     let mut options = Options::new();
     for piece in list.into_iter().flat_map(|l| l.split(',')) {
         let (option, number) = piece.split_once('=').map_or((piece, None), |(o, n)| (o, Some(n)));
         let option = option.trim();
         if !wordy(option) {
-            return Err(format!(
-                "{} is not an option; type options after a colon, such as {name}:a,b=1",
-                quoted_excerpt(piece)
+            return Err(reject(
+                piece,
+                &format!("is not an option; type options after a colon, such as {name}:a,b=1"),
             ));
         }
         let number = number.map(|n| whole(n, 0, u64::MAX)).transpose()?;
@@ -353,9 +341,9 @@ pub fn batch(text: &str) -> Result<Batch, String> {
     let (submit, complete) = text.split_once(',').unwrap_or((text, "1"));
     let number = |word: &str| {
         count(word, 1, MAX_DEPTH).map_err(|_| {
-            format!(
-                "{} is not a batch; type one or two numbers from 1 to {MAX_DEPTH}, such as 32 or 32,8",
-                quoted_excerpt(word)
+            reject(
+                word,
+                &format!("is not a batch; type one or two numbers from 1 to {MAX_DEPTH}, such as 32 or 32,8"),
             )
         })
     };
@@ -385,7 +373,7 @@ pub fn name(text: &str) -> Result<String, String> {
     if fits {
         return Ok(text.trim().into());
     }
-    Err(format!("{} is not a name; type 1 to {MAX_NAME} printable characters", quoted_excerpt(text)))
+    Err(reject(text, &format!("is not a name; type 1 to {MAX_NAME} printable characters")))
 }
 
 /// Parses the content for verification: `stamps` or `pattern:HEX`.
@@ -397,10 +385,7 @@ pub fn verify(text: &str) -> Result<Verify, String> {
         None if text == "stamps" => Content::Stamps { seed: STAMPS_SEED },
         Some(("pattern", hex)) => Content::Pattern { bytes: hex_bytes(hex)?, offsets: Vec::new() },
         _ => {
-            return Err(format!(
-                "{} is not a kind of verification; type stamps or pattern:deadbeef",
-                quoted_excerpt(text)
-            ));
+            return Err(reject(text, "is not a kind of verification; type stamps or pattern:deadbeef"));
         }
     };
     Ok(Verify { content, checks: true, back: None, fatal: false })
@@ -427,9 +412,9 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     let pairs = (0..digits.len() / 2).map(|at| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok());
     let bytes = if fits { pairs.collect::<Option<Vec<u8>>>() } else { None };
     bytes.ok_or_else(|| {
-        format!(
-            "{} is not a pattern; type up to 512 bytes with two hex digits each, such as pattern:deadbeef",
-            quoted_excerpt(text)
+        reject(
+            text,
+            "is not a pattern; type up to 512 bytes with two hex digits each, such as pattern:deadbeef",
         )
     })
 }
@@ -440,10 +425,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
 /// What is wrong and what to type.
 pub fn path(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
-        return Err(format!(
-            "{} is not a path; type the name of a file, directory or device",
-            quoted_excerpt(text)
-        ));
+        return Err(reject(text, "is not a path; type the name of a file, directory or device"));
     }
     Ok(text.into())
 }
@@ -456,12 +438,11 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
     for piece in text.split(',') {
         let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
         let number = |t: &str| {
-            count(t, 0, MAX_CPU)
-                .map_err(|_| format!("{} is not a CPU; type their numbers, such as 0-3,8", quoted_excerpt(t)))
+            count(t, 0, MAX_CPU).map_err(|_| reject(t, "is not a CPU; type their numbers, such as 0-3,8"))
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(format!("{} runs backwards; type the smaller number first", quoted_excerpt(piece)));
+            return Err(reject(piece, "runs backwards; type the smaller number first"));
         }
         for cpu in first..=last {
             if list.contains(&cpu) {
@@ -479,8 +460,7 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
 /// What is wrong and what to type.
 pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
     let number = |t: &str| {
-        count(t, 0, MAX_NODE)
-            .map_err(|_| format!("{} is not a NUMA node; type its number, such as 0", quoted_excerpt(t)))
+        count(t, 0, MAX_NODE).map_err(|_| reject(t, "is not a NUMA node; type its number, such as 0"))
     };
     let list = |t: &str| -> Result<Vec<u32>, String> {
         let mut nodes = Vec::new();
@@ -488,10 +468,7 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
             let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
             let (first, last) = (number(first)?, number(last)?);
             if first > last || nodes.iter().any(|n| (first..=last).contains(n)) {
-                return Err(format!(
-                    "{} is not a list of NUMA nodes; type each once, such as 0-1,3",
-                    quoted_excerpt(t)
-                ));
+                return Err(reject(t, "is not a list of NUMA nodes; type each once, such as 0-1,3"));
             }
             nodes.extend(first..=last);
         }
@@ -502,10 +479,7 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
         Some(("bind", nodes)) => list(nodes).map(MemoryNodes::Bind),
         Some(("prefer", node)) => number(node).map(MemoryNodes::Prefer),
         Some(("interleave", nodes)) => list(nodes).map(MemoryNodes::Interleave),
-        _ => Err(format!(
-            "{} is not a policy; type bind:0-1, prefer:0, interleave:0-1 or local",
-            quoted_excerpt(text)
-        )),
+        _ => Err(reject(text, "is not a policy; type bind:0-1, prefer:0, interleave:0-1 or local")),
     }
 }
 
@@ -543,10 +517,7 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
         _ => None,
     };
     read.ok_or_else(|| {
-        format!(
-            "{} is not a priority; type rt:0 to rt:7, be:0 to be:7 or idle; 0 is the highest",
-            quoted_excerpt(text)
-        )
+        reject(text, "is not a priority; type rt:0 to rt:7, be:0 to be:7 or idle; 0 is the highest")
     })
 }
 
@@ -567,9 +538,7 @@ impl IoPriority {
 /// What is wrong and what to type.
 pub fn nice(text: &str) -> Result<i32, String> {
     let number = text.parse().ok().filter(|n: &i32| (-20..20).contains(n) && *text == n.to_string());
-    number.ok_or_else(|| {
-        format!("{} is not a nice value; type -20 to 19; -20 is the highest priority", quoted_excerpt(text))
-    })
+    number.ok_or_else(|| reject(text, "is not a nice value; type -20 to 19; -20 is the highest priority"))
 }
 
 /// Parses shares of operations with their priorities.
@@ -582,7 +551,7 @@ pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
     if all.len() > MAX_SPLIT {
         return Err(format!("there are too many shares; type {MAX_SPLIT} at most"));
     }
-    check(&all)?;
+    check_op_priorities(&all)?;
     Ok(all)
 }
 
@@ -590,7 +559,7 @@ pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
 ///
 /// # Errors
 /// The shares that sum to more, and what to type.
-pub fn check(all: &[OpPriority]) -> Result<(), String> {
+pub fn check_op_priorities(all: &[OpPriority]) -> Result<(), String> {
     let most = |kind: Kind| {
         let percent_of = |bytes: Option<u32>| -> u32 {
             let same = all.iter().filter(|one| one.kind.is_none_or(|k| k == kind) && one.bytes == bytes);
@@ -606,12 +575,8 @@ pub fn check(all: &[OpPriority]) -> Result<(), String> {
 }
 
 fn op_priority(text: &str) -> Result<OpPriority, String> {
-    let wrong = || {
-        format!(
-            "{} is not a share with a priority; type one such as 20%=rt:0 or read/4k/20%=be:7",
-            quoted_excerpt(text)
-        )
-    };
+    let wrong =
+        || reject(text, "is not a share with a priority; type one such as 20%=rt:0 or read/4k/20%=be:7");
     let (which, priority) = text.split_once('=').ok_or_else(wrong)?;
     let priority = io_priority(priority.trim())?;
     let mut words: Vec<&str> = which.split('/').map(str::trim).collect();
@@ -641,8 +606,8 @@ fn words_are_parsed_from_their_formatted_form() {
     for (word, value) in Rw::WORDS {
         assert_eq!((rw(word), value.word()), (Ok(value), word));
     }
-    for value in Cache::ALL {
-        assert_eq!(cache(value.word()), Ok(value));
+    for (word, value) in Cache::WORDS {
+        assert_eq!((cache(word), value.word()), (Ok(value), word));
     }
     assert!(cache("warm").is_err_and(|e| e.contains("buffered, sync")));
     for word in ["poisson", "constant", "batch:3.5", "on-off:2000000ns/30000000ns"] {

@@ -64,8 +64,10 @@ pub fn text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 
-/// Prefix and suffix of temporary names.
-const TEMPORARY_NAME: (&str, &str) = (".fathom-", ".new");
+/// Prefix of temporary names.
+const PREFIX: &str = ".fathom-";
+/// Suffix of temporary names.
+const SUFFIX: &str = ".new";
 /// A temporary file older than this belongs to a killed process.
 const STALE_AFTER: Duration = Duration::from_secs(3600);
 
@@ -177,7 +179,7 @@ fn write_temporary(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<Nam
         Readers::Umask => 0o666,
     };
     let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY_NAME.0).suffix(TEMPORARY_NAME.1).permissions(Permissions::from_mode(mode));
+    builder.prefix(PREFIX).suffix(SUFFIX).permissions(Permissions::from_mode(mode));
     let mut file = builder.tempfile_in(dir)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -193,7 +195,7 @@ fn sync_directory(dir: &Path) -> io::Result<()> {
 fn remove_stale(dir: &Path) {
     let is_temporary = |name: &std::ffi::OsStr| {
         let name = name.as_encoded_bytes();
-        name.starts_with(TEMPORARY_NAME.0.as_bytes()) && name.ends_with(TEMPORARY_NAME.1.as_bytes())
+        name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
     };
     // Check only files with these names: another entry may be on a file system that never answers.
     for entry in

@@ -13,7 +13,7 @@ use machine::file_systems::identities;
 use machine::root::Root;
 use model::job::Data;
 use model::machine::{Identity, Place};
-use model::name;
+use model::name::{self, shown};
 use model::plan::{Plan, Role};
 use model::record::MAGIC;
 use model::verification::State;
@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 /// The path that stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
 /// File descriptor of standard output.
-const OUTPUT: i32 = 1;
+const STDOUT: i32 = 1;
 /// File descriptor of standard error.
-const ERRORS: i32 = 2;
+const STDERR: i32 = 2;
 /// Maximum number of symbolic links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
 /// How long to wait for the reader of a FIFO.
@@ -38,8 +38,10 @@ const FIFO_WAIT: Duration = Duration::from_secs(10);
 /// Character devices that lead to storage or to the machine itself.
 const PROTECTED_DEVICES: [&str; 8] =
     ["bsg", "mtd", "nvme", "nvme-generic", "nvme-subsystem", "raw", "scsi_generic", "watchdog"];
-/// Memory devices that must not be written, by minor number: `mem`, `kmem`, `port`.
-const MEMORY: (u32, [u32; 3]) = (1, [1, 2, 4]);
+/// Major number of memory devices.
+const MEMORY_MAJOR: u32 = 1;
+/// Minor numbers of the memory devices that must not be written: `mem`, `kmem`, `port`.
+const MEMORY_MINORS: [u32; 3] = [1, 2, 4];
 
 /// The rules for the output files of one command.
 #[derive(Clone, Debug)]
@@ -74,11 +76,11 @@ impl Replace {
 #[derive(Debug)]
 pub struct Outlet {
     typed: PathBuf,
-    to: To,
+    destination: Destination,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum To {
+enum Destination {
     /// A descriptor that the caller of fathom opened.
     Descriptor(i32),
     /// A FIFO or a character device.
@@ -95,7 +97,10 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
     let mut all: Vec<Outlet> = Vec::new();
     for path in typed {
         let outlet = rules.decide(path)?;
-        if let Some(other) = all.iter().find(|o| o.to == outlet.to && !matches!(o.to, To::Stream(_))) {
+        if let Some(other) = all
+            .iter()
+            .find(|o| o.destination == outlet.destination && !matches!(o.destination, Destination::Stream(_)))
+        {
             return Err(
                 rules.usage(path, &format!("is the same file as {}; type another name", shown(&other.typed)))
             );
@@ -103,8 +108,8 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
         all.push(outlet);
     }
     // Check standard output and standard error too, because fathom prints to them.
-    rules.descriptor(Path::new("/dev/stdout"), OUTPUT)?;
-    if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), ERRORS) {
+    rules.descriptor(Path::new("/dev/stdout"), STDOUT)?;
+    if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), STDERR) {
         // Standard error leads to a protected file too, so the error message must not go there.
         stderr::divert();
         return Err(why);
@@ -121,8 +126,8 @@ pub fn is_stream(typed: &Path) -> bool {
 /// Returns the number of the open descriptor that a path names.
 fn descriptor(typed: &Path) -> Option<i32> {
     match typed.to_str()? {
-        STANDARD_OUTPUT | "/dev/stdout" => Some(OUTPUT),
-        "/dev/stderr" => Some(ERRORS),
+        STANDARD_OUTPUT | "/dev/stdout" => Some(STDOUT),
+        "/dev/stderr" => Some(STDERR),
         other => {
             let number = other.strip_prefix("/dev/fd/").or_else(|| other.strip_prefix("/proc/self/fd/"))?;
             number.parse().ok().filter(|n| *n > 0)
@@ -138,7 +143,7 @@ impl Outlet {
 
     /// Whether the report goes to standard output.
     pub fn is_stdout(&self) -> bool {
-        self.to == To::Descriptor(OUTPUT)
+        self.destination == Destination::Descriptor(STDOUT)
     }
 
     /// Checks the path again, then empties or creates a file that is written piece by piece. The file has its name from
@@ -159,9 +164,9 @@ impl Outlet {
 
     /// Checks the path again and returns the regular file to write.
     fn file(&self, rules: &Rules) -> Result<PathBuf, Failure> {
-        match rules.decide(&self.typed)?.to {
-            To::File(path) => Ok(path),
-            To::Descriptor(_) | To::Stream(_) => {
+        match rules.decide(&self.typed)?.destination {
+            Destination::File(path) => Ok(path),
+            Destination::Descriptor(_) | Destination::Stream(_) => {
                 Err(rules.usage(&self.typed, "is not a regular file; type the name of a file"))
             }
         }
@@ -184,13 +189,13 @@ impl Outlet {
     ///
     /// Why the file may not or cannot be written. The old file is then unchanged, except for a stream.
     pub fn write(&self, bytes: &[u8], rules: &Rules) -> Result<(), Failure> {
-        let written = match rules.decide(&self.typed)?.to {
-            To::Descriptor(OUTPUT) => return stdout::bytes(bytes),
-            To::Descriptor(number) => {
+        let written = match rules.decide(&self.typed)?.destination {
+            Destination::Descriptor(STDOUT) => return stdout::bytes(bytes),
+            Destination::Descriptor(number) => {
                 sys::process::duplicate(number).and_then(|file| stream::write(&file, bytes))
             }
-            To::Stream(path) => open_stream(&path).and_then(|file| stream::write(&file, bytes)),
-            To::File(path) => put(&path, bytes, rules),
+            Destination::Stream(path) => open_stream(&path).and_then(|file| stream::write(&file, bytes)),
+            Destination::File(path) => put(&path, bytes, rules),
         };
         match written {
             Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(rules.cannot(&self.typed, &e)),
@@ -220,7 +225,7 @@ impl Growing<'_> {
     /// Why the file may not or cannot get the name. The old file is then unchanged.
     pub fn finish(self, rules: &Rules) -> Result<(), Failure> {
         let typed = &self.outlet.typed;
-        if rules.decide(typed)?.to != self.outlet.to {
+        if rules.decide(typed)?.destination != self.outlet.destination {
             return Err(rules.cannot(typed, &changed()));
         }
         self.file.finish().map_err(|e| rules.cannot(typed, &e))
@@ -234,7 +239,7 @@ impl Rules {
     /// [`Failure::Usage`] for protected files and missing directories, [`Failure::Refused`] if this user may not write
     /// there.
     pub fn decide(&self, typed: &Path) -> Result<Outlet, Failure> {
-        let outlet = |to| Outlet { typed: typed.to_owned(), to };
+        let outlet = |destination| Outlet { typed: typed.to_owned(), destination };
         if let Some(number) = descriptor(typed) {
             return self.descriptor(typed, number).map(outlet);
         }
@@ -242,13 +247,13 @@ impl Rules {
         let facts = match path.metadata() {
             Ok(facts) => facts,
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                return self.room_for(typed, &path).map(|()| outlet(To::File(path)));
+                return self.room_for(typed, &path).map(|()| outlet(Destination::File(path)));
             }
             Err(e) => return Err(self.cannot(typed, &e)),
         };
         let kind = facts.file_type();
         if kind.is_fifo() {
-            return Ok(outlet(To::Stream(path)));
+            return Ok(outlet(Destination::Stream(path)));
         }
         if kind.is_char_device() {
             return match describe_protected_device(&facts) {
@@ -256,7 +261,7 @@ impl Rules {
                     typed,
                     &format!("is a device ({what}), which fathom never writes to; type a file"),
                 )),
-                None => Ok(outlet(To::Stream(path))),
+                None => Ok(outlet(Destination::Stream(path))),
             };
         }
         if !kind.is_file() {
@@ -265,15 +270,15 @@ impl Rules {
             );
         }
         self.replaceable(typed, &path)?;
-        Ok(outlet(To::File(path)))
+        Ok(outlet(Destination::File(path)))
     }
 
     /// Accepts a descriptor that the caller of fathom opened, unless it is a disk or a protected file.
-    fn descriptor(&self, typed: &Path, number: i32) -> Result<To, Failure> {
+    fn descriptor(&self, typed: &Path, number: i32) -> Result<Destination, Failure> {
         // A closed descriptor is an error only when it is written, because the user may want the report only in another
         // place.
         let facts = match sys::process::duplicate(number).and_then(|file| file.metadata()) {
-            Err(_) if number <= 2 => return Ok(To::Descriptor(number)),
+            Err(_) if number <= 2 => return Ok(Destination::Descriptor(number)),
             Err(e) => return Err(self.cannot(typed, &e)),
             Ok(facts) => facts,
         };
@@ -287,7 +292,7 @@ impl Rules {
                 typed,
                 &format!("is {what}, which is never overwritten; redirect it to another file"),
             )),
-            None => Ok(To::Descriptor(number)),
+            None => Ok(Destination::Descriptor(number)),
         }
     }
 
@@ -391,7 +396,7 @@ fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
 /// Describes a character device that must not be written.
 fn describe_protected_device(facts: &Metadata) -> Option<String> {
     let (major, minor) = (major(facts.rdev()), minor(facts.rdev()));
-    if major == MEMORY.0 && MEMORY.1.contains(&minor) {
+    if major == MEMORY_MAJOR && MEMORY_MINORS.contains(&minor) {
         return Some("the memory of the machine".into());
     }
     let class = std::fs::read_link(format!("/sys/dev/char/{major}:{minor}/subsystem")).ok()?;
@@ -473,10 +478,6 @@ fn overwrite(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
 
 fn changed() -> io::Error {
     io::Error::other("another file has this name now")
-}
-
-fn shown(path: &Path) -> String {
-    name::shown(path)
 }
 
 /// Maximum number of bytes that are scanned. Reports are shorter.
@@ -590,7 +591,7 @@ mod tests {
     }
 
     fn why(rules: &Rules, path: &Path) -> String {
-        rules.decide(path).map_or_else(|f| f.message().to_owned(), |o| format!("{:?}", o.to))
+        rules.decide(path).map_or_else(|f| f.message().to_owned(), |o| format!("{:?}", o.destination))
     }
 
     #[test]

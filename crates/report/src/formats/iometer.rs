@@ -339,7 +339,8 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
         Some(f) => {
             let from = BINS_US[at].saturating_mul(1000);
             let to = BINS_US.get(at + 1).map_or(u64::MAX, |us| us.saturating_mul(1000));
-            f.read.latency.between(from, to).saturating_add(f.write.latency.between(from, to)).to_string()
+            let [reads, writes] = [&f.read, &f.write].map(|all| all.latency.count_between(from, to));
+            reads.saturating_add(writes).to_string()
         }
         None => String::new(),
     };

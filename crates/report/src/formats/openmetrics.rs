@@ -12,7 +12,7 @@
 //!   Readers can compute rates over any time. Processes are left out: their ids would create ever new series.
 
 use crate::{Content, Format, Style, writer};
-use model::evidence::DiskCounters;
+use model::evidence::BlockStat;
 use model::report::{AnswerWord, Ending, Figures, Measured, Report, Verdict};
 use model::study::Studied;
 use model::verdict::Gate;
@@ -254,7 +254,7 @@ struct Metric {
     unit: &'static str,
     kind: MetricType,
     help: &'static str,
-    value: fn(&DiskCounters) -> Option<f64>,
+    value: fn(&BlockStat) -> Option<f64>,
 }
 
 /// The metric type: readers compute the rate of a counter, and use the value of a gauge.
@@ -271,7 +271,7 @@ const fn counter(
     name: &'static str,
     unit: &'static str,
     help: &'static str,
-    value: fn(&DiskCounters) -> Option<f64>,
+    value: fn(&BlockStat) -> Option<f64>,
 ) -> Metric {
     Metric { name, unit, kind: MetricType::Counter, help, value }
 }
@@ -410,7 +410,7 @@ fn counters_are_totals_in_base_units_and_uncounted_metrics_are_omitted() -> io::
     // The name ends with the unit.
     assert!(METRICS.iter().all(|m| m.name.ends_with(m.unit)));
     for device in &mut watched.devices {
-        device.counters = DiskCounters::parse("1 2 3 4 5 6 7 8 9 10 11").ok();
+        device.counters = BlockStat::parse("1 2 3 4 5 6 7 8 9 10 11").ok();
         device.load = Some(Err("limit unknown".into()));
         device.latency = Some(Err("lost".into()));
     }

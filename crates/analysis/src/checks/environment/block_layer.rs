@@ -420,7 +420,7 @@ fn split_latency(case: &Case, is_shared: bool) -> Known<Split> {
 fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let device = case.device()?;
     let total = device.total();
-    let (requests, ms) = (own(case, is_shared)?.ops as f64, total.ms as f64 + device.flush_ms as f64);
+    let (requests, ms) = (own(case, is_shared)?.ops as f64, total.ms as f64 + device.flushes().ms as f64);
     // The count of each direction, run and device may be off by one.
     let rounding_ms = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
     let merged = share(issued, requests).max(1.0);

@@ -68,7 +68,7 @@ fn requests(case: &Case) -> Known<Vec<Requests>> {
     let mut out = Vec::new();
     for (kind, mut device) in [(Kind::Read, all.read), (Kind::Write, all.write)] {
         let issued = case.issued(kind);
-        if kind == Kind::Write && all.flushes > 0 {
+        if kind == Kind::Write && all.flushes().ios > 0 {
             // The kernel counts a write that is followed by a flush twice, the second time without bytes, even if
             // several writes share the flush.
             device.ios -= issued.ops.min(device.ios.saturating_sub(issued.ops));

@@ -571,7 +571,7 @@ impl LatencyShares {
     pub(super) fn from_distributions(all: &[&Distribution]) -> Self {
         let total: u64 = all.iter().fold(0, |sum, d| sum.saturating_add(d.count));
         let share = |from: u64, to: u64| {
-            let count = all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.between(from, to)));
+            let count = all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.count_between(from, to)));
             visible_percent(count, total, MIN_LATENCY_SHARE)
         };
         let row = |unit: u64, at: usize| {
