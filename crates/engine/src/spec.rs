@@ -223,6 +223,18 @@ pub struct EngineOption {
     pub number: Number,
 }
 
+impl EngineOption {
+    /// Describes an option without a number.
+    pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, number: Number::No }
+    }
+
+    /// Describes an option that requires a number.
+    pub(crate) const fn with_number(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, number: Number::Must }
+    }
+}
+
 /// Whether a number follows an option, as in `sqpoll=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {

@@ -8,7 +8,7 @@
 use crate::engines::targets::Targets;
 use crate::interface::{Call, Granted, refusal};
 use crate::source::Op;
-use crate::spec::{EngineOption, Number, WorkerSpec};
+use crate::spec::{EngineOption, WorkerSpec};
 use model::job::Kind;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -78,17 +78,15 @@ impl<S: Library> Call for Streams<S> {
 }
 
 pub(super) const STDIO_OPTIONS: &[EngineOption] = &[
-    EngineOption {
-        name: "buffer",
-        about: "setvbuf with N bytes; 0 for no buffer [default: that of the C library]",
-        number: Number::Must,
-    },
-    EngineOption { name: "getc", about: "fgetc and fputc, byte by byte", number: Number::No },
-    EngineOption {
-        name: "getc-unlocked",
-        about: "getc_unlocked and putc_unlocked, byte by byte without the stream's lock",
-        number: Number::No,
-    },
+    EngineOption::with_number(
+        "buffer",
+        "setvbuf with N bytes; 0 for no buffer [default: that of the C library]",
+    ),
+    EngineOption::new("getc", "fgetc and fputc, byte by byte"),
+    EngineOption::new(
+        "getc-unlocked",
+        "getc_unlocked and putc_unlocked, byte by byte without the stream's lock",
+    ),
 ];
 /// Maximum buffer size in bytes.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
@@ -128,11 +126,10 @@ impl Library for sys::stdio::cxx::Stream {
     }
 }
 
-pub(super) const STD_OPTIONS: &[EngineOption] = &[EngineOption {
-    name: "buffer",
-    about: "BufReader and BufWriter with a buffer of N bytes; 0 for their default of 8 KiB",
-    number: Number::Must,
-}];
+pub(super) const STD_OPTIONS: &[EngineOption] = &[EngineOption::with_number(
+    "buffer",
+    "BufReader and BufWriter with a buffer of N bytes; 0 for their default of 8 KiB",
+)];
 
 /// Default buffer size of a `BufReader` in bytes.
 const DEFAULT_BUFFER_BYTES: u64 = 8192;
