@@ -112,7 +112,7 @@ impl Output {
             Progress::Plain => self.plain(),
             Progress::View => why.map_or(Ok(DisplayKind::View(theme)), Err)?,
             Progress::Auto => {
-                let wanted = self.suits_view() && expected_time(cost) >= VIEW_TIME_MIN;
+                let wanted = self.suits_view() && Duration::from_nanos(cost.time_ns) >= VIEW_TIME_MIN;
                 if wanted { DisplayKind::View(theme) } else { self.plain() }
             }
         })
@@ -135,11 +135,6 @@ pub(super) fn watch_theme() -> Option<Theme> {
 /// Returns the display without a view: nothing if `quiet`, otherwise a progress line or one line per step.
 pub(super) fn plain(quiet: bool) -> DisplayKind {
     if quiet { DisplayKind::Quiet } else { Output::detect().plain() }
-}
-
-/// Returns the shortest time that the measurement may take.
-fn expected_time(cost: &Cost) -> Duration {
-    Duration::from_nanos(cost.time_ns)
 }
 
 #[cfg(test)]

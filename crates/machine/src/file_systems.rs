@@ -103,9 +103,14 @@ pub(crate) fn is_shared(file: &File) -> Result<bool, String> {
     Ok(SHARED.contains(&kind(file)?))
 }
 
+/// Returns whether a file is on a file system in memory. False also if the file system is unknown.
+pub(crate) fn is_in_memory(file: &File) -> bool {
+    kind(file).is_ok_and(|kind| IN_MEMORY.contains(&kind))
+}
+
 /// Returns whether every change of a file updates its times. False also if the file system is unknown.
 pub(crate) fn shows_every_change(file: &File) -> bool {
-    kind(file).is_ok_and(|kind| !SHARED.contains(&kind) && !IN_MEMORY.contains(&kind))
+    is_shared(file) == Ok(false) && !is_in_memory(file)
 }
 
 /// Returns the name of the synthetic file system that contains an open file or directory; `None` on any other

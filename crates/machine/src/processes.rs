@@ -111,8 +111,7 @@ pub fn name(root: &Root, pid: u32) -> String {
 }
 
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
-    let Stat { name, cpu_ticks, began, children_faults, .. } =
-        parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
+    let Stat { name, cpu_ticks, began, children_faults, .. } = read_stat(root, &format!("/proc/{pid}"))?;
     let io = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io_counters(&text));
     let io_bytes = io.map(|io| io.read_bytes.saturating_add(io.write_bytes));
     Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
@@ -125,6 +124,8 @@ pub(crate) struct Stat {
     pub(crate) name: String,
     /// Process id of the parent.
     pub(crate) parent: u32,
+    /// Page faults of the process or thread itself.
+    pub(crate) faults: Faults,
     /// Page faults of ended children, including their own ended children. The kernel adds them when a parent waits for an ended child.
     pub(crate) children_faults: u64,
     /// CPU time in ticks.
@@ -140,17 +141,23 @@ pub(crate) struct Stat {
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// Reads the file `stat` in the directory of a process or thread; `None` if it has ended.
+pub(crate) fn read_stat(root: &Root, dir: &str) -> Option<Stat> {
+    parse_stat(&root.read(&format!("{dir}/stat")).ok()?)
+}
+
 /// Parses `/proc/PID/stat` (`proc_pid_stat(5)`).
-pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
+fn parse_stat(text: &str) -> Option<Stat> {
     // The name is in parentheses and may itself contain parentheses and spaces.
     let (before, after) = text.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = after.split_ascii_whitespace().collect();
     let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
-    // Fields 3, 4, 9, 11, 13, 14, 15 and 22 of the line. The first field after the name is field 3.
+    // The first field after the name is field 3 of the line.
     Some(Stat {
         name,
         parent: u32::try_from(number(1)?).ok()?,
+        faults: Faults { minor: number(7)?, major: number(9)? },
         children_faults: number(8)?.saturating_add(number(10)?),
         cpu_ticks: number(11)?.saturating_add(number(12)?),
         began: number(19)?,
@@ -189,13 +196,8 @@ pub struct Faults {
 
 /// Returns the page faults of a process, or of one of its threads; `None` if the process or thread has ended.
 pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
-    let path = tid.map_or_else(|| format!("/proc/{pid}/stat"), |tid| format!("/proc/{pid}/task/{tid}/stat"));
-    let text = root.read(&path).ok()?;
-    // The name may contain any character. Field 3 follows the name. The faults are fields 10 and 12.
-    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
-    let minor = fields.next()?.parse().ok()?;
-    let major = fields.nth(1)?.parse().ok()?;
-    Some(Faults { major, minor })
+    let dir = tid.map_or_else(|| format!("/proc/{pid}"), |tid| format!("/proc/{pid}/task/{tid}"));
+    read_stat(root, &dir).map(|stat| stat.faults)
 }
 
 /// Maximum number of descriptors read per process. The remaining descriptors of a process are ignored.
@@ -343,7 +345,7 @@ impl ProcessIo {
         let ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
         // After the end of a process, its first thread remains until its parent waits for it.
         if let (Whose::ThreadsOf(_), [only]) = (whose, &ids[..])
-            && stat(root, &dir, *only).is_some_and(|stat| stat.ended)
+            && read_stat(root, &format!("{dir}/{only}")).is_some_and(|stat| stat.ended)
         {
             return Err(format!("{dir}/{only}: the process has ended"));
         }
@@ -360,7 +362,7 @@ impl ProcessIo {
             let known = before.and_then(|b| b.all.get(&id)).filter(|seen| seen.counters == counters);
             if let Some(known) = known {
                 sample.all.insert(id, known.clone());
-            } else if let Some(stat) = stat(root, &dir, id) {
+            } else if let Some(stat) = read_stat(root, &format!("{dir}/{id}")) {
                 // Without ended children all I/O belongs to the process itself, so its threads need not be read.
                 let has_children = whose == Whose::Processes && stat.children_faults > 0;
                 let threads = if has_children { sum_of_threads(root, id) } else { counters };
@@ -426,17 +428,22 @@ impl IoCounters {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
+    /// Combines each pair of counters with `combine`; `None` if it fails for one of them.
+    fn try_each(&self, other: &Self, combine: impl Fn(u64, u64) -> Option<u64>) -> Option<Self> {
+        Some(Self {
+            rchar: combine(self.rchar, other.rchar)?,
+            wchar: combine(self.wchar, other.wchar)?,
+            read_calls: combine(self.read_calls, other.read_calls)?,
+            write_calls: combine(self.write_calls, other.write_calls)?,
+            read_bytes: combine(self.read_bytes, other.read_bytes)?,
+            write_bytes: combine(self.write_bytes, other.write_bytes)?,
+            cancelled_write_bytes: combine(self.cancelled_write_bytes, other.cancelled_write_bytes)?,
+        })
+    }
+
     /// Combines each pair of counters with `combine`.
     fn each(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            rchar: combine(self.rchar, other.rchar),
-            wchar: combine(self.wchar, other.wchar),
-            read_calls: combine(self.read_calls, other.read_calls),
-            write_calls: combine(self.write_calls, other.write_calls),
-            read_bytes: combine(self.read_bytes, other.read_bytes),
-            write_bytes: combine(self.write_bytes, other.write_bytes),
-            cancelled_write_bytes: combine(self.cancelled_write_bytes, other.cancelled_write_bytes),
-        }
+        self.try_each(other, |own, other| Some(combine(own, other))).unwrap_or_default()
     }
 
     fn less(&self, other: &Self) -> Self {
@@ -449,15 +456,7 @@ impl IoCounters {
 
     /// Returns `self - earlier`; `None` if a counter went backwards.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
-        Some(Self {
-            rchar: self.rchar.checked_sub(earlier.rchar)?,
-            wchar: self.wchar.checked_sub(earlier.wchar)?,
-            read_calls: self.read_calls.checked_sub(earlier.read_calls)?,
-            write_calls: self.write_calls.checked_sub(earlier.write_calls)?,
-            read_bytes: self.read_bytes.checked_sub(earlier.read_bytes)?,
-            write_bytes: self.write_bytes.checked_sub(earlier.write_bytes)?,
-            cancelled_write_bytes: self.cancelled_write_bytes.checked_sub(earlier.cancelled_write_bytes)?,
-        })
+        self.try_each(earlier, u64::checked_sub)
     }
 }
 
@@ -473,10 +472,6 @@ pub fn ended_children_io(root: &Root) -> Known<IoCounters> {
     let whole =
         parse_io_counters(&root.read(path)?).ok_or_else(|| format!("{path} has an unknown format"))?;
     Ok(whole.less(&sum_of_threads))
-}
-
-fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
-    parse_stat(&root.read(&format!("{dir}/{id}/stat")).ok()?)
 }
 
 /// Returns the sum over the live threads of a process. Ignores a thread that ends before it is read.
@@ -542,6 +537,7 @@ mod tests {
         let stat = Stat {
             name: "a) b".to_owned(),
             parent: 1,
+            faults: Faults { minor: 1, major: 3 },
             children_faults: 6,
             cpu_ticks: 42,
             began: 991,
