@@ -226,6 +226,9 @@ impl CommandLine {
         if matches!(letter, 'B' | 'f') {
             return all.region(letter, value);
         }
+        if "lnLxph".contains(letter) {
+            alone(value)?;
+        }
         let Options { span, target, caching, .. } = all;
         let block = target.block;
         match letter {
@@ -243,16 +246,15 @@ impl CommandLine {
             },
             'P' => self.profile.progress = if value.is_empty() { PROGRESS } else { number(value, 1)? },
             'l' => {
-                alone(value)?;
                 let why = OPTIONS.iter().find(|o| o.name == "l").map_or("", |option| option.about);
                 self.remarks.push(format!("-l has no effect here: {why}"));
                 target.large_pages = true;
             }
             'a' if matches!(value, "" | "g") => {}
             'a' => span.affinity.extend(affinity(value)?),
-            'n' => (span.disable_affinity, ()) = (true, alone(value)?),
-            'L' => (span.latency, ()) = (true, alone(value)?),
-            'x' => (span.completion_routines, ()) = (true, alone(value)?),
+            'n' => span.disable_affinity = true,
+            'L' => span.latency = true,
+            'x' => span.completion_routines = true,
             'D' => {
                 span.iops = true;
                 span.bucket_ms = if value.is_empty() { span.bucket_ms } else { number(value, 1)? };
@@ -268,10 +270,10 @@ impl CommandLine {
             'i' => target.burst = Some(number(value, 1)?),
             'j' => target.think_ms = Some(number(value, 1)?),
             'g' => target.throughput = Some(throughput(value)?),
-            'p' => (target.parallel, ()) = (true, alone(value)?),
+            'p' => target.parallel = true,
             'N' => target.flush = Some(flush(value)?),
             'S' => value.chars().try_for_each(|c| caching.add(c)).and_then(|()| caching.bare(value))?,
-            'h' => alone(value).and_then(|()| caching.add('h'))?,
+            'h' => caching.add('h')?,
             'Z' => data(value, span, target)?,
             'r' => order_random(value, target)?,
             's' => order_sequential(value, target)?,

@@ -29,7 +29,8 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
             let mut wrong = Vec::new();
             target_errors(span, target, &mut wrong);
             order_errors(span, target, &mut wrong);
-            wrong.extend(target.distribution.as_ref().and_then(|d| distribution_error(d, target)));
+            let distribution = target.distribution.as_ref().and_then(|all| distribution_error(all, target));
+            wrong.extend(distribution.map(|why| ("rd", why)));
             memory_errors(span, target, &mut wrong);
             if line.ask != Ask::Profile && target.path.starts_with('*') {
                 let why = format!(
@@ -136,61 +137,44 @@ fn order_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
 }
 
 /// The first error in the shares of operations by parts of the target.
-fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
+fn distribution_error(all: &Distribution, target: &Target) -> Option<String> {
     let block = u64::from(target.block);
     let (mut io, mut covered) = (0, 0_u64);
     for (at, range) in all.ranges.iter().enumerate() {
         // The last part may have length 0: it then takes the rest of the target.
         let is_rest = range.length == 0 && at + 1 == all.ranges.len();
         if !all.percent && range.length < block && !is_rest {
-            return Some((
-                "rd",
-                format!(
-                    "invalid random distribution target range {} - must be a minimum of the specified block size ({block} bytes); type a larger range",
-                    range.length
-                ),
+            return Some(format!(
+                "invalid random distribution target range {} - must be a minimum of the specified block size ({block} bytes); type a larger range",
+                range.length
             ));
         }
         if io + range.io > 100 {
-            return Some((
-                "rd",
-                format!(
-                    "invalid random distribution IO% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
-                    range.io,
-                    100 - io
-                ),
+            return Some(format!(
+                "invalid random distribution IO% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
+                range.io,
+                100 - io
             ));
         }
         if all.percent {
             if covered + range.length > 100 {
-                return Some((
-                    "rd",
-                    format!(
-                        "invalid random distribution Target% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
-                        range.length,
-                        100 - covered
-                    ),
+                return Some(format!(
+                    "invalid random distribution Target% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
+                    range.length,
+                    100 - covered
                 ));
             }
             if covered + range.length == 100 && io + range.io < 100 {
                 let left = 100 - (io + range.io);
-                return Some((
-                    "rd",
-                    format!(
-                        "invalid random distribution: the target is covered with {left}% IO left to distribute; type parts of less than 100 %"
-                    ),
+                return Some(format!(
+                    "invalid random distribution: the target is covered with {left}% IO left to distribute; type parts of less than 100 %"
                 ));
             }
         }
         (io, covered) = (io + range.io, covered.saturating_add(range.length));
     }
     (all.percent && covered != 100).then(|| {
-        (
-            "rd",
-            format!(
-                "invalid random distribution span: Target% ({covered}%) must total 100%; type another part"
-            ),
-        )
+        format!("invalid random distribution span: Target% ({covered}%) must total 100%; type another part")
     })
 }
 
@@ -252,7 +236,7 @@ pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
             let mut other = sizes.filter(|t| t.path == target.path).map(|t| t.create);
             let all = span_refusals
                 .into_iter()
-                .chain(path_refusal(target))
+                .chain(path_refusal(target).map(|why| (TARGET, why)))
                 .chain(target_refusals(span, target))
                 .chain(other.any(|size| size != target.create).then(|| {
                     ("c", "fathom creates a file once, for the first time span with the file; write the same size into all time spans".to_owned())
@@ -309,18 +293,16 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
             format!("there are too many targets; type {MAX_TARGETS} at most"),
         ),
     ];
-    broken(rules).chain(if threads_of_target > MAX_WORKERS { None } else { pool_refusal(span) }).collect()
+    let pool = if threads_of_target > MAX_WORKERS { None } else { pool_refusal(span) };
+    broken(rules).chain(pool.map(|why| ("O", why))).collect()
 }
 
 /// The error in the targets of threads made by `-F`.
-fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
+fn pool_refusal(span: &TimeSpan) -> Option<String> {
     let pools = if span.threads > 0 { span.pools() } else { Vec::new() };
     let idle = pools.iter().find(|pool| pool.targets.is_empty()).and_then(|pool| pool.threads.first());
     if let Some(thread) = idle.filter(|_| !span.targets.is_empty()) {
-        return Some((
-            "O",
-            format!("thread {thread} has no target; write a ThreadTarget for it, or fewer threads"),
-        ));
+        return Some(format!("thread {thread} has no target; write a ThreadTarget for it, or fewer threads"));
     }
     let target = |at: &usize| span.targets.get(*at);
     let differs = pools.iter().any(|pool| {
@@ -329,16 +311,12 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
         alike.any(|other| Some(&other) != first.as_ref())
     });
     if differs {
-        return Some((
-            "O",
+        return Some(
             "the targets of a thread may differ only in path and weight; give each thread such targets with ThreadTarget, or write ThreadsPerFile instead of ThreadCount".into(),
-        ));
+        );
     }
     if pools.len() > MAX_STREAMS {
-        return Some((
-            "O",
-            format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"),
-        ));
+        return Some(format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"));
     }
     // Threads with different targets become different streams. Streams do not share a position (`-si`), and each stream
     // counts the starting offsets of its threads (`-T`) from 0.
@@ -352,10 +330,7 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
     let in_order =
         |target: &Target| target.random_percent == 0 && (target.interlocked || target.thread_stride > 0);
     several.iter().filter_map(target).any(in_order).then(|| {
-        (
-            "O",
-            "threads with -si or -T need the same targets; leave -si and -T out, or write the same ThreadTargets into all threads".into(),
-        )
+        "threads with -si or -T need the same targets; leave -si and -T out, or write the same ThreadTargets into all threads".into()
     })
 }
 
@@ -365,34 +340,24 @@ fn without_path(target: &Target) -> Target {
 }
 
 /// Refuses names of Windows drives and volumes.
-fn path_refusal(target: &Target) -> Option<Wrong> {
+fn path_refusal(target: &Target) -> Option<String> {
     let path = &target.path;
     let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let mut chars = path.chars();
     let has_letter = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
     let is_volume = has_letter && chars.as_str() == ":";
     if has_letter && chars.as_str().starts_with(":\\") {
-        return Some((
-            TARGET,
-            format!("{path} is a Windows path; type one of this machine, such as /data/testfile.dat"),
-        ));
-    }
-    if is_drive {
-        Some((
-            TARGET,
-            format!(
-                "{path} is a Windows drive; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
-            ),
+        Some(format!("{path} is a Windows path; type one of this machine, such as /data/testfile.dat"))
+    } else if is_drive {
+        Some(format!(
+            "{path} is a Windows drive; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
         ))
     } else if is_volume {
-        Some((
-            TARGET,
-            format!(
-                "{path} is a Windows volume; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
-            ),
+        Some(format!(
+            "{path} is a Windows volume; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
         ))
     } else {
-        path.is_empty().then(|| (TARGET, "a target has no name; type a file or a device".into()))
+        path.is_empty().then(|| "a target has no name; type a file or a device".into())
     }
 }
 

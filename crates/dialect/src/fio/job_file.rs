@@ -102,45 +102,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Opens a section.
-    pub(super) fn add_section(&mut self, name: &str, location: Location) {
-        self.open(Section {
-            name: name.into(),
-            location,
-            assignments: Vec::new(),
-            walled: false,
-            in_order: false,
-        });
-    }
-
-    /// Opens the section of options that precede the first name on the command line.
-    pub(super) fn add_defaults(&mut self, location: Location) {
-        let name = "global".to_owned();
-        self.open(Section { name, location, assignments: Vec::new(), walled: false, in_order: true });
-    }
-
-    /// Opens a section by the option `name`, which is also an option of the job.
+    /// Opens a section by the option `name` of the command line, which is also an option of the job.
     pub(super) fn add_job(&mut self, name: &str, location: Location) {
-        let mut section = Section {
-            name: name.into(),
-            location: location.clone(),
-            assignments: Vec::new(),
-            walled: false,
-            in_order: true,
-        };
-        if let Some(option) = options::find("name").filter(|_| !section.is_global()) {
+        let is_added = self.add_section(name, location.clone(), true);
+        if let (true, Some(section)) = (is_added, self.sections.last_mut())
+            && let Some(option) = options::find("name").filter(|_| !section.is_global())
+        {
             section.assignments.push(Assignment { option, value: name.into(), location });
         }
-        self.open(section);
     }
 
-    fn open(&mut self, section: Section) {
-        if self.sections.len() < MAX_SECTIONS {
-            self.sections.push(section);
+    /// Opens a section. `in_order` is whether it is from the command line. Returns false if there are too many sections.
+    pub(super) fn add_section(&mut self, name: &str, location: Location, in_order: bool) -> bool {
+        let has_room = self.sections.len() < MAX_SECTIONS;
+        if has_room {
+            let name = name.to_owned();
+            self.sections.push(Section { name, location, assignments: Vec::new(), walled: false, in_order });
         } else if self.marks.is_empty() {
-            let why = format!("there are more than {MAX_SECTIONS} sections; leave some out");
-            self.mark(section.location, why);
+            self.mark(location, format!("there are more than {MAX_SECTIONS} sections; leave some out"));
         }
+        has_room
     }
 
     fn lines(&mut self, name: &str, text: &str, open: &mut bool, is_included: bool) {
@@ -183,7 +164,7 @@ impl<'a> Reader<'a> {
                 }
                 Some((name, _)) if !name.is_empty() => {
                     *open = true;
-                    self.add_section(name, location);
+                    self.add_section(name, location, false);
                 }
                 _ => self.mark(location, "a section needs a name in brackets; type [NAME]"),
             }

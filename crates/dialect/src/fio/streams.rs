@@ -4,7 +4,7 @@
 
 use super::access::{self, ParsedRw};
 use super::options::{OPTIONS, OTHER_ENGINES};
-use super::value::{self, Size, list, mask};
+use super::value::{self, Size, mask};
 use super::{files, rates};
 use crate::Tool;
 use crate::fio::files::Increment;
@@ -333,7 +333,8 @@ fn refuse_missing_cpus(
 pub(super) fn place(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> Result<(), Fault> {
     let cpus = match job.last("cpus_allowed", "cpumask") {
         Some("cpumask") => Some(("cpumask", mask(job.text("cpumask").unwrap_or_default()))),
-        Some(option) => Some((option, Ok(list(job.text(option).unwrap_or_default())))),
+        // fio separates CPUs with `:` too.
+        Some(option) => Some((option, Ok(job.text(option).unwrap_or_default().replace(':', ",")))),
         None => None,
     };
     if let Some((option, text)) = cpus {
@@ -412,10 +413,8 @@ fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
 /// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
 /// one file.
 fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> {
-    let (order, count) = match job.text("file_service_type").unwrap_or("roundrobin").split_once(':') {
-        Some((order, count)) => (order, Some(count)),
-        None => (job.text("file_service_type").unwrap_or("roundrobin"), None),
-    };
+    let typed = job.text("file_service_type").unwrap_or("roundrobin");
+    let (order, count) = typed.split_once(':').map_or((typed, None), |(order, count)| (order, Some(count)));
     let fault = |why: &str| job.fault("file_service_type", why);
     let operations = match count.map(|text| job.units("file_service_type").whole(text)) {
         None => 1,

@@ -229,8 +229,7 @@ pub(super) fn number_triplet(text: &str) -> Result<[Option<&str>; 3], String> {
 
 fn separated(text: &str, separator: char) -> Result<[Option<&str>; 3], String> {
     let parts: Vec<&str> = text.split(separator).map(str::trim).collect();
-    let some = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
-    let get = |at: usize| parts.get(at).copied().filter(|p| some(p).is_some());
+    let get = |at: usize| parts.get(at).copied().filter(|part| !part.is_empty());
     match parts.len() {
         1 => Ok([get(0), get(0), get(0)]),
         2 => Ok([get(0), get(1), get(1)]),
@@ -261,11 +260,6 @@ pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
     let mut ranks: Vec<f64> = ranks.into_iter().take_while(|rank| *rank > 0.0).collect();
     ranks.sort_by(f64::total_cmp);
     Ok((ranks, decimals))
-}
-
-/// CPUs as in `0-3,8`, or `0-3:8` with fio's other separator.
-pub(super) fn list(text: &str) -> String {
-    text.replace(':', ",")
 }
 
 /// Numbers of the bits of a mask.
