@@ -33,8 +33,8 @@ pub(super) struct State {
     pub(super) left: Option<Left>,
     /// The progress of the step.
     pub(super) done: Done,
-    /// The current run.
-    pub(super) run: Option<Going>,
+    /// The queue depth of the current run in operations; `None` between runs.
+    pub(super) run_depth: Option<u64>,
     /// The latest figures of the workers.
     pub(super) pulse: Pulse,
     /// The latest sample of the counters.
@@ -69,13 +69,6 @@ pub(super) struct Sample {
     pub(super) busiest: Known<f64>,
     /// The process that moved the most data; a reason if none can be named.
     pub(super) culprit: Known<String>,
-}
-
-/// The current run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Going {
-    /// Queue depth of the run, in operations.
-    pub(super) depth: u64,
 }
 
 /// The progress of one of several hosts.
@@ -196,7 +189,7 @@ impl State {
 
     /// Begins a run with this queue depth.
     pub(super) fn begin(&mut self, depth: u64) {
-        self.run = Some(Going { depth });
+        self.run_depth = Some(depth);
         (self.pulse, self.seen) = (Pulse::default(), None);
         // An empty point separates runs.
         if !self.series.iops.is_empty() {
@@ -247,19 +240,17 @@ impl State {
 
     /// Ends the current run.
     pub(super) fn rest(&mut self) {
-        self.run = None;
+        self.run_depth = None;
     }
 
     /// Adds a lasting message.
     pub(super) fn say(&mut self, message: &str) {
-        self.notes.push_back(message.to_owned());
-        let more = self.notes.len().saturating_sub(NOTES_MAX);
-        self.notes.drain(..more);
+        append(&mut self.notes, [message.to_owned()], NOTES_MAX);
     }
 
     /// Handles the key `q`: ends after the current run, or at once if pressed again.
     pub(super) fn ask_to_end(&mut self) {
-        self.end = if self.run.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
+        self.end = if self.run_depth.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
     }
 }
 
@@ -267,11 +258,16 @@ impl TimeSeries {
     fn push(&mut self, points: [Option<f64>; 4]) {
         let all = [&mut self.iops, &mut self.p99_ns, &mut self.device_iops, &mut self.device_ns];
         for (series, point) in all.into_iter().zip(points) {
-            series.push_back(point);
-            let more = series.len().saturating_sub(POINTS_MAX);
-            series.drain(..more);
+            append(series, [point], POINTS_MAX);
         }
     }
+}
+
+/// Appends to a queue and keeps the newest `most` items.
+fn append<T>(queue: &mut VecDeque<T>, new: impl IntoIterator<Item = T>, most: usize) {
+    queue.extend(new);
+    let more = queue.len().saturating_sub(most);
+    queue.drain(..more);
 }
 
 /// Minimum time between two updates of the figures.
@@ -420,7 +416,7 @@ pub(super) struct Observed {
     /// Processes of the last interval in which they were sampled.
     pub(super) processes: Option<Processes>,
     /// Remarks, newest last.
-    pub(super) remarks: Vec<String>,
+    pub(super) remarks: VecDeque<String>,
 }
 
 impl Observed {
@@ -437,17 +433,12 @@ impl Observed {
         if watched.processes.is_some() {
             self.processes.clone_from(&watched.processes);
         }
-        self.remarks.extend(watched.remarks.iter().cloned());
-        let more = self.remarks.len().saturating_sub(REMARKS_MAX);
-        self.remarks.drain(..more);
+        append(&mut self.remarks, watched.remarks.iter().cloned(), REMARKS_MAX);
         self.device_series.retain(|name, _| watched.devices.iter().any(|device| device.name == *name));
         for device in &watched.devices {
             let series = self.device_series.entry(device.name.clone()).or_default();
             let rate = device.figures.as_ref().ok();
-            series.push_back(rate.map(|figures| figures.read.per_s + figures.write.per_s));
-            if series.len() > POINTS_MAX {
-                series.pop_front();
-            }
+            append(series, [rate.map(|figures| figures.read.per_s + figures.write.per_s)], POINTS_MAX);
         }
     }
 }

@@ -232,7 +232,7 @@ impl<'a> Drawing<'a> {
         }
         let so_far = {
             let state = lock(&self.shared.state);
-            if state.run.is_none() || self.sampled_at.elapsed() < SAMPLE_INTERVAL {
+            if state.run_depth.is_none() || self.sampled_at.elapsed() < SAMPLE_INTERVAL {
                 return;
             }
             state.pulse.so_far.clone()
@@ -241,7 +241,7 @@ impl<'a> Drawing<'a> {
         if let Some(seen) = sampler.sample(&so_far) {
             let mut state = lock(&self.shared.state);
             // The run may have ended during the sample.
-            if state.run.is_some() {
+            if state.run_depth.is_some() {
                 state.seen = Some(seen);
             }
         }
