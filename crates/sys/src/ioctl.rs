@@ -1,4 +1,4 @@
-//! ioctls on files and block devices: size, discard, loop devices, file attributes, and the extents of a file (`FS_IOC_FIEMAP`, kernel
+//! ioctls on files and block devices: size, discard, loop devices, and the extents of a file (`FS_IOC_FIEMAP`, kernel
 //! `Documentation/filesystems/fiemap.rst`).
 
 use std::fs::File;
@@ -9,20 +9,6 @@ use std::os::fd::AsRawFd;
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 /// `LOOP_GET_STATUS64`: its number is older than the scheme that encodes sizes.
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
-/// `_IOR('f', 1, long)`.
-const FS_IOC_GETFLAGS: libc::c_ulong = 0x8008_6601;
-
-/// File attributes of `chattr(1)` that affect how data is stored.
-pub mod attribute {
-    /// Stored compressed.
-    pub const COMPRESSED: u32 = 0x4;
-    /// Stored encrypted.
-    pub const ENCRYPTED: u32 = 0x800;
-    /// ext: data passes through the journal.
-    pub const JOURNAL_DATA: u32 = 0x4000;
-    /// btrfs: overwritten in place, without checksums.
-    pub const NOCOW: u32 = 0x0080_0000;
-}
 
 /// Returns the size of a block device in bytes.
 ///
@@ -106,18 +92,6 @@ pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
         direct: info.flags & LO_FLAGS_DIRECT_IO != 0,
         file_name: String::from_utf8_lossy(name).into_owned(),
     })
-}
-
-/// Returns the attributes of a file, see [`attribute`].
-///
-/// # Errors
-/// `ENOTTY` or `EOPNOTSUPP` on file systems without attributes.
-pub fn attributes(file: &File) -> io::Result<u32> {
-    // The request is declared with a long, but file systems write an int. A zeroed long works for both.
-    let mut flags = 0_u64;
-    // SAFETY: the kernel writes at most the eight bytes that the pointer is to; the descriptor is open.
-    let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, &raw mut flags) };
-    if answer == 0 { Ok(flags as u32) } else { Err(io::Error::last_os_error()) }
 }
 
 /// `_IOWR('f', 11, struct fiemap)`.
