@@ -158,8 +158,7 @@ fn copy_limits(from: &Path, to: &Path) -> Known<()> {
 
 /// Returns the version and the directory of the present cgroup in the hierarchy with the I/O controller.
 fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
-    // Lines are `id:controllers:path`; version 2 has no controllers there.
-    let lines = || present.lines().filter_map(|l| l.split_once(':')?.1.split_once(':'));
+    let lines = || hierarchies(present);
     let has_blkio = |list: &str| list.split(',').any(|c| c == "blkio");
     if let Some((_, path)) = lines().find(|(controllers, _)| has_blkio(controllers)) {
         let mount = mounts.iter().find(|m| m.kind == "cgroup" && has_blkio(&m.super_options));
@@ -175,6 +174,12 @@ fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
         return Err(format!("the io controller is not enabled for {dir}"));
     }
     Ok((2, root.path(&dir)))
+}
+
+/// Returns the controllers and the path in each line of `/proc/self/cgroup`, `id:controllers:path`. Version 2 has no
+/// controllers there.
+fn hierarchies(lines: &str) -> impl Iterator<Item = (&str, &str)> {
+    lines.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'))
 }
 
 /// Returns the directory of a cgroup path, or why the path is not visible: only a part of the hierarchy may
@@ -404,8 +409,7 @@ impl Groups {
     /// Returns the directories of a hierarchy, from the cgroup of this process up to the topmost mounted one;
     /// `None` if this machine has no such hierarchy.
     fn path(&self, controller: &str, version: u8) -> Option<Known<Vec<String>>> {
-        // Lines are `id:controllers:path`; version 2 has no controllers there.
-        let mut lines = self.present.lines().filter_map(|l| l.split_once(':')?.1.split_once(':'));
+        let mut lines = hierarchies(&self.present);
         let (kind, has): (_, &dyn Fn(&str) -> bool) = match version {
             1 => ("cgroup", &|list: &str| list.split(',').any(|c| c == controller)),
             _ => ("cgroup2", &|_: &str| true),

@@ -309,7 +309,7 @@ pub(crate) fn mount_of<'m>(
 /// Maximum number of stacked overlays that are followed.
 pub(crate) const MAX_OVERLAYS: usize = 8;
 /// `OVERLAYFS_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
-const OVERLAY_MAGIC: u64 = 0x794c_7630;
+pub(crate) const OVERLAY_MAGIC: u64 = 0x794c_7630;
 /// `FUSE_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
 const FUSE_MAGIC: u64 = 0x6573_5546;
 /// `ECRYPTFS_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
