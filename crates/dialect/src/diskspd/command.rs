@@ -80,17 +80,16 @@ impl CommandLine {
         let mut line = Self { source, ..Self::default() };
         let mut marks = Vec::new();
         let targets = line.targets(&mut marks);
-        if let Some(file) = words.iter().find_map(|word| word.strip_prefix("-X")) {
-            line.refuse_xml_options(&mut marks);
-            if !marks.is_empty() {
-                return Err(line.source.trouble(marks));
-            }
+        let xml_file = words.iter().find_map(|word| word.strip_prefix("-X"));
+        match xml_file {
+            Some(_) => line.refuse_xml_options(&mut marks),
+            None => line.options(&targets, here, &mut marks),
+        }
+        if !marks.is_empty() {
+            return Err(line.source.trouble(marks));
+        }
+        if let Some(file) = xml_file {
             line.xml(file, &targets, here)?;
-        } else {
-            line.options(targets, here, &mut marks);
-            if !marks.is_empty() {
-                return Err(line.source.trouble(marks));
-            }
         }
         line.profile.command = words.join(" ");
         Ok(line)
@@ -141,7 +140,7 @@ impl CommandLine {
         let mut line = Self { source: self.source.clone(), ..Self::default() };
         let mut marks = Vec::new();
         let is_typed = |letter: &str| self.source.words.iter().any(|(w, _)| w.starts_with(letter));
-        line.options(Vec::new(), here, &mut marks);
+        line.options(&[], here, &mut marks);
         let text = (here.read)(file).map_err(|why| {
             self.source.trouble(vec![Mark::new(self.source.place(0, 0, "X"), format!("-X{file}: {why}"))])
         });
@@ -163,12 +162,8 @@ impl CommandLine {
                 }
             }
         }
-        if self
-            .source
-            .words
-            .iter()
-            .any(|(w, _)| matches!(w.as_str(), "-Rtext" | "-Rxml" | "-Rptext" | "-Rpxml"))
-        {
+        let formats = ["-Rtext", "-Rxml", "-Rptext", "-Rpxml"];
+        if self.source.words.iter().any(|(word, _)| formats.contains(&word.as_str())) {
             profile.xml = typed.xml;
         }
         profile.verbose |= typed.verbose;
@@ -178,7 +173,7 @@ impl CommandLine {
     }
 
     /// Reads the options of a profile with one time span.
-    fn options(&mut self, targets: Vec<String>, here: &Here, marks: &mut Vec<Mark>) {
+    fn options(&mut self, targets: &[String], here: &Here, marks: &mut Vec<Mark>) {
         let block = self.block(marks);
         let mut all = Options { target: Target { block, ..Target::default() }, ..Options::default() };
         let words = self.source.words.clone();
@@ -194,7 +189,7 @@ impl CommandLine {
         let Options { mut span, mut target, caching, .. } = all;
         target.cache = caching.cache.unwrap_or_default();
         (target.write_through, target.mapped) = (caching.write_through, caching.mapped);
-        span.targets = targets.into_iter().map(|path| Target { path, ..target.clone() }).collect();
+        span.targets = targets.iter().map(|path| Target { path: path.clone(), ..target.clone() }).collect();
         self.profile.spans.push(span);
     }
 

@@ -174,7 +174,9 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
         stream.line.align_bytes = target.step();
         stream.random = match &target.distribution {
             Some(parts) => {
-                stream.line.run_length = mean_run_operations(target);
+                let is_partly_sequential = target.random_percent < 100;
+                stream.line.run_length =
+                    is_partly_sequential.then(|| 100.0 / f64::from(target.random_percent));
                 Some(zones(parts))
             }
             None if target.random_percent < 100 => Some(Order::Mixed(target.random_percent.into())),
@@ -197,11 +199,6 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     if target.parallel && target.requests > 1 && !target.mapped {
         stream.line.times = target.requests;
     }
-}
-
-/// Mean number of operations in a sequential run, if the accesses are partly sequential.
-fn mean_run_operations(target: &Target) -> Option<f64> {
-    (target.random_percent < 100).then(|| 100.0 / f64::from(target.random_percent))
 }
 
 fn zones(parts: &Distribution) -> Order {

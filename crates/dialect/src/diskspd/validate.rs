@@ -10,7 +10,7 @@ use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, 
 use std::collections::BTreeSet;
 
 /// The option to mark, and the error.
-type Wrong = (&'static str, String);
+type OptionError = (&'static str, String);
 
 /// The errors and warnings of a profile.
 pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
@@ -26,22 +26,20 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
             ));
         }
         for (number, target) in span.targets.iter().enumerate() {
-            let mut wrong = Vec::new();
-            target_errors(span, target, &mut wrong);
-            order_errors(span, target, &mut wrong);
             let distribution = target.distribution.as_ref().and_then(|all| distribution_error(all, target));
-            wrong.extend(distribution.map(|why| ("rd", why)));
-            memory_errors(span, target, &mut wrong);
-            if line.ask != Ask::Profile && target.path.starts_with('*') {
-                let why = format!(
+            let is_template = line.ask != Ask::Profile && target.path.starts_with('*');
+            let template = is_template.then(|| {
+                format!(
                     "template target '{}' was not substituted - all template targets must be substituted to run a profile; type as many targets",
                     target.path
-                );
-                wrong.push(("X", why));
-            }
-            for (option, why) in wrong {
-                marks.push(Mark::new(line.source.place(at, number, option), why));
-            }
+                )
+            });
+            let errors = target_errors(span, target)
+                .chain(order_errors(span, target))
+                .chain(distribution.map(|why| ("rd", why)))
+                .chain(memory_errors(span, target))
+                .chain(template.map(|why| ("X", why)));
+            marks.extend(errors.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
             warnings.extend(warning(span, target).map(str::to_owned));
         }
     }
@@ -52,11 +50,11 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
 /// The errors of the rules whose condition holds.
 fn broken<const N: usize>(
     rules: [(bool, &'static str, impl Into<String>); N],
-) -> impl Iterator<Item = Wrong> {
+) -> impl Iterator<Item = OptionError> {
     rules.into_iter().filter(|(is_broken, ..)| *is_broken).map(|(_, option, why)| (option, why.into()))
 }
 
-fn target_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
+fn target_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = OptionError> {
     let throughput = target.throughput.is_some();
     let (think, burst) = (target.think_ms.unwrap_or(0), target.burst.unwrap_or(0));
     let pooled = span.threads > 0 && span.requests > 0;
@@ -109,10 +107,10 @@ fn target_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "maximum (-f) target offset must be greater than base (-B); type a larger -f",
         ),
     ];
-    wrong.extend(broken(rules));
+    broken(rules)
 }
 
-fn order_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
+fn order_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = OptionError> {
     let random = target.random_percent > 0;
     let several = span.threads > 1 || target.threads > 1;
     let stride = target.thread_stride > 0;
@@ -133,7 +131,7 @@ fn order_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "-T has no effect unless multiple threads per target are used; type -t2 or more, or remove -T",
         ),
     ];
-    wrong.extend(broken(rules));
+    broken(rules)
 }
 
 /// The first error in the shares of operations by parts of the target.
@@ -178,14 +176,14 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<String> {
     })
 }
 
-fn memory_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
-    if target.buffer > 0 && target.buffer < target.block.into() {
-        let why = format!(
+fn memory_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = OptionError> {
+    let is_small = target.buffer > 0 && target.buffer < target.block.into();
+    let small_buffer = is_small.then(|| {
+        format!(
             "custom write buffer (-Z) is smaller than the block size. Write buffer size: {} block size: {}; type a larger -Z",
             target.buffer, target.block
-        );
-        wrong.push(("Z", why));
-    }
+        )
+    });
     let rules = [
         (
             target.mapped && span.completion_routines,
@@ -203,7 +201,7 @@ fn memory_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "memory mapped flush mode (-N) can only be specified with memory mapped IO (-Sm); type -Sm too",
         ),
     ];
-    wrong.extend(broken(rules));
+    small_buffer.map(|why| ("Z", why)).into_iter().chain(broken(rules))
 }
 
 /// The warning about a setting that is valid but usually a mistake.
@@ -247,7 +245,7 @@ pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
     marks
 }
 
-fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
+fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<OptionError> {
     let buckets = u64::from(span.duration_s) * 1000 / u64::from(span.bucket_ms.max(1));
     let lanes =
         span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
@@ -361,7 +359,7 @@ fn path_refusal(target: &Target) -> Option<String> {
     }
 }
 
-fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
+fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<OptionError> {
     let mixed = (1..100).contains(&target.random_percent);
     let non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
     let depth = target.requests.max(span.requests);

@@ -450,9 +450,8 @@ impl Job {
     /// The name of the job.
     pub(super) fn name(&self) -> &str {
         // A name from [global] is not the name of a single job.
-        let own =
-            self.own.iter().rfind(|typed| typed.option.name == "name" && !typed.value.trim().is_empty());
-        own.map_or(&self.section, |typed| typed.value.trim())
+        let is_name = |typed: &&Assignment| typed.option.name == "name" && !typed.value.trim().is_empty();
+        self.own.iter().rfind(is_name).map_or(&self.section, |typed| typed.value.trim())
     }
 
     /// An error at the place of an option, or of the job if the option was not typed.

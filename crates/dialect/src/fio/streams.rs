@@ -406,8 +406,8 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
 
 /// The level of a priority; the kernel has eight.
 fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
-    let known = u8::try_from(level).ok().filter(|level| *level < 8);
-    known.ok_or_else(|| job.fault(option, "the level is out of range; type a level from 0 (highest) to 7"))
+    let level = u8::try_from(level).ok().filter(|level| *level < 8);
+    level.ok_or_else(|| job.fault(option, "the level is out of range; type a level from 0 (highest) to 7"))
 }
 
 /// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
@@ -461,7 +461,7 @@ fn clones(
     let grouped = job.on("group_reporting", false)?;
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
-    let own = !is_null && files::own_files(job);
+    let has_own_files = !is_null && files::own_files(job);
     // Clones with different offsets or sizes have different blocks, and a state file counts the writes of one clone. fio's formats combine
     // a group into one result anyway.
     let differ = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
@@ -492,12 +492,12 @@ fn clones(
                 stream.create =
                     template.create.map(|c| Create { bytes: c.bytes.saturating_add(offset - first), ..c });
             }
-            files::draw_sizes(job, if own { clone } else { 0 }, files, environment, &mut stream)?;
+            files::draw_sizes(job, if has_own_files { clone } else { 0 }, files, environment, &mut stream)?;
             Ok(stream)
         };
         return in_order(count).map(clone).collect();
     }
-    let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
+    let target: Vec<String> = (0..if has_own_files { count } else { 1 }).flat_map(targets).collect();
     let why = format!("the clones have at most {MAX_TARGETS} files; type a filename, or fewer clones");
     job.refuse_if(target.len() > MAX_TARGETS, "numjobs", why)?;
     let all = |n: u64| n.saturating_mul(u64::from(count));
@@ -509,7 +509,7 @@ fn clones(
         ..template.clone()
     };
     stream.give("workers").workers = count;
-    stream.resolved.clones = Some(if own { Clones::Own } else { Clones::Same });
+    stream.resolved.clones = Some(if has_own_files { Clones::Own } else { Clones::Same });
     stream.resolved.limit.bytes = stream.resolved.limit.bytes.map(all);
     stream.resolved.limit.operations = stream.resolved.limit.operations.map(all);
     Ok(vec![stream])
@@ -557,11 +557,11 @@ pub(super) fn verification(
             ));
         }
     };
-    let (does, only) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
+    let (reads_back, only_verifies) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
     // A read in a mix may find a block that was not written yet.
-    let checks = only || rw.directions() == [0];
+    let checks = only_verifies || rw.directions() == [0];
     let fatal = job.on("verify_fatal", false)?;
-    let back = does && rw.writes() && !only;
+    let back = reads_back && rw.writes() && !only_verifies;
     let verify = Verify { content, checks, back: None, fatal };
     Ok((Some(verify), back))
 }
