@@ -14,6 +14,7 @@ use crate::error::describe;
 use crate::file_systems;
 use crate::file_systems::Mount;
 use crate::root::Root;
+use crate::test_file::unique;
 use model::machine::Cgroup;
 use model::{Known, name};
 use std::fs::{self, OpenOptions};
@@ -116,7 +117,7 @@ fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
     }
     let (version, parent) = find(root, &present, &mounts)?;
     remove_stale(root, &parent);
-    let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), random()));
+    let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), unique() as u32));
     fs::create_dir(&dir)
         .map_err(|e| format!("cannot create a cgroup in {} ({})", name::shown(&parent), describe(&e)))?;
     let members = if version == 1 { v1_members } else { PROCESS };
@@ -253,12 +254,6 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// A number that distinguishes two cgroups of one process.
-fn random() -> u32 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |d| model::payload::split_mix(d.as_nanos() as u64) as u32)
-}
-
 /// Returns the version of the hierarchy in which [`enter`] is expected to succeed. Changes nothing.
 ///
 /// # Errors
@@ -305,8 +300,8 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
         // Version 1 applies only the limits of the present cgroup.
-        let own = groups.path("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
-        found.add(root, own, &format!("blkio.throttle.{limit}"));
+        let own_group = groups.path("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
+        found.add(root, own_group, &format!("blkio.throttle.{limit}"));
     }
     found.add(root, groups.path("cpu", 1), "cpu.cfs_quota_us");
     found.add(root, groups.path("memory", 1), "memory.limit_in_bytes");
@@ -365,7 +360,7 @@ impl MemoryLimit {
 /// if no limit is set or readable.
 pub fn memory(root: &Root) -> Option<MemoryLimit> {
     let groups = Groups::read(root).ok()?;
-    let own = anonymous_bytes(root);
+    let own_bytes = anonymous_bytes(root);
     let versions = [
         (groups.path("memory", 1), "memory.limit_in_bytes", "total_rss "),
         (groups.path("", 2), "memory.max", "anon "),
@@ -377,7 +372,7 @@ pub fn memory(root: &Root) -> Option<MemoryLimit> {
             let bytes = root.word(&file)?.parse().ok().filter(|bytes| *bytes < NO_MEMORY_LIMIT)?;
             let stat = root.read(&format!("{dir}/memory.stat")).unwrap_or_default();
             let of_all = stat.lines().find_map(|line| line.strip_prefix(counter)?.trim().parse().ok());
-            Some(MemoryLimit { file, bytes, used_bytes: of_all.unwrap_or(0_u64).saturating_sub(own) })
+            Some(MemoryLimit { file, bytes, used_bytes: of_all.unwrap_or(0_u64).saturating_sub(own_bytes) })
         })
     });
     limits.min_by_key(MemoryLimit::room_bytes)

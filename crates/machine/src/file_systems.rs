@@ -200,15 +200,15 @@ pub fn read(root: &Root) -> Known<Vec<Mount>> {
 /// separately.
 pub(crate) fn other_namespaces(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     let link = |process: &str, name: &str| root.link(&format!("/proc/{process}/{name}")).ok();
-    let space = |process: &str| link(process, "ns/mnt").map(|space| (space, link(process, "root")));
-    let mut seen: BTreeSet<(String, Option<String>)> = space("self").into_iter().collect();
+    let namespace = |process: &str| Some((link(process, "ns/mnt")?, link(process, "root")));
+    let mut known: BTreeSet<(String, Option<String>)> = namespace("self").into_iter().collect();
     let processes = root.list("/proc").unwrap_or_default();
     let mut found = Vec::new();
     for process in processes.iter().filter_map(|p| p.parse().ok()) {
-        let Some(own) = space(&format!("{process}")).filter(|own| !seen.contains(own)) else { continue };
+        let Some(new) = namespace(&format!("{process}")).filter(|own| !known.contains(own)) else { continue };
         // If a process ends, the next one in the same namespace is read instead.
         if let Ok(text) = root.read(&format!("/proc/{process}/mountinfo")) {
-            seen.insert(own);
+            known.insert(new);
             found.push((process, parse(&text)));
         }
     }

@@ -233,10 +233,10 @@ impl Writing {
         let begun = Instant::now();
         while begun.elapsed() < COMPLETION_TIMEOUT && written(&now) == written(&before) {
             let tick = clock_gettime(ClockId::RealtimeCoarse);
-            let tick = (tick.tv_sec, tick.tv_nsec);
+            let time = (tick.tv_sec, tick.tv_nsec);
             // From the next tick on, every change gets a later time.
-            if tick > (now.ctime(), now.ctime_nsec()) && tick > (now.mtime(), now.mtime_nsec()) {
-                set(&self.file, &complete(&before, tick.0, tick.1));
+            if time > (now.ctime(), now.ctime_nsec()) && time > (now.mtime(), now.mtime_nsec()) {
+                set(&self.file, &complete(&before, tick.tv_sec, tick.tv_nsec));
                 now = self.file.metadata().ok()?;
                 if is_open(&self.file) {
                     return Some(());

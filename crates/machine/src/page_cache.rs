@@ -38,16 +38,17 @@ pub fn evict(file: &File) -> Known<Pages> {
         }
         _ => {}
     }
-    for attempt in 1.. {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
         fadvise(file, 0, None, Advice::DontNeed)
             .map_err(|e| format!("evicting the file from the page cache failed: {}", describe(&e.into())))?;
-        let seen = count_cached_pages(file)?;
-        if seen.cached == 0 || attempt == MAX_EVICTIONS {
-            return Ok(seen);
+        let pages = count_cached_pages(file)?;
+        if pages.cached == 0 || attempts == MAX_EVICTIONS {
+            return Ok(pages);
         }
         std::thread::sleep(BETWEEN_EVICTIONS);
     }
-    count_cached_pages(file)
 }
 
 /// Writes back all dirty data of the file system that holds the file, so that this does not happen during the run.

@@ -78,12 +78,12 @@ impl Processes {
     pub fn busy_since(&self, earlier: &Self) -> Vec<Busy> {
         let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
         let ours = std::process::id();
-        let one = |(id, now): (&Id, &Process)| {
+        let one = |(id @ (pid, _), now): (&Id, &Process)| {
             let before = earlier.all.get(id)?;
             let ticks = now.cpu_ticks.saturating_sub(before.cpu_ticks);
             let io_bytes = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
-            (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
-                pid: id.0,
+            (*pid != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
+                pid: *pid,
                 name: if now.children_faults > before.children_faults {
                     format!("{} and its ended children", now.name)
                 } else {
@@ -220,9 +220,9 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     // Threads may have separate file tables. If two tables have the same descriptor numbers, only one of them is read.
     for task in root.list(&format!("{dir}/task")).unwrap_or_default().iter().take(MAX_THREADS) {
         let task = format!("{dir}/task/{task}");
-        let own = root.list(&format!("{task}/fd")).unwrap_or_default();
-        if own != names {
-            read_descriptor_table(root, &task, &own, on, &mut open, &mut left);
+        let own_names = root.list(&format!("{task}/fd")).unwrap_or_default();
+        if own_names != names {
+            read_descriptor_table(root, &task, &own_names, on, &mut open, &mut left);
         }
     }
     open.mmap = root.read(&format!("{dir}/maps")).is_ok_and(|text| is_mapped(&text, on));
@@ -383,11 +383,12 @@ impl ProcessIo {
             let child_ended = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
             let (own, of_children) = if child_ended {
                 let threads = now.threads.less(&earlier.map(|seen| seen.threads).unwrap_or_default());
-                let own = threads.at_most(&all);
-                (
-                    own,
-                    self.gone_since(before, *id).fold(all.less(&own), |rest, seen| rest.less(&seen.counters)),
-                )
+                let own = threads.each(&all, u64::min);
+                let ended = before.all.iter().filter(|(child, seen)| {
+                    let is_same = |now: &Reading| now.stat.began == seen.stat.began;
+                    seen.stat.parent == *id && !self.all.get(child).is_some_and(is_same)
+                });
+                (own, ended.fold(all.less(&own), |rest, (_, seen)| rest.less(&seen.counters)))
             } else {
                 (all, IoCounters::default())
             };
@@ -399,14 +400,6 @@ impl ProcessIo {
             }
         }
         out
-    }
-
-    /// Returns the children of a process that are in `before` but not in this sample.
-    fn gone_since<'b>(&self, before: &'b Self, parent: u32) -> impl Iterator<Item = &'b Reading> {
-        let is_gone = |(id, seen): &(&u32, &Reading)| {
-            seen.stat.parent == parent && self.all.get(id).is_none_or(|now| now.stat.began != seen.stat.began)
-        };
-        before.all.iter().filter(is_gone).map(|(_, seen)| seen).collect::<Vec<_>>().into_iter()
     }
 
     /// Returns a process of this sample with all I/O counters at 0; `None` if the sample does not have the process.
@@ -450,10 +443,6 @@ impl IoCounters {
         self.each(other, u64::saturating_sub)
     }
 
-    fn at_most(&self, other: &Self) -> Self {
-        self.each(other, u64::min)
-    }
-
     /// Returns `self - earlier`; `None` if a counter went backwards.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         self.try_each(earlier, u64::checked_sub)
@@ -485,7 +474,7 @@ fn sum_of_threads(root: &Root, pid: u32) -> IoCounters {
 
 fn parse_io_counters(text: &str) -> Option<IoCounters> {
     let mut found = IoCounters::default();
-    let mut seen = 0;
+    let mut counters_found = 0;
     for (key, value) in text.lines().filter_map(|l| l.split_once(':')) {
         let field = match key {
             "rchar" => &mut found.rchar,
@@ -498,9 +487,9 @@ fn parse_io_counters(text: &str) -> Option<IoCounters> {
             _ => continue,
         };
         *field = value.trim().parse().ok()?;
-        seen += 1;
+        counters_found += 1;
     }
-    (seen == 7).then_some(found)
+    (counters_found == 7).then_some(found)
 }
 
 /// A line of `/proc/PID/maps`.

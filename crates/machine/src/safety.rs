@@ -111,14 +111,14 @@ pub fn open_device(
 ///
 /// If the path cannot be read, or is something else by now.
 pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
-    let now = identity::from_path(path).map_err(|e| match e.kind() {
+    let found = identity::from_path(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => MachineError::Refused(format!(
             "{} is no longer there: it was removed or renamed after the plan was made",
             name::shown(path)
         )),
         _ => MachineError::at(path, "accessed", &e),
     })?;
-    must_be(root, path, &now, planned)
+    must_be(root, path, &found, planned)
 }
 
 /// Refuses an open file or device that differs from the planned one. An open descriptor cannot be redirected later.
@@ -132,19 +132,24 @@ pub fn must_be_open(
     file: &File,
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
-    let now = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
-    if matches!(now, Identity::File { .. }) {
+    let found = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
+    if matches!(found, Identity::File { .. }) {
         file_systems::refuse_synthetic(path, file)?;
     }
-    must_be(root, path, &now, planned)
+    must_be(root, path, &found, planned)
 }
 
-fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>) -> Result<(), MachineError> {
+fn must_be(
+    root: &Root,
+    path: &Path,
+    found: &Identity,
+    planned: Option<&Identity>,
+) -> Result<(), MachineError> {
     let Some(planned) = planned else { return Ok(()) };
     // Only a plan has marks. A device without marks is compared by its number alone.
-    let bare = matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
-    let now = if bare { now.clone() } else { crate::stack::marked(root, now.clone()) };
-    now.change_from(planned).map_or(Ok(()), |how| {
+    let has_marks = !matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
+    let found = if has_marks { stack::marked(root, found.clone()) } else { found.clone() };
+    found.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
             "{} has changed since the plan was made: {how}; fathom has neither read nor written the present \
              one",

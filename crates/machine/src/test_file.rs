@@ -211,8 +211,10 @@ impl TestFile {
             }
             match writer.next(done) {
                 Ok(()) => done += MIB,
-                Err(e) if is_full(&e) => break Filled::Full,
-                Err(e) => return Err(MachineError::at(dir, "filled", &e)),
+                Err(e) => match e.kind() {
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => break Filled::Full,
+                    _ => return Err(MachineError::at(dir, "filled", &e)),
+                },
             }
             progress(done, target);
         };
@@ -347,7 +349,8 @@ fn named_files() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn random() -> u64 {
+/// Returns a number that distinguishes two files, or two cgroups, of one process.
+pub(crate) fn unique() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     split_mix(now.map_or(0, |d| d.as_nanos() as u64))
 }
@@ -410,10 +413,6 @@ fn no_room(dir: &Path, room: u64) -> MachineError {
     ))
 }
 
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
 fn extent_notes(found: &Extents) -> Vec<String> {
     let states = [
         (found.hole_bytes, "are holes"),
@@ -423,8 +422,8 @@ fn extent_notes(found: &Extents) -> Vec<String> {
         (found.encoded_bytes, "are stored compressed or encrypted"),
         (found.shared_bytes, "are shared with another file"),
     ];
-    let some = states.into_iter().filter(|(bytes, _)| *bytes > 0);
-    some.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
+    let present = states.into_iter().filter(|(bytes, _)| *bytes > 0);
+    present.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
 }
 
 /// Makes the data of test files different from what workers write with the same seed.
@@ -486,7 +485,7 @@ const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 
 /// Returns a unique name for a test file. The name contains the host name, because process ids repeat on other hosts.
 pub fn common_name() -> String {
-    format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), random(), host_name())
+    format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), unique(), host_name())
 }
 
 /// Returns the host name in the form that file names use.
