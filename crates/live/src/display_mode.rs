@@ -93,8 +93,9 @@ impl Output {
 
     /// Whether the view appears by default.
     fn suits_view(self) -> bool {
-        let large = self.size.0 >= VIEW_SIZE_MIN.0 && self.size.1 >= VIEW_SIZE_MIN.1;
-        self.view_obstacle().is_none() && large && !self.is_ci && !self.stdout_is_pipe
+        let ((columns, rows), (least_columns, least_rows)) = (self.size, VIEW_SIZE_MIN);
+        let is_large = columns >= least_columns && rows >= least_rows;
+        self.view_obstacle().is_none() && is_large && !self.is_ci && !self.stdout_is_pipe
     }
 
     fn plain(self) -> DisplayKind {

@@ -188,7 +188,7 @@ impl State {
     }
 
     /// Begins a run with this queue depth.
-    pub(super) fn begin(&mut self, depth: u64) {
+    pub(super) fn begin_run(&mut self, depth: u64) {
         self.run_depth = Some(depth);
         (self.pulse, self.seen) = (Pulse::default(), None);
         // An empty point separates runs.
@@ -213,7 +213,7 @@ impl State {
     }
 
     /// Shows the result of a run and its findings.
-    pub(super) fn ended(&mut self, named: Named, findings: Vec<Finding>) {
+    pub(super) fn show_result(&mut self, named: Named, findings: Vec<Finding>) {
         let key = |n: &Named| (n.row.job, n.row.offered_iops);
         let at = self.rows.iter().position(|known| key(known) == key(&named));
         self.last_row = at.unwrap_or(self.rows.len());
@@ -239,7 +239,7 @@ impl State {
     }
 
     /// Ends the current run.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn end_run(&mut self) {
         self.run_depth = None;
     }
 
@@ -468,7 +468,7 @@ fn a_result_without_a_view_is_one_line() {
 #[test]
 fn unknown_values_have_no_point_and_rare_values_remain() {
     let mut state = State::default();
-    state.begin(32);
+    state.begin_run(32);
     state.pulse(Pulse::default());
     let rate = Some(Rate { iops: 5.0, ..Rate::default() });
     let new = Pulse { rate, latency_ns: [Some(1), Some(2), Some(3)], is_new: true, ..Pulse::default() };
@@ -479,7 +479,7 @@ fn unknown_values_have_no_point_and_rare_values_remain() {
     assert_eq!(state.series.device_iops, [None, None, None]);
     state.pulse(Pulse { rate: Some(Rate::default()), ..Pulse::default() });
     assert_eq!((state.series.iops.back(), state.series.p99_ns.back()), (Some(&Some(0.0)), Some(&None)));
-    state.begin(1);
+    state.begin_run(1);
     assert_eq!((state.series.iops.len(), state.series.iops.back()), (5, Some(&None)));
     (0..1_000).for_each(|_| state.pulse(Pulse::default()));
     assert_eq!(state.series.iops.len(), POINTS_MAX);
@@ -488,7 +488,7 @@ fn unknown_values_have_no_point_and_rare_values_remain() {
 #[test]
 fn first_q_ends_after_the_run_and_second_q_at_once() {
     let mut state = State::default();
-    state.begin(1);
+    state.begin_run(1);
     state.ask_to_end();
     assert_eq!(state.end, End::AfterRun);
     state.ask_to_end();
