@@ -91,7 +91,7 @@ impl Watch {
     ///
     /// An error of reading the events.
     pub fn others_wrote(mut self) -> io::Result<bool> {
-        let own = std::process::id();
+        let own_pid = std::process::id();
         let (mut opened, mut closed) = (false, false);
         let mut buffer = [0; BUFFER_BYTES];
         loop {
@@ -108,9 +108,9 @@ impl Watch {
                 let mask = header[8..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
                 // If events were lost, one of them may be from another process.
                 let lost = mask & libc::FAN_Q_OVERFLOW != 0;
-                let other = number(20) != own;
-                opened |= lost || (other && mask & libc::FAN_OPEN != 0);
-                closed |= lost || (other && mask & libc::FAN_CLOSE_WRITE != 0);
+                let is_other = number(20) != own_pid;
+                opened |= lost || (is_other && mask & libc::FAN_OPEN != 0);
+                closed |= lost || (is_other && mask & libc::FAN_CLOSE_WRITE != 0);
                 let event_bytes = (number(0) as usize).clamp(HEADER_BYTES, events.len());
                 events = &events[event_bytes..];
             }

@@ -221,8 +221,8 @@ pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
 pub fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
     let file = |name: &str| std::fs::read_to_string(format!("/sys/devices/system/node/{name}"));
     let list = file(&format!("node{node}/cpulist")).map_err(|e| {
-        let there = file("online").unwrap_or_else(|_| "none".into());
-        refused(&format!("there is no NUMA node {node}, but {}", there.trim()), Some(e))
+        let online_nodes = file("online").unwrap_or_else(|_| "none".into());
+        refused(&format!("there is no NUMA node {node}, but {}", online_nodes.trim()), Some(e))
     })?;
     let mut cpus = Vec::new();
     for part in list.trim().split(',').filter(|p| !p.is_empty()) {
