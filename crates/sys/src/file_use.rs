@@ -8,6 +8,7 @@
 //! the last close of a file, also for the caller's own descriptors. Therefore a close by another process counts only if another process
 //! also opened the file.
 
+use crate::check;
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -81,7 +82,8 @@ impl Watch {
                 std::ptr::null(),
             )
         };
-        if answer == 0 { Ok(Self { group }) } else { Err(io::Error::last_os_error()) }
+        check(answer)?;
+        Ok(Self { group })
     }
 
     /// Returns whether another process opened the file and closed a writable descriptor since the watch began. Consumes the watch, because
