@@ -475,12 +475,12 @@ pub(super) struct Caching {
 
 impl Caching {
     pub(super) fn add(&mut self, letter: char) -> Result<(), String> {
-        let cached = self.cache.is_some();
+        let has_cache = self.cache.is_some();
         let twice = match letter {
-            'b' | 'r' => cached,
-            'h' => cached || self.write_through || self.mapped,
+            'b' | 'r' => has_cache,
+            'h' => has_cache || self.write_through || self.mapped,
             'm' => self.mapped || self.cache == Some(Cache::Off),
-            'u' => cached || self.mapped,
+            'u' => has_cache || self.mapped,
             'w' => self.write_through,
             _ => return Err(format!("{letter} is not a caching mode; type letters of b, h, m, u and w")),
         };

@@ -55,9 +55,9 @@ fn broken<const N: usize>(
 }
 
 fn target_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = OptionError> {
-    let throughput = target.throughput.is_some();
+    let has_throughput = target.throughput.is_some();
     let (think, burst) = (target.think_ms.unwrap_or(0), target.burst.unwrap_or(0));
-    let pooled = span.threads > 0 && span.requests > 0;
+    let is_pool = span.threads > 0 && span.requests > 0;
     let rules = [
         (
             span.disable_affinity && !span.affinity.is_empty(),
@@ -70,34 +70,34 @@ fn target_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = Optio
             "-F and -t parameters cannot be used together; type one of them",
         ),
         (
-            throughput && span.completion_routines,
+            has_throughput && span.completion_routines,
             "g",
             "-g throughput control cannot be used with -x completion routines; leave -x out",
         ),
         ((think == 0) != (burst == 0), "i", "need to specify -j<think time> with -i<burst size>; type both"),
         (
-            pooled && throughput,
+            is_pool && has_throughput,
             "g",
             "-g throughput control cannot be used with -O outstanding requests per thread; type -o instead",
         ),
         (
-            pooled && think > 0,
+            is_pool && think > 0,
             "j",
             "-j think time cannot be used with -O outstanding requests per thread; type -o instead",
         ),
         (
-            pooled && target.parallel,
+            is_pool && target.parallel,
             "p",
             "-p parallel IO cannot be used with -O outstanding requests per thread; type -o instead",
         ),
-        (pooled && target.weight == 0, "O", "a non-zero target Weight must be specified; write at least 1"),
+        (is_pool && target.weight == 0, "O", "a non-zero target Weight must be specified; write at least 1"),
         (
-            pooled && target.thread_targets.iter().any(|(thread, _)| *thread >= span.threads),
+            is_pool && target.thread_targets.iter().any(|(thread, _)| *thread >= span.threads),
             "O",
             "illegal thread specified for ThreadTarget; write one below ThreadCount",
         ),
         (
-            !pooled && !target.thread_targets.is_empty(),
+            !is_pool && !target.thread_targets.is_empty(),
             "O",
             "ThreadTargets can only be specified when the timespan ThreadCount and RequestCount are specified; write both",
         ),
@@ -111,22 +111,22 @@ fn target_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = Optio
 }
 
 fn order_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = OptionError> {
-    let random = target.random_percent > 0;
-    let several = span.threads > 1 || target.threads > 1;
-    let stride = target.thread_stride > 0;
+    let is_random = target.random_percent > 0;
+    let has_several_threads = span.threads > 1 || target.threads > 1;
+    let has_stride = target.thread_stride > 0;
     let rules = [
-        (random && stride, "T", "-T conflicts with -r; leave -T out"),
-        (random && target.interlocked, "si", "-si conflicts with -r; type one of them"),
-        (random && target.parallel, "p", "-p conflicts with -r; leave -p out"),
+        (is_random && has_stride, "T", "-T conflicts with -r; leave -T out"),
+        (is_random && target.interlocked, "si", "-si conflicts with -r; type one of them"),
+        (is_random && target.parallel, "p", "-p conflicts with -r; leave -p out"),
         (
-            !random && target.distribution.is_some(),
+            !is_random && target.distribution.is_some(),
             "rd",
             "random distribution ranges (-rd) do not apply to sequential-only IO patterns; type -r or -rs too",
         ),
-        (!random && target.interlocked && stride, "T", "-si conflicts with -T; type one of them"),
-        (!random && target.interlocked && target.parallel, "p", "-si conflicts with -p; type one of them"),
+        (!is_random && target.interlocked && has_stride, "T", "-si conflicts with -T; type one of them"),
+        (!is_random && target.interlocked && target.parallel, "p", "-si conflicts with -p; type one of them"),
         (
-            !random && !target.interlocked && stride && !several,
+            !is_random && !target.interlocked && has_stride && !has_several_threads,
             "T",
             "-T has no effect unless multiple threads per target are used; type -t2 or more, or remove -T",
         ),
@@ -206,12 +206,12 @@ fn memory_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = Optio
 
 /// The warning about a setting that is valid but usually a mistake.
 fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
-    let several = span.threads > 1 || target.threads > 1;
+    let has_several_threads = span.threads > 1 || target.threads > 1;
     if target.random_percent > 0 {
         None
-    } else if target.interlocked && !several {
+    } else if target.interlocked && !has_several_threads {
         Some("WARNING: single-threaded test, -si ignored")
-    } else if !target.interlocked && several && target.thread_stride == 0 {
+    } else if !target.interlocked && has_several_threads && target.thread_stride == 0 {
         Some("WARNING: target access pattern will not be sequential, consider -si")
     } else {
         None
@@ -360,14 +360,14 @@ fn path_refusal(target: &Target) -> Option<String> {
 }
 
 fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<OptionError> {
-    let mixed = (1..100).contains(&target.random_percent);
-    let non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
+    let is_mixed = (1..100).contains(&target.random_percent);
+    let is_non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
     let depth = target.requests.max(span.requests);
-    let think = target.think_ms.is_some();
+    let has_think = target.think_ms.is_some();
     let rules = [
         (target.cache == Cache::Remote, "S", REMOTE.to_owned()),
         (target.temporary_hint, "f", TEMPORARY.into()),
-        (non_volatile, "N", NON_VOLATILE.into()),
+        (is_non_volatile, "N", NON_VOLATILE.into()),
         (
             target.sequential_hint && target.random_hint,
             "f",
@@ -379,17 +379,17 @@ fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<OptionError> {
             "a mapping has no write-through; type -Sm with -Nv, which flushes each write".into(),
         ),
         (
-            mixed && target.step() < target.block.into(),
+            is_mixed && target.step() < target.block.into(),
             "r",
             "sequential operations continue at the end of the last one; type -r with at least the block size"
                 .into(),
         ),
         (
-            target.throughput.is_some() && think,
+            target.throughput.is_some() && has_think,
             "g",
             "DISKSPD ignores -i and -j with -g; leave them out, or leave -g out".into(),
         ),
-        (target.parallel && think, "p", "-p and -i both define bursts; leave one of them out".into()),
+        (target.parallel && has_think, "p", "-p and -i both define bursts; leave one of them out".into()),
         (
             target.alignment == Some(0) && span.thread_count() > 1,
             "s",

@@ -298,11 +298,11 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
 }
 
 /// How random offsets are drawn.
-fn random_order(job: &Job, rw: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, Fault> {
+fn random_order(job: &Job, rw: &ParsedRw, is_fixed: bool, is_aligned: bool) -> Result<Order, Fault> {
     let typed = job.text("random_distribution").unwrap_or("random");
     // As in fio, a shift register with as many states as blocks reaches each block once, if all blocks have one size.
-    let register = job.text("random_generator") == Some("lfsr") && fixed;
-    let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
+    let is_register = job.text("random_generator") == Some("lfsr") && is_fixed;
+    let may_repeat = (job.on("norandommap", false)? && !is_register) || is_aligned;
     let shares = random_shares(job)?;
     let used: Vec<u32> = rw.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
     let is_partly_random = used.iter().any(|share| *share < 100);

@@ -66,10 +66,10 @@ pub(super) fn region(
     stream.size = file;
     // A file to verify must have been written before, so a missing file is not created.
     let checks = stream.resolved.verify.as_ref().is_some_and(|verify| verify.checks);
-    let makes = job.on("allow_file_create", true)? && !checks;
     // Percentages refer to existing files.
-    let made = file.or(range.map(|(_, most)| most));
-    if let (false, Some(file), true) = (is_null, made, makes && (part.is_none() || shares.are_missing())) {
+    let may_create =
+        job.on("allow_file_create", true)? && !is_null && !checks && (part.is_none() || shares.are_missing());
+    if let Some(file) = file.or(range.map(|(_, most)| most)).filter(|_| may_create) {
         let is_empty = job.on("create_on_open", false)? && !rw.writes() && shares.are_missing();
         let why = "fio makes an empty file, so nothing can be read; leave create_on_open out";
         job.refuse_if(is_empty, "create_on_open", why)?;
@@ -340,12 +340,12 @@ impl Shares<'_> {
 
 /// The contents of created files. Files that are only written need none.
 fn filling(job: &Job, rw: &ParsedRw) -> Result<Filling, Fault> {
-    let on_open = rw.only_writes() && job.on("create_on_open", false)?;
-    if !on_open && (!rw.only_writes() || job.on("overwrite", false)?) {
+    let creates_on_open = rw.only_writes() && job.on("create_on_open", false)?;
+    if !creates_on_open && (!rw.only_writes() || job.on("overwrite", false)?) {
         return Ok(Filling::Data);
     }
     Ok(match job.text("fallocate").unwrap_or("native") {
-        _ if on_open => Filling::Nothing,
+        _ if creates_on_open => Filling::Nothing,
         "none" | "0" => Filling::Nothing,
         "truncate" => Filling::Hole,
         "keep" => Filling::Reserved,

@@ -19,18 +19,18 @@ const MAX_WEIGHT: u64 = 1000;
 /// Sets the rates and pauses of a job.
 pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
-    let pairs = rw.kind.writes_after_trims();
-    let poisson = job.text("rate_process") == Some("poisson");
-    let offload = job.text("io_submit_mode") == Some("offload");
+    let has_pairs = rw.kind.writes_after_trims();
+    let is_poisson = job.text("rate_process") == Some("poisson");
+    let is_offload = job.text("io_submit_mode") == Some("offload");
     let why = "a write of trimwrite waits for its trim, which an open loop cannot do; type rate_process=linear and io_submit_mode=inline";
-    job.refuse_if(pairs && (poisson || offload), "rw", why)?;
+    job.refuse_if(has_pairs && (is_poisson || is_offload), "rw", why)?;
     let is_deep = job.count("iodepth", 1)?.is_some_and(|depth| depth > 1);
     let why = "fathom does not run a synchronous engine in several threads of one clone; type ioengine=libaio, or numjobs";
-    job.refuse_if(offload && stream.depth == Some(1) && is_deep, "io_submit_mode", why)?;
+    job.refuse_if(is_offload && stream.depth == Some(1) && is_deep, "io_submit_mode", why)?;
     if let Some(rates) = Rates::from_job(job, rw)? {
-        if poisson || offload {
-            let option = if offload { "io_submit_mode" } else { "rate_process" };
-            let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        if is_poisson || is_offload {
+            let option = if is_offload { "io_submit_mode" } else { "rate_process" };
+            let arrivals = if is_poisson { Arrivals::Poisson } else { Arrivals::Constant };
             rates.set_open_loop(option, arrivals, stream)?;
         } else {
             rates.set_limits(stream)?;
@@ -46,13 +46,13 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
         stream.resolved.think_spin_ns = job.time("thinktime_spin", Bare::Microseconds)?.unwrap_or(0);
         let why = "the time is longer than thinktime; type a shorter time";
         job.refuse_if(stream.resolved.think_spin_ns > think.unwrap_or(0), "thinktime_spin", why)?;
-        let waits = pairs || stream.resolved.waits().next().is_some();
+        let waits = has_pairs || stream.resolved.waits().next().is_some();
         let why = format!(
             "fathom does not combine the option with trimwrite, {} or flow; type thinktime_blocks",
             format_for_tool(Tool::Fio, "serialize-overlap", None)
         );
         job.refuse_if(stream.burst_time.is_some() && waits, "thinktime_iotime", why)?;
-        if pairs {
+        if has_pairs {
             let Some(blocks) = stream.burst.filter(|n| n.is_multiple_of(2)) else {
                 let why = "a pause cannot separate a trim from its write; type an even thinktime_blocks";
                 return Err(job.fault("thinktime", why));

@@ -130,18 +130,18 @@ pub(super) fn engine(
         "mmap" => Some(Cache::Mmap),
         _ => Some(cache(job)?),
     };
-    let locks = job.number("lockmem")?.is_some_and(|bytes| bytes > 0);
+    let locks_memory = job.number("lockmem")?.is_some_and(|bytes| bytes > 0);
     let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct());
     let why = "fathom locks no memory, which would leave less for the page cache; type direct=1, or limit the memory of fathom's cgroup and remove the option";
-    job.refuse_if(locks && is_cached, "lockmem", why)?;
+    job.refuse_if(locks_memory && is_cached, "lockmem", why)?;
     Ok(DEEP.contains(&engine) && !trims_in_call)
 }
 
 fn engine_options(job: &Job, engine: &str, environment: &dyn Environment) -> Result<Options, Fault> {
     let mut options = Options::new();
     let mut put = |name: &str, number: Option<u64>| options.insert(name.into(), number);
-    let uring = engine == "io_uring";
-    if uring {
+    let is_uring = engine == "io_uring";
+    if is_uring {
         if !job.on("fixedbufs", false)? {
             put("plain-buffers", None);
         }
@@ -165,7 +165,7 @@ fn engine_options(job: &Job, engine: &str, environment: &dyn Environment) -> Res
         );
         job.refuse_if(!engines.contains(&engine), name, why)?;
         match *name {
-            "hipri" => put(if uring { "iopoll" } else { "hipri" }, None),
+            "hipri" => put(if is_uring { "iopoll" } else { "hipri" }, None),
             "uncached" => put("dontcache", None),
             "nowait" | "atomic" => put(name, None),
             // The other options were set above, because io_uring has them too.
@@ -194,12 +194,12 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
 
 /// The advice to the kernel about the order of accesses. By default this is the actual order.
 pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Advice> {
-    let own = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
+    let actual = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
         "0" | "false" | "none" => None,
         "random" => Some(Advice::Random),
         "sequential" => Some(Advice::Sequential),
-        _ => Some(own),
+        _ => Some(actual),
     };
     // Direct I/O does not use the page cache, and some engines open no file.
     hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct()))
@@ -224,19 +224,19 @@ pub(super) fn invalidates(job: &Job) -> Result<bool, Fault> {
 /// Whether fio evicts a file before each further pass. This happens when a sequential job reaches the end, when a random map is full, and
 /// when the file is opened for another loop.
 fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
-    let in_memory = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
+    let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = stream.random == Some(Order::Once);
-    let in_order = stream.random.is_none();
-    let another = if is_time_based(job)? {
-        is_map || (in_order && stream.steps.hole_bytes == 0 && stream.resolved.access.strided.is_none())
+    let is_in_order = stream.random.is_none();
+    let has_another_pass = if is_time_based(job)? {
+        is_map || (is_in_order && stream.steps.hole_bytes == 0 && stream.resolved.access.strided.is_none())
     } else {
         let region = stream.size.map(|size| size.saturating_mul(files.into()));
         let is_more = stream.resolved.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
         let goes_beyond = is_more && files::has_io_size(job)?;
-        (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
+        (is_map || is_in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
-    let repeats_block = in_order && rw.step < 0 && !stream.steps.backwards;
-    Ok(invalidates(job)? && in_memory && another && !repeats_block)
+    let repeats_block = is_in_order && rw.step < 0 && !stream.steps.backwards;
+    Ok(invalidates(job)? && is_cached && has_another_pass && !repeats_block)
 }
 
 pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
@@ -458,14 +458,14 @@ fn clones(
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_WORKERS} clones; type a smaller number");
     job.refuse_if(count > MAX_WORKERS, "numjobs", why)?;
-    let grouped = job.on("group_reporting", false)?;
+    let is_grouped = job.on("group_reporting", false)?;
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
     let has_own_files = !is_null && files::own_files(job);
     // Clones with different offsets or sizes have different blocks, and a state file counts the writes of one clone. fio's formats combine
     // a group into one result anyway.
-    let differ = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
-    if count == 1 || !grouped || differ {
+    let clones_differ = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
+    if count == 1 || !is_grouped || clones_differ {
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
         let has_length = files::file_size(job)?.is_some();

@@ -182,14 +182,14 @@ impl Expression<'_> {
     /// A number with its unit.
     fn literal(&mut self) -> Option<f64> {
         self.rest = self.rest.trim_start();
-        let hex = self.rest.starts_with("0x");
-        let is_digit = |c: char| if hex { c.is_ascii_hexdigit() } else { c.is_ascii_digit() || c == '.' };
-        let from = if hex { 2 } else { 0 };
+        let is_hex = self.rest.starts_with("0x");
+        let is_digit = |c: char| if is_hex { c.is_ascii_hexdigit() } else { c.is_ascii_digit() || c == '.' };
+        let from = if is_hex { 2 } else { 0 };
         let end = self.rest[from..].find(|c| !is_digit(c)).map_or(self.rest.len(), |at| at + from);
         let (digits, rest) = self.rest.split_at(end);
         let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
         let (suffix, rest) = rest.split_at(end);
-        let value = if hex {
+        let value = if is_hex {
             u64::from_str_radix(digits.get(2..)?, 16).ok()? as f64
         } else {
             digits.parse::<f64>().ok()?

@@ -155,8 +155,9 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
         marks.push(Mark::new(0..0, "there is no worker; write 'Manager ID and 'Worker with their targets"));
         return marks;
     };
-    let elsewhere = |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
-    for manager in icf.managers.iter().filter(elsewhere) {
+    let is_elsewhere =
+        |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
+    for manager in icf.managers.iter().filter(is_elsewhere) {
         let why = format!(
             "the manager {} has another network address than {}, but one call measures only its own machine; remove the manager and run its workers from a file on its host, or write a job for all hosts (docs/how-to/many-hosts.md)",
             quoted(&manager.name),
@@ -228,8 +229,8 @@ fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
 /// The name of a worker. If several managers have workers, the name begins with the manager, because each manager numbers its workers
 /// from 1.
 fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
-    let several = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
-    if several { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
+    let needs_manager = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
+    if needs_manager { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
 }
 
 /// Distinct names of targets, in the order in which the file first names them.
