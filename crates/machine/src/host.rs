@@ -73,13 +73,13 @@ fn cpu_model(cpuinfo: &str) -> Known<String> {
 /// Returns the hypervisor: by its own name, by the firmware, or by the drivers in use.
 fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
     let flags = cpuinfo.lines().find(|l| l.starts_with("flags"));
-    let flagged = flags.is_some_and(|l| l.split_ascii_whitespace().any(|f| f == "hypervisor"));
-    let reported = root.word("/sys/hypervisor/type").or_else(|| firmware_hint(root));
-    if let Some(name) = reported {
+    let is_flagged = flags.is_some_and(|l| l.split_ascii_whitespace().any(|f| f == "hypervisor"));
+    let reported_name = root.word("/sys/hypervisor/type").or_else(|| firmware_hint(root));
+    if let Some(name) = reported_name {
         return Ok(Some(name));
     }
     let drivers = driver_hint(root);
-    match (flagged, drivers) {
+    match (is_flagged, drivers) {
         (true, Some(hint)) => Ok(Some(format!("unknown hypervisor with {hint}"))),
         (true, None) => Ok(Some("unknown hypervisor".into())),
         (false, Some(hint)) => Ok(Some(hint)),

@@ -271,9 +271,9 @@ fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mu
         return;
     }
     open.files += 1;
-    let direct = flags.contains(OFlags::DIRECT);
-    open.direct |= direct;
-    open.buffered |= !direct;
+    let is_direct = flags.contains(OFlags::DIRECT);
+    open.direct |= is_direct;
+    open.buffered |= !is_direct;
     open.sync |= flags.bits().cast_signed() & O_DSYNC != 0;
 }
 

@@ -85,17 +85,12 @@ impl<'a> Stack<'a> {
     fn below_slaves(&mut self, kind: LayerKind, name: &str) -> Vec<usize> {
         let dir = format!("/sys/class/block/{name}/slaves");
         let slaves = self.root.list(&dir);
-        if kind != LayerKind::Disk {
-            match &slaves {
-                Ok(slaves) if !slaves.is_empty() => {}
-                Ok(_) => {
-                    self.blind.push(format!("the devices below {name} are unknown: {dir} is empty"));
-                }
-                Err(why) => {
-                    self.blind.push(format!("the devices below {name} are unknown: {dir}: {why}"));
-                }
-            }
-        }
+        let why = match &slaves {
+            _ if kind == LayerKind::Disk => None,
+            Ok(slaves) => slaves.is_empty().then(|| format!("{dir} is empty")),
+            Err(why) => Some(format!("{dir}: {why}")),
+        };
+        self.blind.extend(why.map(|why| format!("the devices below {name} are unknown: {why}")));
         let mut found = Vec::new();
         for slave in slaves.unwrap_or_default() {
             match number_of(self.root, &slave) {
