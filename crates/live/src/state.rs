@@ -200,8 +200,8 @@ impl State {
     /// Shows new figures of the workers. If the workers handed in nothing since the last call, the series get an
     /// empty point.
     pub(super) fn pulse(&mut self, pulse: Pulse) {
-        let silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
-        let latency_ns = if pulse.is_new || silent { pulse.latency_ns } else { self.pulse.latency_ns };
+        let is_silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
+        let latency_ns = if pulse.is_new || is_silent { pulse.latency_ns } else { self.pulse.latency_ns };
         self.pulse = Pulse { latency_ns, ..pulse };
         let device = self.seen.as_ref().and_then(|s| s.counted.device.as_ref().ok());
         self.series.push([

@@ -109,10 +109,10 @@ impl Watch {
                     |at: usize| header[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
                 let mask = header[8..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
                 // If events were lost, one of them may be from another process.
-                let lost = mask & libc::FAN_Q_OVERFLOW != 0;
+                let has_lost_events = mask & libc::FAN_Q_OVERFLOW != 0;
                 let is_other = number(20) != own_pid;
-                opened |= lost || (is_other && mask & libc::FAN_OPEN != 0);
-                closed |= lost || (is_other && mask & libc::FAN_CLOSE_WRITE != 0);
+                opened |= has_lost_events || (is_other && mask & libc::FAN_OPEN != 0);
+                closed |= has_lost_events || (is_other && mask & libc::FAN_CLOSE_WRITE != 0);
                 let event_bytes = (number(0) as usize).clamp(HEADER_BYTES, events.len());
                 events = &events[event_bytes..];
             }
