@@ -5,7 +5,7 @@ use crate::fio::options;
 use crate::fio::options::LOGS;
 use crate::fio::value::{Bare, Size, Units, calculate, number_triplet, percent, switch, time};
 use crate::options::{How, ToolOption};
-use crate::trouble::{MAX_SHOWN, Mark};
+use crate::trouble::MAX_SHOWN;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -64,8 +64,8 @@ pub(super) struct Reader<'a> {
     environment: &'a dyn Environment,
     pub(super) texts: Vec<Text>,
     pub(super) sections: Vec<Section>,
-    /// Errors, each with the index of its text.
-    pub(super) marks: Vec<(usize, Mark)>,
+    /// The errors in all texts.
+    pub(super) faults: Vec<Fault>,
     /// Remarks, which are not errors.
     pub(super) remarks: Vec<String>,
     options: usize,
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
             environment,
             texts: Vec::new(),
             sections: Vec::new(),
-            marks: Vec::new(),
+            faults: Vec::new(),
             remarks: Vec::new(),
             options: 0,
             included: 0,
@@ -118,8 +118,8 @@ impl<'a> Reader<'a> {
         if has_room {
             let name = name.to_owned();
             self.sections.push(Section { name, location, assignments: Vec::new(), walled: false, in_order });
-        } else if self.marks.is_empty() {
-            self.mark(location, format!("there are more than {MAX_SECTIONS} sections; leave some out"));
+        } else if self.faults.is_empty() {
+            self.refuse(location, format!("there are more than {MAX_SECTIONS} sections; leave some out"));
         }
         has_room
     }
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         if let Some(rest) = line.strip_prefix('[') {
             match rest.split_once(']') {
                 Some((name, _)) if is_included => {
-                    self.mark(
+                    self.refuse(
                         location,
                         format!(
                             "an included file cannot have a section such as [{}]; remove the line",
@@ -166,12 +166,12 @@ impl<'a> Reader<'a> {
                     *open = true;
                     self.add_section(name, location, false);
                 }
-                _ => self.mark(location, "a section needs a name in brackets; type [NAME]"),
+                _ => self.refuse(location, "a section needs a name in brackets; type [NAME]"),
             }
         } else if let Some(file) = line.strip_prefix("include ") {
             self.include(file.trim(), location, open);
         } else if !*open {
-            self.mark(location, "this option is not in a section; type [global] or [NAME] above it");
+            self.refuse(location, "this option is not in a section; type [global] or [NAME] above it");
         } else {
             let (name, value) = line.split_once('=').unwrap_or((line, ""));
             self.add_option(name.trim_end(), value.trim_start(), location);
@@ -185,13 +185,13 @@ impl<'a> Reader<'a> {
             if self.included == MAX_INCLUDED_FILES + 1 {
                 let why =
                     format!("more than {MAX_INCLUDED_FILES} files are included; remove an include line");
-                self.mark(location, why);
+                self.refuse(location, why);
             }
             return;
         }
         let by = self.texts.get(location.text).map(|t| t.name.clone()).unwrap_or_default();
         match self.environment.include(&by, file) {
-            Err(why) => self.mark(
+            Err(why) => self.refuse(
                 location,
                 format!("'{}' cannot be included: {why}; type the path of a file", visible(file)),
             ),
@@ -208,20 +208,20 @@ impl<'a> Reader<'a> {
         self.options += 1;
         if self.options > MAX_OPTIONS {
             if self.options == MAX_OPTIONS + 1 {
-                self.mark(location, format!("there are more than {MAX_OPTIONS} options; leave some out"));
+                self.refuse(location, format!("there are more than {MAX_OPTIONS} options; leave some out"));
             }
             return;
         }
         let Some(option) = options::find(name) else {
-            let message = unknown(name, self.marks.len() < MAX_SHOWN);
-            return self.mark(location, message);
+            let message = unknown(name, self.faults.len() < MAX_SHOWN);
+            return self.refuse(location, message);
         };
         let value = match self.substitute(option, value) {
             Ok(value) => value,
-            Err(why) => return self.mark(location, why),
+            Err(why) => return self.refuse(location, why),
         };
         if let Some(why) = option.objection(value.trim()) {
-            return self.mark(location, refusal(option, &value, &why));
+            return self.refuse(location, refusal(option, &value, &why));
         }
         if let Some(section) = self.sections.last_mut() {
             section.assignments.push(Assignment { option, value, location });
@@ -261,8 +261,8 @@ impl<'a> Reader<'a> {
         Ok(sum.filter(|_| replaced).unwrap_or(out))
     }
 
-    pub(super) fn mark(&mut self, location: Location, message: impl Into<String>) {
-        self.marks.push((location.text, Mark::new(location.span, message)));
+    pub(super) fn refuse(&mut self, location: Location, message: impl Into<String>) {
+        self.faults.push(Fault { location, message: message.into() });
     }
 }
 

@@ -88,8 +88,7 @@ fn argument(value: &str) -> String {
 
 fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) -> Result<JobSpec, Trouble> {
     let mut reader = read_sections(&line.pieces, environment)?;
-    let mark = |fault: Fault| (fault.location.text, Mark::new(fault.location.span, fault.message));
-    let faults = |all: Vec<Fault>| trouble(&reader.texts, all.into_iter().map(mark).collect());
+    let faults = |all: Vec<Fault>| trouble(&reader.texts, all);
     let fault = |fault: Fault| faults(vec![fault]);
     let jobs = job_file::jobs(&reader.sections, &line.sections);
     if line.readonly {
@@ -101,7 +100,7 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     }
     if jobs.is_empty() {
         let why = "there is no job; type [NAME] with options below it, or --name=NAME on the command line";
-        return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
+        return Err(fault(Fault { location: Location::default(), message: why.into() }));
     }
     let (mut spec, from) = phases::specification(&jobs, environment).map_err(faults)?;
     let mut typed = phases::typed(&reader.sections, &jobs, &from).map_err(fault)?;
@@ -177,8 +176,8 @@ fn read_sections<'a>(pieces: &[Piece], environment: &'a dyn Environment) -> Resu
             }
         }
     }
-    let marks = std::mem::take(&mut reader.marks);
-    if marks.is_empty() { Ok(reader) } else { Err(trouble(&reader.texts, marks)) }
+    let faults = std::mem::take(&mut reader.faults);
+    if faults.is_empty() { Ok(reader) } else { Err(trouble(&reader.texts, faults)) }
 }
 
 /// An option as it is typed.
@@ -196,9 +195,10 @@ fn shown_options(pieces: &[Piece]) -> String {
 }
 
 /// The errors of the first text that has any.
-fn trouble(texts: &[Text], marks: Vec<(usize, Mark)>) -> Trouble {
-    let first = marks.iter().map(|(text, _)| *text).min().unwrap_or(0);
-    let marks = marks.into_iter().filter(|(text, _)| *text == first).map(|(_, mark)| mark).collect();
+fn trouble(texts: &[Text], faults: Vec<Fault>) -> Trouble {
+    let first = faults.iter().map(|fault| fault.location.text).min().unwrap_or(0);
+    let of_first = faults.into_iter().filter(|fault| fault.location.text == first);
+    let marks = of_first.map(|fault| Mark::new(fault.location.span, fault.message)).collect();
     match texts.get(first) {
         Some(Text { name, text }) => Trouble::new(name, text, marks),
         None => Trouble::new(COMMAND_LINE, "", marks),
