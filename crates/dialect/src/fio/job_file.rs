@@ -3,7 +3,7 @@
 
 use crate::fio::options;
 use crate::fio::options::LOGS;
-use crate::fio::value::{Bare, Size, Units, calculate, number_triplet, percent, switch, time};
+use crate::fio::value::{DefaultUnit, Size, Units, calculate, number_triplet, percent, switch, time};
 use crate::options::{How, ToolOption};
 use crate::trouble::MAX_SHOWN;
 use std::collections::BTreeMap;
@@ -513,11 +513,11 @@ impl Job {
     }
 
     /// The value of an option as a time in ns.
-    pub(super) fn time(&self, option: &str, bare: Bare) -> Result<Option<u64>, Fault> {
+    pub(super) fn time(&self, option: &str, default_unit: DefaultUnit) -> Result<Option<u64>, Fault> {
         let is_sum = self.text(option).is_some_and(|text| text.starts_with('('));
         let why = "fio reads numbers in parentheses as microseconds; type the time without them";
         self.refuse_if(is_sum, option, why)?;
-        self.parse(option, |text| time(text, bare))
+        self.parse(option, |text| time(text, default_unit))
     }
 
     /// Whether a switch is on.
@@ -703,10 +703,10 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
         "startdelay",
         "fathom does not draw a random delay; type a single delay, such as startdelay=5s",
     )?;
-    let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
+    let runtime = job.time("runtime", DefaultUnit::Seconds)?.filter(|t| *t > 0);
     let times = Times {
-        ramp: job.time("ramp_time", Bare::Seconds)?.unwrap_or(0),
-        delay: job.time("startdelay", Bare::Seconds)?.unwrap_or(0),
+        ramp: job.time("ramp_time", DefaultUnit::Seconds)?.unwrap_or(0),
+        delay: job.time("startdelay", DefaultUnit::Seconds)?.unwrap_or(0),
         runtime,
     };
     for (option, time) in
@@ -720,7 +720,8 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
 /// Whether a job ends only by its time. As in fio, a job without a run time ends by its size even if it is
 /// `time_based`.
 pub(super) fn is_time_based(job: &Job) -> Result<bool, Fault> {
-    Ok(job.on("time_based", false)? && job.time("runtime", Bare::Seconds)?.is_some_and(|time| time > 0))
+    Ok(job.on("time_based", false)?
+        && job.time("runtime", DefaultUnit::Seconds)?.is_some_and(|time| time > 0))
 }
 
 #[test]
