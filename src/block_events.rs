@@ -68,7 +68,10 @@ impl BlockEvents {
                 .filter_map(|device| Some(format!("({})", device.filter(step, event)?)))
                 .collect();
             if !all.is_empty() {
-                formats.push((step, tracer.record(event, &all.join(" || ")).map_err(|e| e.to_string())?));
+                formats.push((
+                    step,
+                    tracer.record("block", event, &all.join(" || ")).map_err(|e| e.to_string())?,
+                ));
             }
         }
         let header = tracer.header_page().map_err(|e| e.to_string())?;

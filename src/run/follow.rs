@@ -93,7 +93,7 @@ impl Measurement {
 
     /// Shows the progress of each host if several measure, at limited intervals.
     pub(super) fn show_hosts(&self, shown: &Cell<Instant>) {
-        if self.live.is_viewed() && shown.get().elapsed() >= SHOW_HOSTS_EVERY {
+        if self.live.has_view() && shown.get().elapsed() >= SHOW_HOSTS_EVERY {
             shown.set(Instant::now());
             self.fleet.rows().into_iter().for_each(|(rows, all)| self.live.hosts(rows, all));
         }
@@ -110,7 +110,7 @@ impl Measurement {
     /// Prints the row of the last run. Without a display, prints one row per job, after its last run, if the number of runs is known.
     pub(super) fn show_row(&self, at: &Attempt) {
         let is_search = self.plan.study.grid().is_some();
-        if !self.live.shows_results() || is_search && !self.live.is_viewed() {
+        if !self.live.shows_results() || is_search && !self.live.has_view() {
             return;
         }
         let row = under_way::job_row(&self.done, &Budget::from_plan(&self.plan), at.job, at.offered_iops);

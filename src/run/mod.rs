@@ -450,7 +450,7 @@ impl Measurement {
         let (stuck, still) =
             self.follow(&mut workers, &mut ends, &mut collector, first.clone(), opened, total)?;
         self.fleet.ended(workers.late_ns());
-        self.live.run_rests();
+        self.live.run_ends();
         let used = |(b, a): ([u64; 2], [u64; 2])| [0, 1].map(|i| a[i].saturating_sub(b[i]));
         let process_ns = before.zip(self.cpu_ns()).map(used);
         workers.collect(|who, block| collector.add(who, block));
@@ -572,7 +572,7 @@ impl Measurement {
 
     /// Whether to begin no more runs: after a signal, or after a key that ends the session when the current run has ended.
     fn is_enough(&self) -> bool {
-        self.stopped() || self.live.is_enough()
+        self.stopped() || self.live.ends_after_run()
     }
 
     fn now_ns(&self) -> u64 {
@@ -624,7 +624,7 @@ impl Measurement {
         if let RunEnding::Failed(why) = &ending {
             self.print_failure(why);
         }
-        if interrupted && self.live.is_enough() && !self.stopped() {
+        if interrupted && self.live.ends_after_run() && !self.stopped() {
             let runs = match self.session.runs() {
                 1 => "1 run".to_owned(),
                 n => format!("{n} runs"),

@@ -245,7 +245,7 @@ fn is_made_here(plan: &Plan, index: usize) -> bool {
 /// [`Failure::Refused`] with what is denied and what to type instead.
 pub(crate) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
     for (_, target) in plan.targets.iter().enumerate().filter(|(index, _)| is_made_here(plan, *index)) {
-        machine::test_file::has_room(&name::path(&target.path))?;
+        machine::test_file::fits(&name::path(&target.path), machine::test_file::LEAST_BYTES)?;
     }
     if plan.study.has_separate_jobs() {
         return Ok(());

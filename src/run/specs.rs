@@ -9,7 +9,7 @@ use crate::run::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
 use engine::source::{self, Back, Common, Group, Panicking, Share, Source};
-use engine::spec::{Apart, WorkerSpec};
+use engine::spec::{ByTargetSpec, WorkerSpec};
 use model::job::{
     Advice, Cache, Content, Data, Order, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall,
     TaskNumber,
@@ -228,7 +228,7 @@ impl Measurement {
             log: false,
             replay: replay.map(|(_, counts)| counts),
             chooses: stream.bursts.is_some() || matches!(stream.pace, Pace::Each { .. }),
-            by_target: stream.apart_ns().map(|stretch_ns| Apart { stretch_ns, targets: targets.len() }),
+            by_target: stream.apart_ns().map(|bucket_ns| ByTargetSpec { bucket_ns, targets: targets.len() }),
             spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
             maker: self.supplies.maker(&stream.data, split_mix(data_seed ^ 0x7061_796c))?,

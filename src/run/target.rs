@@ -155,7 +155,7 @@ impl Ready {
     /// Inspects a shared file after all hosts have written it.
     pub fn prove(&mut self) {
         if let Some(made) = &mut self.made {
-            made.prove_common();
+            made.prove();
             self.notes.extend(made.notes().iter().cloned());
         }
     }

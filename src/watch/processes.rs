@@ -277,7 +277,7 @@ impl Calls {
         let failed = |e: MachineError| refused(e.to_string());
         let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(failed)?;
         let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
-        let format = tracer.record_of("raw_syscalls", "sys_enter", &filter.join(" || "));
+        let format = tracer.record("raw_syscalls", "sys_enter", &filter.join(" || "));
         let (format, header) = (format.map_err(failed)?, tracer.header_page().map_err(failed)?);
         let counted = SyscallCounter::new(&header, &format).map_err(|why| refused(why.to_string()))?;
         let mut calls = Self {

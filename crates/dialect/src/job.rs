@@ -107,30 +107,24 @@ fn read_tables(
         return Err(vec![Mark::new(start, "the file defines no workload; type at least rw = \"randread\"")]);
     }
     let mut reader = Reader::default();
-    let parts = reader.parts(table, start);
+    let mut parts = reader.parts(table, start);
     if !reader.marks.is_empty() {
         return Err(reader.marks);
     }
-    let mut levels: Vec<Level> = Vec::new();
-    let mut streams: Vec<Vec<Level>> = Vec::new();
-    for part in parts {
-        levels.push(part.level);
-        streams.push(part.streams);
-    }
+    let mut levels: Vec<&mut Level> = parts.iter_mut().map(|part| &mut part.level).collect();
     let mut marks = set_phase_lengths(&mut levels);
-    for (level, streams) in levels.iter().zip(&streams) {
-        let mut phase = level.phase.clone();
-        phase.streams = streams.iter().map(|s| s.stream.clone()).collect();
-        reader.job.phases.push(phase);
+    for Part { level, streams } in &parts {
+        let streams = streams.iter().map(|s| s.stream.clone()).collect();
+        reader.job.phases.push(PhaseSpec { streams, ..level.phase.clone() });
     }
     let problems = reader.job.check().into_iter().chain(also(&reader.job));
-    marks.extend(problems.map(|problem| point(&problem, &streams)));
+    marks.extend(problems.map(|problem| point(&problem, &parts)));
     if marks.is_empty() { Ok(reader.job) } else { Err(marks) }
 }
 
 /// The place of a problem.
-fn point(problem: &Problem, streams: &[Vec<Level>]) -> Mark {
-    let Some(level) = streams.get(problem.phase).and_then(|s| s.get(problem.stream)) else {
+fn point(problem: &Problem, parts: &[Part]) -> Mark {
+    let Some(level) = parts.get(problem.phase).and_then(|part| part.streams.get(problem.stream)) else {
         return Mark::new(0..0, problem.in_toml());
     };
     let mut mark = point_in(level, problem);
@@ -259,7 +253,8 @@ impl Reader {
                     level.spans.insert(AT, value.span());
                     moment(value.get_ref()).map(|at| level.at = Some(at))
                 }
-                (NAME, Rank::Stream) => stream_name(value.get_ref(), level),
+                (NAME, Rank::Stream) => parse_text(NAME, "is text", value.get_ref(), values::name)
+                    .map(|name| level.stream.name = Some(name)),
                 (TURN, Rank::Top | Rank::Phase | Rank::Stream) => {
                     level.spans.insert(TURN, value.span());
                     self.turns(value, &mut level.stream);
@@ -267,7 +262,8 @@ impl Reader {
                 }
                 (OPS, Rank::Turn) => {
                     level.spans.insert(OPS, value.span());
-                    turn_length(value.get_ref()).map(|length| level.length = Some(length))
+                    parse_text(OPS, "is text or a number", value.get_ref(), values::every)
+                        .map(|length| level.length = Some(length))
                 }
                 (LINE, Rank::Top | Rank::Phase | Rank::Stream) => {
                     level.spans.insert(LINE, value.span());
@@ -313,23 +309,23 @@ impl Reader {
 
     fn setting(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, level: &mut Level) {
         let (name, span) = (key.name, value.span());
-        let outcome = match (key.set, value.get_ref()) {
-            (Set::List(_), value) => {
-                key.reset(&mut level.stream);
-                return self.list(key, value, span, &mut level.stream);
+        if matches!(key.set, Set::List(_)) {
+            key.reset(&mut level.stream);
+            return self.list(key, value.get_ref(), span, &mut level.stream);
+        }
+        let mut apply = |text: &str| match key.set {
+            Set::Job(set) => set(&mut self.job, text),
+            Set::Phase(set) => set(&mut level.phase, text),
+            _ => key.parse_into(&mut level.stream, text),
+        };
+        let outcome = match value.get_ref() {
+            DeValue::Boolean(on) if key.is_switch() => {
+                apply(&on.to_string()).map_err(|why| format!("`{name}`: {why}"))
             }
-            (_, other) if key.is_switch() && !matches!(other, DeValue::Boolean(_)) => {
+            other if key.is_switch() => {
                 Err(format!("`{name}` is true or false, not {}; type {name} = true", kind(other)))
             }
-            (set, value) => match switch_or_text(key, value) {
-                None => Err(format!("`{name}` is text or a number, not {}; type it in quotes", kind(value))),
-                Some(text) => match set {
-                    Set::Job(set) => set(&mut self.job, &text),
-                    Set::Phase(set) => set(&mut level.phase, &text),
-                    _ => key.parse_into(&mut level.stream, &text),
-                }
-                .map_err(|why| format!("`{name}`: {why}")),
-            },
+            value => parse_text(name, "is text or a number", value, apply),
         };
         if let Err(why) = outcome {
             self.marks.push(Mark::new(span, why));
@@ -339,9 +335,7 @@ impl Reader {
     fn list(&mut self, key: &Key, value: &DeValue<'_>, span: Range<usize>, stream: &mut StreamSpec) {
         let name = key.name;
         let mut one = |value: &DeValue<'_>, span: Range<usize>| {
-            let added = text(value)
-                .ok_or_else(|| format!("`{name}` takes text, not {}; type it in quotes", kind(value)))
-                .and_then(|text| key.parse_into(stream, &text).map_err(|why| format!("`{name}`: {why}")));
+            let added = parse_text(name, "takes text", value, |text| key.parse_into(stream, text));
             added.map_err(|why| Mark::new(span, why)).err()
         };
         match value {
@@ -413,12 +407,8 @@ impl Reader {
                 self.marks.push(Mark::new(name.span(), message));
                 continue;
             };
-            let outcome = text(value.get_ref())
-                .ok_or_else(|| {
-                    format!("`{word}` is text or a number, not {}; type it in quotes", kind(value.get_ref()))
-                })
-                .and_then(|text| (key.set)(&mut line, &text).map_err(|why| format!("`{word}`: {why}")));
-            if let Err(why) = outcome {
+            let set = |text: &str| (key.set)(&mut line, text);
+            if let Err(why) = parse_text(word, "is text or a number", value.get_ref(), set) {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
@@ -427,17 +417,16 @@ impl Reader {
     }
 }
 
-fn stream_name(value: &DeValue<'_>, level: &mut Level) -> Result<(), String> {
-    let name =
-        text(value).ok_or_else(|| format!("`name` is text, not {}; type it in quotes", kind(value)))?;
-    level.stream.name = Some(values::name(&name).map_err(|why| format!("`name`: {why}"))?);
-    Ok(())
-}
-
-fn turn_length(value: &DeValue<'_>) -> Result<Every, String> {
-    let length = text(value)
-        .ok_or_else(|| format!("`ops` is text or a number, not {}; type it in quotes", kind(value)))?;
-    values::every(&length).map_err(|why| format!("`ops`: {why}"))
+/// Parses the text of a key's value. `expected` says in the message what the value must be.
+fn parse_text<T>(
+    key: &str,
+    expected: &str,
+    value: &DeValue<'_>,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, String> {
+    let text =
+        text(value).ok_or_else(|| format!("`{key}` {expected}, not {}; type it in quotes", kind(value)))?;
+    parse(&text).map_err(|why| format!("`{key}`: {why}"))
 }
 
 /// Whether a key is allowed in a table of that level.
@@ -534,7 +523,7 @@ struct Level {
 }
 
 /// Computes the lengths of phases from `at`, or returns the contradictions.
-fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
+fn set_phase_lengths(phases: &mut [&mut Level]) -> Vec<Mark> {
     if phases.iter().all(|p| p.at.is_none()) {
         return Vec::new();
     }
@@ -611,14 +600,6 @@ fn typed(ns: u64) -> String {
         ns if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
         ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
         ns => format!("{ns}ns"),
-    }
-}
-
-/// Returns the text of a setting's value: `true` or `false` only for a switch. `None` for a value of the wrong type.
-fn switch_or_text<'v>(key: &Key, value: &'v DeValue<'_>) -> Option<Cow<'v, str>> {
-    match value {
-        DeValue::Boolean(on) if key.is_switch() => Some(on.to_string().into()),
-        other => text(other),
     }
 }
 

@@ -52,8 +52,7 @@ pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> Str
 fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
     match (tool, key) {
         (Tool::Fio, "engine") => {
-            let (name, options) =
-                value.split_once(':').map_or((value, ""), |(name, options)| (name, options));
+            let (name, options) = value.split_once(':').unwrap_or((value, ""));
             let name = ENGINES.iter().find(|(here, _)| *here == name).map_or(name, |(_, there)| there);
             options.is_empty().then(|| name.to_owned())
         }

@@ -16,6 +16,7 @@ use crate::source::{Choice, LOOK_AHEAD, Op, Source};
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use depth_search::Search;
 use model::job::Kind;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Time limit for operations in flight at the end.
@@ -44,6 +45,13 @@ struct Held {
     due: u64,
 }
 
+/// What the stop rule still allows.
+#[derive(Clone, Copy, Default)]
+struct Budget {
+    operations: u64,
+    bytes: u64,
+}
+
 const NOT_HELD: Held = Held { any: false, due: u64::MAX };
 
 pub(crate) struct Loop<'a, E, R> {
@@ -60,8 +68,7 @@ pub(crate) struct Loop<'a, E, R> {
     max_in_flight: u32,
     fills_ahead: bool,
     held: Held,
-    /// Operations and bytes that the stop rule still allows.
-    budget: (u64, u64),
+    budget: Budget,
     block: Box<Block>,
     totals: Totals,
     /// Failed operations that the worker still tolerates before it gives up.
@@ -75,9 +82,9 @@ pub(crate) struct Loop<'a, E, R> {
     /// First timestamp.
     start: u64,
     /// The timestamp that arrival times count from.
-    begin: u64,
+    arrivals_start: u64,
     /// First and last timestamp of the measured window.
-    window: (u64, u64),
+    window: Range<u64>,
     stage: Stage,
     /// End of the current interval or stage.
     next_edge_stamp: u64,
@@ -116,15 +123,15 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             max_in_flight,
             fills_ahead,
             held: NOT_HELD,
-            budget: (u64::MAX, u64::MAX),
+            budget: Budget { operations: u64::MAX, bytes: u64::MAX },
             totals: Totals::default(),
             failures_left: spec.max_errors,
             depth_integral: (0, 0),
             last_completion: 0,
             now: 0,
             start: 0,
-            begin: 0,
-            window: (0, 0),
+            arrivals_start: 0,
+            window: 0..0,
             stage: Stage::WarmUp,
             next_edge_stamp: 0,
             search,
@@ -141,7 +148,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     /// Returns the outcome. The caller fills in error, resource usage and wall time.
     pub(crate) fn close(self) -> Outcome {
         self.recorder.close(Outcome {
-            window_ns: self.engine.time().ns(self.window.1 - self.window.0),
+            window_ns: self.engine.time().ns(self.window.end - self.window.start),
             last: Some(self.block),
             totals: self.totals,
             depth: self.search.as_ref().map(Search::found),
@@ -156,8 +163,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     pub(crate) fn drive(&mut self, start: u64) -> Result<(), String> {
         self.now = start;
         self.start = start;
-        self.begin = start + self.ticks(self.spec.delay_ns);
-        self.window = (start, start);
+        self.arrivals_start = start + self.ticks(self.spec.delay_ns);
+        self.window = start..start;
         self.wait_for_start_delay()?;
         self.last_completion = self.now;
         self.lanes.iter_mut().for_each(|lane| lane.last_completion = self.now);
@@ -188,9 +195,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     /// Waits until a stream's start delay is over.
     fn wait_for_start_delay(&mut self) -> Result<(), String> {
-        while self.now < self.begin && !self.link.stop.load(Ordering::Relaxed) {
+        while self.now < self.arrivals_start && !self.link.stop.load(Ordering::Relaxed) {
             self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
-            self.pause(self.begin)?;
+            self.pause(self.arrivals_start)?;
             self.now = self.engine.time().now();
         }
         Ok(())
@@ -321,8 +328,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             if fresh && op.kind == Kind::Write {
                 self.fill(slot, op.length);
             }
-            self.budget.0 -= u64::from(op.kind != Kind::Sync);
-            self.budget.1 = self.budget.1.saturating_sub(u64::from(op.length));
+            self.budget.operations -= u64::from(op.kind != Kind::Sync);
+            self.budget.bytes = self.budget.bytes.saturating_sub(u64::from(op.length));
             if R::KEEPS {
                 self.queue_watched(slot, &op);
             } else {
@@ -354,7 +361,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             return None;
         }
         let time = self.engine.time();
-        let turn = |now| self.lanes[at].turn(op, self.begin, now, time);
+        let turn = |now| self.lanes[at].turn(op, self.arrivals_start, now, time);
         // The last timestamp may be old if the last turn waited or reaped nothing, so read the clock.
         let turn = match turn(self.now) {
             Turn::At(due) if due <= time.now() => turn(due),
@@ -429,7 +436,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     /// Whether the stop rule allows no more operations.
     #[inline]
     fn is_exhausted(&self) -> bool {
-        self.budget.0 == 0 || self.budget.1 == 0
+        self.budget.operations == 0 || self.budget.bytes == 0
     }
 
     fn ticks(&self, ns: u64) -> u64 {
@@ -483,8 +490,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
         loop {
             let time = self.engine.time();
-            let stamp = |ns| self.begin.saturating_add(time.ticks_of(ns));
-            match self.lanes[at].choose(time.ns(time.now().saturating_sub(self.begin))) {
+            let stamp = |ns| self.arrivals_start.saturating_add(time.ticks_of(ns));
+            match self.lanes[at].choose(time.ns(time.now().saturating_sub(self.arrivals_start))) {
                 Choice::Now(op, due_ns) => {
                     let due = stamp(due_ns);
                     self.queue_chosen(at, &op, due);
@@ -496,7 +503,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
                 }
                 Choice::At(ns) => self.held.due = self.held.due.min(stamp(ns)),
                 Choice::Later => {}
-                Choice::End => self.budget.0 = 0,
+                Choice::End => self.budget.operations = 0,
             }
             self.held.any = true;
             return;
@@ -507,8 +514,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     #[inline(never)]
     fn queue_chosen(&mut self, at: usize, op: &Op, due: u64) {
         let (slot, _) = self.lanes[at].take();
-        self.budget.0 = self.budget.0.saturating_sub(u64::from(op.kind != Kind::Sync));
-        self.budget.1 = self.budget.1.saturating_sub(u64::from(op.length));
+        self.budget.operations = self.budget.operations.saturating_sub(u64::from(op.kind != Kind::Sync));
+        self.budget.bytes = self.budget.bytes.saturating_sub(u64::from(op.length));
         self.slots[slot as usize] = Slot { start: 0, due, length: op.length, lane: at as u16, kind: op.kind };
         if op.kind == Kind::Write {
             self.fill(slot, op.length);
@@ -529,7 +536,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// Reports the reaped completions to the sources of their lanes.
     #[cold]
     fn report_completions(&mut self, taken: usize) {
-        let now_ns = self.engine.time().ns(self.now.saturating_sub(self.begin));
+        let now_ns = self.engine.time().ns(self.now.saturating_sub(self.arrivals_start));
         for done in &self.done[..taken] {
             let lane = self.slots[done.slot as usize].lane;
             self.lanes[lane as usize].report_completion(&self.recorder.op(done.slot), now_ns);
@@ -662,16 +669,19 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     fn next_edge(&self, now: u64) -> u64 {
         let interval = self.ticks(self.spec.interval_ns).max(1);
         // The grid begins with the window, so that the intervals of all workers coincide.
-        let from = if self.stage == Stage::Window { self.window.0 } else { self.start };
+        let from = if self.stage == Stage::Window { self.window.start } else { self.start };
         let next = from + ((now - from) / interval + 1) * interval;
         next.min(self.end_of_stage())
     }
 
     fn enter_window(&mut self, now: u64) {
         self.stage = Stage::Window;
-        self.window = (now, now);
+        self.window = now..now;
         let limit = self.spec.limit;
-        self.budget = (limit.operations.unwrap_or(u64::MAX), limit.bytes.unwrap_or(u64::MAX));
+        self.budget = Budget {
+            operations: limit.operations.unwrap_or(u64::MAX),
+            bytes: limit.bytes.unwrap_or(u64::MAX),
+        };
         self.begin_interval(now);
     }
 
@@ -689,7 +699,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
             Stage::WarmUp => {}
             Stage::Window => {
                 self.integrate(now);
-                self.window.1 = now;
+                self.window.end = now;
                 self.block.end_ns = self.engine.time().ns(now - self.start);
                 self.block.depth_ns = self.engine.time().ns(self.depth_integral.1);
                 let goes = !over && !ended && self.link.port.has_spare();
@@ -718,7 +728,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// Restarts the window and discards its counts. The stop rule keeps its counts.
     fn restart_window(&mut self) {
         self.block.clear();
-        self.window = (self.now, self.now);
+        self.window = self.now..self.now;
         self.begin_interval(self.now);
         self.skip_edge();
     }
@@ -774,7 +784,7 @@ pub(crate) enum Turn {
 }
 
 impl Lane {
-    pub(crate) fn new(source: Box<dyn Source>, slots: std::ops::Range<u32>) -> Self {
+    pub(crate) fn new(source: Box<dyn Source>, slots: Range<u32>) -> Self {
         let ahead = source.look_ahead().clamp(1, LOOK_AHEAD);
         let (ops, free) = ([Op::NONE; LOOK_AHEAD], slots.rev().collect());
         let (ready, noted) = (None, Box::default());
@@ -871,8 +881,8 @@ impl Lane {
         self.noted.serial.iter().any(|(slot, other)| meets(other) && self.is_in_flight(*slot))
     }
 
-    /// Returns when an operation with conditions may be submitted. [`Op::AT`] counts from `begin`.
-    pub(crate) fn turn(&self, op: &Op, begin: u64, now: u64, time: &impl Time) -> Turn {
+    /// Returns when an operation with conditions may be submitted. [`Op::AT`] counts from `arrivals_start`.
+    pub(crate) fn turn(&self, op: &Op, arrivals_start: u64, now: u64, time: &impl Time) -> Turn {
         let is = |flag| op.flags & flag != 0;
         if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {
             return Turn::Later;
@@ -886,7 +896,7 @@ impl Lane {
         }
         let ticks = time.ticks_of(op.at_ns);
         let after = if is(Op::AFTER) { self.last_completion + ticks } else { 0 };
-        let due = if is(Op::AT) { begin + ticks } else { 0 };
+        let due = if is(Op::AT) { arrivals_start + ticks } else { 0 };
         match due.max(after) {
             earliest if earliest > now => Turn::At(earliest),
             _ if is(Op::SHARED) => match self.source.hold() {

@@ -277,7 +277,7 @@ impl Priorities {
 /// Counts of each target and kind, for lanes with several targets and for short buckets. All memory is allocated before the first operation.
 pub(crate) struct ByTarget {
     /// Length of a bucket in ns; 0 for totals only.
-    stretch_ns: u64,
+    bucket_ns: u64,
     /// Time from the worker's start to its measured window, in ns.
     from_ns: u64,
     targets: Vec<[LaneKind; Kind::MOVING.len()]>,
@@ -287,11 +287,11 @@ impl ByTarget {
     /// Creates the counts for a worker; `None` if not requested.
     pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
         let by_target = spec.by_target?;
-        let stretches = spec.time_ns.div_ceil(by_target.stretch_ns.max(1));
-        let course = if by_target.stretch_ns > 0 { stretches as usize } else { 0 };
-        let kind = || LaneKind { course: vec![Bucket::default(); course], ..LaneKind::default() };
+        let buckets = spec.time_ns.div_ceil(by_target.bucket_ns.max(1));
+        let buckets = if by_target.bucket_ns > 0 { buckets as usize } else { 0 };
+        let kind = || LaneKind { course: vec![Bucket::default(); buckets], ..LaneKind::default() };
         Some(Self {
-            stretch_ns: by_target.stretch_ns,
+            bucket_ns: by_target.bucket_ns,
             from_ns: spec.warmup_ns.max(spec.delay_ns),
             targets: (0..by_target.targets).map(|_| std::array::from_fn(|_| kind())).collect(),
         })
@@ -305,7 +305,7 @@ impl ByTarget {
         counts.bytes += u64::from(op.length);
         counts.latency.record(latency_ns);
         // An operation that completes at or shortly after the end of the window belongs to the last bucket.
-        let at = end_ns.saturating_sub(self.from_ns).checked_div(self.stretch_ns).unwrap_or(0) as usize;
+        let at = end_ns.saturating_sub(self.from_ns).checked_div(self.bucket_ns).unwrap_or(0) as usize;
         let last = counts.course.len().saturating_sub(1);
         if let Some(bucket) = counts.course.get_mut(at.min(last)) {
             *bucket = bucket.plus(Bucket(1, latency_ns, latency_ns, latency_ns, (latency_ns as f64).powi(2)));
@@ -322,11 +322,11 @@ impl ByTarget {
     }
 }
 
-#[test]
-fn a_full_log_waits_and_loses_nothing() {
-    let (to, mut from) = RingBuffer::new(4);
-    let mut each = Watched {
-        ops: vec![Op { offset: 7, length: 512, ..Op::NONE }],
+/// A recorder that only logs.
+#[cfg(test)]
+fn logging(to: Producer<Operation>) -> Watched {
+    Watched {
+        ops: vec![Op::NONE],
         log: Some(to),
         verify: None,
         difference: None,
@@ -334,7 +334,13 @@ fn a_full_log_waits_and_loses_nothing() {
         by_target: None,
         waits: 0,
         worker: 0,
-    };
+    }
+}
+
+#[test]
+fn a_full_log_waits_and_loses_nothing() {
+    let (to, mut from) = RingBuffer::new(4);
+    let mut each = logging(to);
     let reader = std::thread::spawn(move || {
         let mut seen: Vec<u64> = Vec::new();
         while seen.len() < 1000 {
@@ -351,16 +357,7 @@ fn a_full_log_waits_and_loses_nothing() {
 #[test]
 fn an_abandoned_log_is_not_waited_for() {
     let (to, from) = RingBuffer::new(1);
-    let mut each = Watched {
-        ops: vec![Op::NONE],
-        log: Some(to),
-        verify: None,
-        difference: None,
-        priorities: None,
-        by_target: None,
-        waits: 0,
-        worker: 0,
-    };
+    let mut each = logging(to);
     drop(from);
     for end in 0..3 {
         each.end(0, Completion { end, latency: 1, service: 1 });
@@ -370,8 +367,8 @@ fn an_abandoned_log_is_not_waited_for() {
 
 #[test]
 fn operations_are_counted_by_target_and_bucket() {
-    use crate::spec::Apart;
-    let by_target = Some(Apart { stretch_ns: 100, targets: 2 });
+    use crate::spec::ByTargetSpec;
+    let by_target = Some(ByTargetSpec { bucket_ns: 100, targets: 2 });
     let spec = WorkerSpec { by_target, warmup_ns: 1000, time_ns: 250, ..crate::tests::spec("sim", 1, 250) };
     let mut all = ByTarget::from_spec(&spec).expect("it is asked for");
     let op = |file, kind| Op { file, kind, length: 512, ..Op::NONE };
@@ -392,7 +389,7 @@ fn operations_are_counted_by_target_and_bucket() {
     assert_eq!(counts_of(&ends[0], Kind::Read), (3, 0, 3 * 512, vec![2, 1, 0]));
     assert_eq!(counts_of(&ends[1], Kind::Write), (3, 1, 512, vec![0, 0, 1]));
     assert_eq!((ends.len(), ends[0].kinds.len(), ends[1].kinds.len()), (2, 1, 1));
-    let totals = WorkerSpec { by_target: Some(Apart { stretch_ns: 0, targets: 1 }), ..spec };
+    let totals = WorkerSpec { by_target: Some(ByTargetSpec { bucket_ns: 0, targets: 1 }), ..spec };
     let mut all = ByTarget::from_spec(&totals).expect("it is asked for");
     all.count(&op(0, Kind::Read), 1000, 40);
     let read = &all.ends(0)[0].kinds[&Kind::Read];

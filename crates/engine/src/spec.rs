@@ -19,9 +19,9 @@ pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
 
 /// Settings for counting a worker's operations by target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Apart {
+pub struct ByTargetSpec {
     /// Length of the buckets of the time series in ns; 0 for totals only.
-    pub stretch_ns: u64,
+    pub bucket_ns: u64,
     /// Number of targets, as counted by [`crate::source::Op::file`].
     pub targets: usize,
 }
@@ -91,7 +91,7 @@ pub struct WorkerSpec {
     /// Whether the sources choose each operation at the time of submission ([`crate::source::Op::CHOSEN`]).
     pub chooses: bool,
     /// Settings for counts by target; `None` if counts by lane are enough.
-    pub by_target: Option<Apart>,
+    pub by_target: Option<ByTargetSpec>,
     /// Time of busy waiting at the start of each pause, in ns.
     pub spin_ns: u64,
     /// Verification settings: the pattern that the worker writes, and whether it checks reads.
@@ -221,6 +221,18 @@ pub struct EngineOption {
     pub about: &'static str,
     /// Whether a number follows the name.
     pub number: Number,
+}
+
+impl EngineOption {
+    /// Describes an option without a number.
+    pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, number: Number::No }
+    }
+
+    /// Describes an option that requires a number.
+    pub(crate) const fn with_number(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, number: Number::Must }
+    }
 }
 
 /// Whether a number follows an option, as in `sqpoll=1`.

@@ -100,7 +100,7 @@ const SYNC_LIMIT: Duration = Duration::from_secs(600);
 /// # Errors
 /// If the engine cannot be set up or fails, or the target does not answer.
 fn drive_engine(engine: &'static Entry, mut spec: WorkerSpec, work: &mut dyn Work) -> Result<(), String> {
-    let through_engine = engine.kinds.contains(&Kind::Sync);
+    let syncs_through_engine = engine.kinds.contains(&Kind::Sync);
     let handle = spec.files.first().map(|f| f.file.try_clone()).transpose();
     let handle = handle.map_err(|e| format!("the target's file descriptor cannot be duplicated: {e}"))?;
     let depth = spec.depth as usize;
@@ -128,7 +128,7 @@ fn drive_engine(engine: &'static Entry, mut spec: WorkerSpec, work: &mut dyn Wor
         if matches!(step, Step::End) {
             return Ok(());
         }
-        if through_engine {
+        if syncs_through_engine {
             flight.begin(&Op { kind: Kind::Sync, ..Op::NONE }, |_| {});
             flight.complete(SYNC_LIMIT, |_, result, _| work.synced(result))?;
         } else {

@@ -38,7 +38,8 @@ struct Worker {
     /// Stop flag, shared by all workers of the stream.
     stop: Arc<AtomicBool>,
     heartbeat: Arc<AtomicU64>,
-    last_heartbeat: (u64, Instant),
+    last_heartbeat: u64,
+    last_heartbeat_at: Instant,
     patience: Duration,
 }
 
@@ -134,7 +135,8 @@ impl Workers {
             log,
             stop,
             heartbeat,
-            last_heartbeat: (0, Instant::now()),
+            last_heartbeat: 0,
+            last_heartbeat_at: Instant::now(),
             patience,
         })
     }
@@ -142,13 +144,13 @@ impl Workers {
     /// Lets all workers begin.
     pub fn open(&mut self) {
         let now = Instant::now();
-        self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = now);
+        self.all.iter_mut().for_each(|w| w.last_heartbeat_at = now);
         self.barrier.open(true);
     }
 
     /// Lets all workers begin at `at`, or at once if `at` has passed.
     pub fn open_at(&mut self, at: Instant) {
-        self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = at.max(Instant::now()));
+        self.all.iter_mut().for_each(|w| w.last_heartbeat_at = at.max(Instant::now()));
         self.barrier.open_at(at);
     }
 
@@ -211,10 +213,10 @@ impl Workers {
         let now = Instant::now();
         for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {
             let heartbeat = worker.heartbeat.load(Ordering::Relaxed);
-            if heartbeat != worker.last_heartbeat.0 {
-                worker.last_heartbeat = (heartbeat, now);
+            if heartbeat != worker.last_heartbeat {
+                (worker.last_heartbeat, worker.last_heartbeat_at) = (heartbeat, now);
             }
-            let silent = now - worker.last_heartbeat.1;
+            let silent = now - worker.last_heartbeat_at;
             if silent > worker.patience {
                 return Some(format!(
                     "worker {} ({}) has been in a system call for {} s; the target does not answer, and this process cannot \

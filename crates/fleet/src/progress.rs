@@ -35,6 +35,7 @@ struct Host {
     operations: u64,
     /// When the count last grew, in ns of this host's clock; `None` without load.
     grew_ns: Option<u64>,
+    /// Whether the host was already reported as hung in this run.
     is_named: bool,
     p99_ns: Option<u64>,
     /// The recent rate in operations per second.
@@ -136,14 +137,14 @@ impl RunProgress {
         };
         let quickest = self.hosts.iter().filter_map(rate).fold(0.0, f64::max);
         let since = |host: &Host| host.grew_ns.map(|at| now_ns.saturating_sub(at));
-        let goes_on =
+        let any_continues =
             self.hosts.iter().any(|h| h.operations > 0 && since(h).is_some_and(|ns| ns < RECENT_NS));
         let mut reports = Vec::new();
         for (rank, host) in self.hosts.iter_mut().enumerate() {
             let Some(silent) = since(host).filter(|ns| *ns >= HUNG_AFTER_NS) else { continue };
             let own = rate(host).filter(|_| host.operations as f64 >= EXPECTED_OPERATIONS);
             let usual = own.unwrap_or(quickest);
-            if host.is_named || !goes_on || EXPECTED_OPERATIONS > usual * silent as f64 {
+            if host.is_named || !any_continues || EXPECTED_OPERATIONS > usual * silent as f64 {
                 continue;
             }
             host.is_named = true;

@@ -53,7 +53,7 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
         same_targets(&names[0], &first.plan, name, &other.plan)?;
         narrow(&mut jobs, &other.plan.jobs, &names[0], name, &mut differences)?;
     }
-    let made: Vec<u64> = (0..first.plan.targets.len()).map(|at| least_bytes(planned, at)).collect();
+    let least: Vec<u64> = (0..first.plan.targets.len()).map(|at| least_bytes(planned, at)).collect();
     differences.extend(host_differences(names, planned));
     let hosts = planned.len() as u32;
     let plans = planned.iter().zip(0..).map(|(own, rank)| Plan {
@@ -61,7 +61,7 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
             .plan
             .targets
             .iter()
-            .zip(&made)
+            .zip(&least)
             .map(|(target, bytes)| {
                 let mut target = target.clone();
                 if target.role == Role::Made {
@@ -96,10 +96,10 @@ fn least_bytes(planned: &[Planned], at: usize) -> u64 {
 }
 
 /// Refuses targets of different kinds.
-fn same_targets(a: &str, one: &Plan, b: &str, other: &Plan) -> Result<(), String> {
+fn same_targets(our_name: &str, one: &Plan, their_name: &str, other: &Plan) -> Result<(), String> {
     if one.targets.len() != other.targets.len() {
         return Err(format!(
-            "{a} has {} targets and {b} has {}: names that lead to one file on one host lead to several on the other; name the same kind of targets on all hosts",
+            "{our_name} has {} targets and {their_name} has {}: names that lead to one file on one host lead to several on the other; name the same kind of targets on all hosts",
             one.targets.len(),
             other.targets.len()
         ));
@@ -113,7 +113,7 @@ fn same_targets(a: &str, one: &Plan, b: &str, other: &Plan) -> Result<(), String
                 Role::None => "nothing",
             };
             return Err(format!(
-                "{} is {} on {a} and {} is {} on {b}; name the same kind of target on all hosts",
+                "{} is {} on {our_name} and {} is {} on {their_name}; name the same kind of target on all hosts",
                 here.path,
                 word(here.role),
                 there.path,
@@ -128,8 +128,8 @@ fn same_targets(a: &str, one: &Plan, b: &str, other: &Plan) -> Result<(), String
 fn narrow(
     jobs: &mut [Job],
     others: &[Job],
-    a: &str,
-    b: &str,
+    our_name: &str,
+    their_name: &str,
     differences: &mut Vec<String>,
 ) -> Result<(), String> {
     let shape = |jobs: &[Job]| -> Vec<Vec<usize>> {
@@ -137,7 +137,7 @@ fn narrow(
     };
     if shape(jobs) != shape(others) {
         return Err(format!(
-            "{a} and {b} would measure different jobs; give all hosts the same job file, and limit a grid to cells that all hosts can measure (--list shows the cells)"
+            "{our_name} and {their_name} would measure different jobs; give all hosts the same job file, and limit a grid to cells that all hosts can measure (--list shows the cells)"
         ));
     }
     let theirs = others.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
@@ -145,7 +145,7 @@ fn narrow(
     for (mine, its) in ours.zip(theirs) {
         if mine.cache != its.cache {
             return Err(format!(
-                "{a} would measure with --cache {} and {b} with --cache {}; type --cache to choose one",
+                "{our_name} would measure with --cache {} and {their_name} with --cache {}; type --cache to choose one",
                 mine.cache.word(),
                 its.cache.word()
             ));
@@ -156,7 +156,10 @@ fn narrow(
             let on_all = if is_mine { &mine.engine } else { &its.engine };
             note_difference(
                 differences,
-                format!("{a} would use the engine {}, and {b} {}; all use {on_all}", mine.engine, its.engine),
+                format!(
+                    "{our_name} would use the engine {}, and {their_name} {}; all use {on_all}",
+                    mine.engine, its.engine
+                ),
             );
             if !is_mine {
                 (mine.engine, mine.options, mine.batch) =
@@ -164,18 +167,28 @@ fn narrow(
                 mine.engine_fallback.clone_from(&its.engine_fallback);
             }
         }
-        narrow_span(mine, its, a, b, differences);
+        narrow_span(mine, its, our_name, their_name, differences);
     }
     Ok(())
 }
 
-fn narrow_span(mine: &mut Stream, its: &Stream, a: &str, b: &str, differences: &mut Vec<String>) {
+fn narrow_span(
+    mine: &mut Stream,
+    its: &Stream,
+    our_name: &str,
+    their_name: &str,
+    differences: &mut Vec<String>,
+) {
     let (here, there) = (mine.access.span_bytes, its.access.span_bytes);
     if here != there {
         let least = show_bytes(here.min(there));
         note_difference(
             differences,
-            format!("{a} could use {} and {b} {}: all use {least}", show_bytes(here), show_bytes(there)),
+            format!(
+                "{our_name} could use {} and {their_name} {}: all use {least}",
+                show_bytes(here),
+                show_bytes(there)
+            ),
         );
         mine.access.span_bytes = here.min(there);
     }
@@ -236,17 +249,17 @@ fn host_differences(names: &[String], planned: &[Planned]) -> Vec<String> {
     ];
     facts
         .into_iter()
-        .filter_map(|(what, of)| {
-            let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        .filter_map(|(what, read)| {
+            let mut hosts_by_value: BTreeMap<String, Vec<&str>> = BTreeMap::new();
             for (name, own) in names.iter().zip(planned) {
-                who.entry(of(&own.machine).join("; ")).or_default().push(name);
+                hosts_by_value.entry(read(&own.machine).join("; ")).or_default().push(name);
             }
             let each = |(value, names): (String, Vec<&str>)| {
                 let value = if value.is_empty() { "unknown".to_owned() } else { value };
                 format!("{value} ({})", names.join(", "))
             };
-            (who.len() > 1).then(|| {
-                let all: Vec<String> = who.into_iter().map(each).collect();
+            (hosts_by_value.len() > 1).then(|| {
+                let all: Vec<String> = hosts_by_value.into_iter().map(each).collect();
                 format!("{what} differs between hosts: {}", all.join("; "))
             })
         })

@@ -292,9 +292,9 @@ impl Transport {
                 let readings = self.read_child_clocks(number);
                 self.send(above, Message::Clocks(number, readings));
             }
-            let calm = self.shared.is_measuring.load(Ordering::Relaxed);
+            let is_measuring = self.shared.is_measuring.load(Ordering::Relaxed);
             if !has_more && Instant::now() >= self.busy_poll_until {
-                std::thread::sleep(if calm { MEASURING_POLL_INTERVAL } else { POLL_INTERVAL });
+                std::thread::sleep(if is_measuring { MEASURING_POLL_INTERVAL } else { POLL_INTERVAL });
             }
         }
     }
@@ -342,12 +342,12 @@ impl Transport {
             }
         }
         let now = clock::now_ns();
-        let still =
+        let since_last_poll =
             Duration::from_nanos(now.saturating_sub(self.shared.polled_ns.swap(now, Ordering::Relaxed)));
-        if self.net.rank() == 0 && still > ORPHAN_AFTER {
+        if self.net.rank() == 0 && since_last_poll > ORPHAN_AFTER {
             let why = format!(
                 "was paused for {:.1} s, and the other hosts stopped their load",
-                still.as_secs_f64()
+                since_last_poll.as_secs_f64()
             );
             self.shared.end(EarlyEnd { rank: 0, why, code: 3, is_silence: false });
         }

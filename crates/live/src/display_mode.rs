@@ -93,8 +93,9 @@ impl Output {
 
     /// Whether the view appears by default.
     fn suits_view(self) -> bool {
-        let large = self.size.0 >= VIEW_SIZE_MIN.0 && self.size.1 >= VIEW_SIZE_MIN.1;
-        self.view_obstacle().is_none() && large && !self.is_ci && !self.stdout_is_pipe
+        let ((columns, rows), (least_columns, least_rows)) = (self.size, VIEW_SIZE_MIN);
+        let is_large = columns >= least_columns && rows >= least_rows;
+        self.view_obstacle().is_none() && is_large && !self.is_ci && !self.stdout_is_pipe
     }
 
     fn plain(self) -> DisplayKind {
@@ -112,7 +113,7 @@ impl Output {
             Progress::Plain => self.plain(),
             Progress::View => why.map_or(Ok(DisplayKind::View(theme)), Err)?,
             Progress::Auto => {
-                let wanted = self.suits_view() && expected_time(cost) >= VIEW_TIME_MIN;
+                let wanted = self.suits_view() && Duration::from_nanos(cost.time_ns) >= VIEW_TIME_MIN;
                 if wanted { DisplayKind::View(theme) } else { self.plain() }
             }
         })
@@ -135,11 +136,6 @@ pub(super) fn watch_theme() -> Option<Theme> {
 /// Returns the display without a view: nothing if `quiet`, otherwise a progress line or one line per step.
 pub(super) fn plain(quiet: bool) -> DisplayKind {
     if quiet { DisplayKind::Quiet } else { Output::detect().plain() }
-}
-
-/// Returns the shortest time that the measurement may take.
-fn expected_time(cost: &Cost) -> Duration {
-    Duration::from_nanos(cost.time_ns)
 }
 
 #[cfg(test)]

@@ -59,6 +59,11 @@ impl Done {
     fn of_measurement(part: u64) -> Self {
         Self { part, total: PROGRESS_UNITS }
     }
+
+    /// The completed share of the total, if the total is known.
+    fn share(self) -> Option<f64> {
+        (self.total > 0).then(|| self.part.min(self.total) as f64 / self.total as f64)
+    }
 }
 
 enum Display {
@@ -131,7 +136,7 @@ impl Live {
         let done = left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.progress(left));
         let done = Done::of_measurement(done);
         if let Display::View(view, _) = &self.display {
-            view.tell(|state| {
+            view.change(|state| {
                 state.step(name, left);
                 state.done = done;
             });
@@ -166,7 +171,7 @@ impl Live {
 
     fn show(&self, done: Done, left: Left) {
         if let Display::View(view, _) = &self.display {
-            view.tell(|state| state.tick(done, left));
+            view.change(|state| state.tick(done, left));
         }
         match &self.display {
             Display::View(_, line) => line.tick(done, left),
@@ -193,13 +198,13 @@ impl Live {
     /// Returns the view while it is shown.
     fn view(&self) -> Option<&View> {
         match &self.display {
-            Display::View(view, _) => Some(view).filter(|v| !v.is_over()),
+            Display::View(view, _) => Some(view).filter(|v| !v.is_plain()),
             _ => None,
         }
     }
 
     /// Returns whether a view is shown. The view needs more data than a progress line.
-    pub fn is_viewed(&self) -> bool {
+    pub fn has_view(&self) -> bool {
         self.view().is_some()
     }
 
@@ -209,14 +214,14 @@ impl Live {
         view.set_sampler(DeviceSampler::new(watch.clone(), plan, machine));
         // The number of rows of a load curve is unknown until its search ends.
         let rows = (!matches!(plan.strategy, Strategy::Limit(_))).then_some(plan.jobs.len());
-        view.tell(|state| state.rows_in_all = rows);
+        view.change(|state| state.rows_in_all = rows);
     }
 
     /// Begins a run, with the counters at its start and its queue depth.
     pub fn run_begins(&self, start: &RunStart, first: &Snapshot, depth: u64) {
         let Some(view) = self.view() else { return };
-        view.begin(start.clone(), first.clone());
-        view.tell(|state| state.begin(depth));
+        view.begin_run(start.clone(), first.clone());
+        view.change(|state| state.begin_run(depth));
     }
 
     /// Collects the blocks of workers for the view; `None` without a view. `interval_ns` is the length of the blocks.
@@ -227,20 +232,20 @@ impl Live {
     /// Shows the figures of the recent blocks if an update is due.
     pub fn pulse(&self, recent: &mut Recent) {
         let Some((view, pulse)) = self.view().zip(recent.take(Instant::now())) else { return };
-        view.tell(|state| state.pulse(pulse));
+        view.change(|state| state.pulse(pulse));
     }
 
     /// Shows the progress of several hosts: `rows` has some of the hosts, `all` is the number of all hosts.
     pub fn hosts(&self, rows: Vec<HostRow>, all: usize) {
         if let Some(view) = self.view() {
-            view.tell(|state| (state.hosts, state.hosts_in_all) = (rows, all));
+            view.change(|state| (state.hosts, state.hosts_in_all) = (rows, all));
         }
     }
 
     /// Ends the load of a run. The run's result follows.
-    pub fn run_rests(&self) {
+    pub fn run_ends(&self) {
         if let Some(view) = self.view() {
-            view.tell(state::State::rest);
+            view.change(state::State::end_run);
         }
     }
 
@@ -253,7 +258,7 @@ impl Live {
     /// line after the last run of the job.
     pub fn row(&self, named: Named, findings: Vec<Finding>, is_last: bool) {
         if let Some(view) = self.view() {
-            view.tell(|state| state.ended(named, findings));
+            view.change(|state| state.show_result(named, findings));
             return;
         }
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -270,8 +275,8 @@ impl Live {
     }
 
     /// Returns whether the user asked to end after the current run.
-    pub fn is_enough(&self) -> bool {
-        matches!(&self.display, Display::View(view, _) if view.is_enough())
+    pub fn ends_after_run(&self) -> bool {
+        matches!(&self.display, Display::View(view, _) if view.ends_after_run())
     }
 }
 
@@ -377,7 +382,7 @@ impl LineState {
             let left = self.left.map(Left::describe).unwrap_or_default();
             write_stderr(&format!(
                 "{CLEAR}{}",
-                render_bar(&self.message, self.done.part, self.done.total, &left, self.gauge, columns)
+                render_bar(&self.message, self.done, &left, self.gauge, columns)
             ));
             self.drawn = Some(Instant::now());
         }
@@ -390,8 +395,8 @@ fn write_stderr(text: &str) {
 }
 
 /// Renders the line, at least one column narrower than the terminal: some terminals wrap a full line.
-fn render_bar(message: &str, done: u64, total: u64, left: &str, gauge: [&str; 2], columns: usize) -> String {
-    let share = if total > 0 { done.min(total) as f64 / total as f64 } else { 0.0 };
+fn render_bar(message: &str, done: Done, left: &str, gauge: [&str; 2], columns: usize) -> String {
+    let share = done.share().unwrap_or(0.0);
     let message_and_bar = columns.saturating_sub(left.len() + 3);
     let bar = message_and_bar.saturating_sub(Span::raw(message).width());
     let bar = bar.clamp(FEWEST_BAR_COLUMNS, BAR_COLUMNS);
@@ -484,22 +489,23 @@ fn progress_never_falls_when_runs_are_added() {
 #[test]
 fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
     let gauge = ["#", "-"];
-    let half = render_bar("reading", 1, 2, "3 s left", gauge, 60);
+    let half = render_bar("reading", Done { part: 1, total: 2 }, "3 s left", gauge, 60);
     assert_eq!(half, format!("reading{} {}{} 3 s left", " ".repeat(18), "#".repeat(12), "-".repeat(12)));
     assert_eq!(half.len(), 59);
     assert_eq!(
-        render_bar(&"x".repeat(99), 9, 3, "", gauge, 40),
+        render_bar(&"x".repeat(99), Done { part: 9, total: 3 }, "", gauge, 40),
         format!("{}… {} ", "x".repeat(28), "#".repeat(8))
     );
-    let whole = render_bar("writing pass 1 of 2", 0, 2, "at most 4 min left", gauge, 60);
+    let whole =
+        render_bar("writing pass 1 of 2", Done { part: 0, total: 2 }, "at most 4 min left", gauge, 60);
     assert_eq!(whole, format!("writing pass 1 of 2 {} at most 4 min left", "-".repeat(20)));
     // Each of these characters takes two columns. The total is 0.
-    let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", 0, 0, "1 s left", gauge, 40);
+    let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", Done { part: 0, total: 0 }, "1 s left", gauge, 40);
     assert_eq!(Span::raw(&wide).width(), 39, "{wide}");
     // A terminal narrower than the bar: a wrapped line would be repeated at each draw.
-    assert_eq!(render_bar("reading", 1, 2, "1 s left", gauge, 10), " ####----");
+    assert_eq!(render_bar("reading", Done { part: 1, total: 2 }, "1 s left", gauge, 10), " ####----");
     for columns in 0..60 {
-        let narrow = render_bar("\u{6e2c}\u{5b9a}", 1, 3, "1 s left", gauge, columns);
+        let narrow = render_bar("\u{6e2c}\u{5b9a}", Done { part: 1, total: 3 }, "1 s left", gauge, columns);
         assert!(Span::raw(&narrow).width() <= columns.saturating_sub(1), "{columns}: {narrow}");
     }
 }

@@ -33,8 +33,8 @@ pub(super) struct State {
     pub(super) left: Option<Left>,
     /// The progress of the step.
     pub(super) done: Done,
-    /// The current run.
-    pub(super) run: Option<Going>,
+    /// The queue depth of the current run in operations; `None` between runs.
+    pub(super) run_depth: Option<u64>,
     /// The latest figures of the workers.
     pub(super) pulse: Pulse,
     /// The latest sample of the counters.
@@ -69,13 +69,6 @@ pub(super) struct Sample {
     pub(super) busiest: Known<f64>,
     /// The process that moved the most data; a reason if none can be named.
     pub(super) culprit: Known<String>,
-}
-
-/// The current run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Going {
-    /// Queue depth of the run, in operations.
-    pub(super) depth: u64,
 }
 
 /// The progress of one of several hosts.
@@ -195,8 +188,8 @@ impl State {
     }
 
     /// Begins a run with this queue depth.
-    pub(super) fn begin(&mut self, depth: u64) {
-        self.run = Some(Going { depth });
+    pub(super) fn begin_run(&mut self, depth: u64) {
+        self.run_depth = Some(depth);
         (self.pulse, self.seen) = (Pulse::default(), None);
         // An empty point separates runs.
         if !self.series.iops.is_empty() {
@@ -207,8 +200,8 @@ impl State {
     /// Shows new figures of the workers. If the workers handed in nothing since the last call, the series get an
     /// empty point.
     pub(super) fn pulse(&mut self, pulse: Pulse) {
-        let silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
-        let latency_ns = if pulse.is_new || silent { pulse.latency_ns } else { self.pulse.latency_ns };
+        let is_silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
+        let latency_ns = if pulse.is_new || is_silent { pulse.latency_ns } else { self.pulse.latency_ns };
         self.pulse = Pulse { latency_ns, ..pulse };
         let device = self.seen.as_ref().and_then(|s| s.counted.device.as_ref().ok());
         self.series.push([
@@ -220,7 +213,7 @@ impl State {
     }
 
     /// Shows the result of a run and its findings.
-    pub(super) fn ended(&mut self, named: Named, findings: Vec<Finding>) {
+    pub(super) fn show_result(&mut self, named: Named, findings: Vec<Finding>) {
         let key = |n: &Named| (n.row.job, n.row.offered_iops);
         let at = self.rows.iter().position(|known| key(known) == key(&named));
         self.last_row = at.unwrap_or(self.rows.len());
@@ -246,20 +239,18 @@ impl State {
     }
 
     /// Ends the current run.
-    pub(super) fn rest(&mut self) {
-        self.run = None;
+    pub(super) fn end_run(&mut self) {
+        self.run_depth = None;
     }
 
     /// Adds a lasting message.
     pub(super) fn say(&mut self, message: &str) {
-        self.notes.push_back(message.to_owned());
-        let more = self.notes.len().saturating_sub(NOTES_MAX);
-        self.notes.drain(..more);
+        append(&mut self.notes, [message.to_owned()], NOTES_MAX);
     }
 
     /// Handles the key `q`: ends after the current run, or at once if pressed again.
     pub(super) fn ask_to_end(&mut self) {
-        self.end = if self.run.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
+        self.end = if self.run_depth.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
     }
 }
 
@@ -267,11 +258,16 @@ impl TimeSeries {
     fn push(&mut self, points: [Option<f64>; 4]) {
         let all = [&mut self.iops, &mut self.p99_ns, &mut self.device_iops, &mut self.device_ns];
         for (series, point) in all.into_iter().zip(points) {
-            series.push_back(point);
-            let more = series.len().saturating_sub(POINTS_MAX);
-            series.drain(..more);
+            append(series, [point], POINTS_MAX);
         }
     }
+}
+
+/// Appends to a queue and keeps the newest `most` items.
+fn append<T>(queue: &mut VecDeque<T>, new: impl IntoIterator<Item = T>, most: usize) {
+    queue.extend(new);
+    let more = queue.len().saturating_sub(most);
+    queue.drain(..more);
 }
 
 /// Minimum time between two updates of the figures.
@@ -420,7 +416,7 @@ pub(super) struct Observed {
     /// Processes of the last interval in which they were sampled.
     pub(super) processes: Option<Processes>,
     /// Remarks, newest last.
-    pub(super) remarks: Vec<String>,
+    pub(super) remarks: VecDeque<String>,
 }
 
 impl Observed {
@@ -437,17 +433,12 @@ impl Observed {
         if watched.processes.is_some() {
             self.processes.clone_from(&watched.processes);
         }
-        self.remarks.extend(watched.remarks.iter().cloned());
-        let more = self.remarks.len().saturating_sub(REMARKS_MAX);
-        self.remarks.drain(..more);
+        append(&mut self.remarks, watched.remarks.iter().cloned(), REMARKS_MAX);
         self.device_series.retain(|name, _| watched.devices.iter().any(|device| device.name == *name));
         for device in &watched.devices {
             let series = self.device_series.entry(device.name.clone()).or_default();
             let rate = device.figures.as_ref().ok();
-            series.push_back(rate.map(|figures| figures.read.per_s + figures.write.per_s));
-            if series.len() > POINTS_MAX {
-                series.pop_front();
-            }
+            append(series, [rate.map(|figures| figures.read.per_s + figures.write.per_s)], POINTS_MAX);
         }
     }
 }
@@ -477,7 +468,7 @@ fn a_result_without_a_view_is_one_line() {
 #[test]
 fn unknown_values_have_no_point_and_rare_values_remain() {
     let mut state = State::default();
-    state.begin(32);
+    state.begin_run(32);
     state.pulse(Pulse::default());
     let rate = Some(Rate { iops: 5.0, ..Rate::default() });
     let new = Pulse { rate, latency_ns: [Some(1), Some(2), Some(3)], is_new: true, ..Pulse::default() };
@@ -488,7 +479,7 @@ fn unknown_values_have_no_point_and_rare_values_remain() {
     assert_eq!(state.series.device_iops, [None, None, None]);
     state.pulse(Pulse { rate: Some(Rate::default()), ..Pulse::default() });
     assert_eq!((state.series.iops.back(), state.series.p99_ns.back()), (Some(&Some(0.0)), Some(&None)));
-    state.begin(1);
+    state.begin_run(1);
     assert_eq!((state.series.iops.len(), state.series.iops.back()), (5, Some(&None)));
     (0..1_000).for_each(|_| state.pulse(Pulse::default()));
     assert_eq!(state.series.iops.len(), POINTS_MAX);
@@ -497,7 +488,7 @@ fn unknown_values_have_no_point_and_rare_values_remain() {
 #[test]
 fn first_q_ends_after_the_run_and_second_q_at_once() {
     let mut state = State::default();
-    state.begin(1);
+    state.begin_run(1);
     state.ask_to_end();
     assert_eq!(state.end, End::AfterRun);
     state.ask_to_end();

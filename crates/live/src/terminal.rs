@@ -134,11 +134,6 @@ pub(super) fn give_back() {
     }
 }
 
-/// Forgets the state of the terminal, after the program was stopped and continued.
-fn forget_state() {
-    IS_TAKEN.store(false, Ordering::SeqCst);
-}
-
 /// Restores the terminal before this process stops at a signal of the terminal (Ctrl-Z), and forgets its state when it continues.
 ///
 /// # Errors
@@ -152,7 +147,7 @@ pub(super) fn give_back_around_stops() -> io::Result<()> {
                 // If the kernel refuses the handler, the program ignores the signal.
                 let _ = sys::process::take(signal);
             }
-            forget_state();
+            IS_TAKEN.store(false, Ordering::SeqCst);
         }
     })?;
     Ok(())
@@ -206,12 +201,13 @@ impl Canvas {
     /// Draws, if a view has the terminal.
     pub(super) fn draw(&mut self, paint: impl FnOnce(&mut Frame)) {
         let size = size();
-        if !is_taken() || size.0 == 0 || size.1 == 0 {
+        let (columns, rows) = size;
+        if !is_taken() || columns == 0 || rows == 0 {
             return;
         }
         if self.terminal.is_none() || self.size != size {
             self.size = size;
-            let viewport = Viewport::Fixed(Rect::new(0, 0, size.0, size.1));
+            let viewport = Viewport::Fixed(Rect::new(0, 0, columns, rows));
             let made = Terminal::with_options(
                 CrosstermBackend::new(Screen { bytes: Vec::new(), missed: Rc::clone(&self.missed) }),
                 TerminalOptions { viewport },

@@ -102,7 +102,7 @@ impl View {
     }
 
     /// Changes the state.
-    pub(super) fn tell(&self, change: impl FnOnce(&mut State)) {
+    pub(super) fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut lock(&self.shared.state));
     }
 
@@ -112,17 +112,17 @@ impl View {
     }
 
     /// Begins a run, with the counters at its start.
-    pub(super) fn begin(&self, start: RunStart, first: Snapshot) {
+    pub(super) fn begin_run(&self, start: RunStart, first: Snapshot) {
         *lock(&self.shared.begun) = Some((start, first));
     }
 
     /// Prints a lasting message as soon as the normal screen is back.
     pub(super) fn say(&self, message: &str) {
-        if self.is_over() {
+        if self.is_plain() {
             self.shared.line.say(message);
         } else {
             lock(&self.shared.pending_messages).push(message.to_owned());
-            self.tell(|state| state.say(message));
+            self.change(|state| state.say(message));
         }
     }
 
@@ -132,12 +132,12 @@ impl View {
     }
 
     /// Whether to end after the current run.
-    pub(super) fn is_enough(&self) -> bool {
+    pub(super) fn ends_after_run(&self) -> bool {
         self.shared.ends_after_run.load(Ordering::Relaxed)
     }
 
     /// Whether the user has switched to plain progress.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.shared.plain.load(Ordering::SeqCst)
     }
 }
@@ -232,7 +232,7 @@ impl<'a> Drawing<'a> {
         }
         let so_far = {
             let state = lock(&self.shared.state);
-            if state.run.is_none() || self.sampled_at.elapsed() < SAMPLE_INTERVAL {
+            if state.run_depth.is_none() || self.sampled_at.elapsed() < SAMPLE_INTERVAL {
                 return;
             }
             state.pulse.so_far.clone()
@@ -241,7 +241,7 @@ impl<'a> Drawing<'a> {
         if let Some(seen) = sampler.sample(&so_far) {
             let mut state = lock(&self.shared.state);
             // The run may have ended during the sample.
-            if state.run.is_some() {
+            if state.run_depth.is_some() {
                 state.seen = Some(seen);
             }
         }
@@ -317,7 +317,7 @@ const WORKER: &str = "fathom-";
 pub(super) struct DeviceSampler {
     watch: Watch,
     root: Root,
-    going: UnfinishedSession,
+    session: UnfinishedSession,
     workers: Option<Known<Workers>>,
     search: Option<(Instant, Processes)>,
     culprit: Known<String>,
@@ -332,20 +332,20 @@ struct Workers {
 impl DeviceSampler {
     /// Prepares sampling for a plan.
     pub(super) fn new(watch: Watch, plan: &Plan, machine: &Machine) -> Self {
-        let going = UnfinishedSession::new(plan, machine);
+        let session = UnfinishedSession::new(plan, machine);
         let culprit = Err("processes were not sampled yet".into());
-        Self { watch, root: Root::real(), going, workers: None, search: None, culprit }
+        Self { watch, root: Root::real(), session, workers: None, search: None, culprit }
     }
 
     /// Begins a run, with the counters at its start.
     pub(super) fn begin(&mut self, start: RunStart, first: Snapshot) {
-        self.going.begin(start, first);
+        self.session.begin(start, first);
         self.workers = None;
     }
 
     /// Samples the counters; `None` if no time has passed.
     pub(super) fn sample(&mut self, so_far: &SoFar) -> Option<Sample> {
-        let counted = self.going.sample(self.watch.glance(), so_far)?;
+        let counted = self.session.sample(self.watch.glance(), so_far)?;
         if matches!(counted.others, Ok(Some(_))) {
             self.search();
         }

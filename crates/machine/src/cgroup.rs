@@ -14,6 +14,7 @@ use crate::error::describe;
 use crate::file_systems;
 use crate::file_systems::Mount;
 use crate::root::Root;
+use crate::test_file::unique;
 use model::machine::Cgroup;
 use model::{Known, name};
 use std::fs::{self, OpenOptions};
@@ -116,7 +117,7 @@ fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
     }
     let (version, parent) = find(root, &present, &mounts)?;
     remove_stale(root, &parent);
-    let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), random()));
+    let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), unique() as u32));
     fs::create_dir(&dir)
         .map_err(|e| format!("cannot create a cgroup in {} ({})", name::shown(&parent), describe(&e)))?;
     let members = if version == 1 { v1_members } else { PROCESS };
@@ -158,8 +159,7 @@ fn copy_limits(from: &Path, to: &Path) -> Known<()> {
 
 /// Returns the version and the directory of the present cgroup in the hierarchy with the I/O controller.
 fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
-    // Lines are `id:controllers:path`; version 2 has no controllers there.
-    let lines = || present.lines().filter_map(|l| l.split_once(':')?.1.split_once(':'));
+    let lines = || hierarchies(present);
     let has_blkio = |list: &str| list.split(',').any(|c| c == "blkio");
     if let Some((_, path)) = lines().find(|(controllers, _)| has_blkio(controllers)) {
         let mount = mounts.iter().find(|m| m.kind == "cgroup" && has_blkio(&m.super_options));
@@ -175,6 +175,12 @@ fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
         return Err(format!("the io controller is not enabled for {dir}"));
     }
     Ok((2, root.path(&dir)))
+}
+
+/// Returns the controllers and the path in each line of `/proc/self/cgroup`, `id:controllers:path`. Version 2 has no
+/// controllers there.
+fn hierarchies(lines: &str) -> impl Iterator<Item = (&str, &str)> {
+    lines.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'))
 }
 
 /// Returns the directory of a cgroup path, or why the path is not visible: only a part of the hierarchy may
@@ -248,12 +254,6 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// A number that distinguishes two cgroups of one process.
-fn random() -> u32 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |d| model::payload::split_mix(d.as_nanos() as u64) as u32)
-}
-
 /// Returns the version of the hierarchy in which [`enter`] is expected to succeed. Changes nothing.
 ///
 /// # Errors
@@ -300,8 +300,8 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
         // Version 1 applies only the limits of the present cgroup.
-        let own = groups.path("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
-        found.add(root, own, &format!("blkio.throttle.{limit}"));
+        let own_group = groups.path("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
+        found.add(root, own_group, &format!("blkio.throttle.{limit}"));
     }
     found.add(root, groups.path("cpu", 1), "cpu.cfs_quota_us");
     found.add(root, groups.path("memory", 1), "memory.limit_in_bytes");
@@ -360,7 +360,7 @@ impl MemoryLimit {
 /// if no limit is set or readable.
 pub fn memory(root: &Root) -> Option<MemoryLimit> {
     let groups = Groups::read(root).ok()?;
-    let own = anonymous_bytes(root);
+    let own_bytes = anonymous_bytes(root);
     let versions = [
         (groups.path("memory", 1), "memory.limit_in_bytes", "total_rss "),
         (groups.path("", 2), "memory.max", "anon "),
@@ -372,7 +372,7 @@ pub fn memory(root: &Root) -> Option<MemoryLimit> {
             let bytes = root.word(&file)?.parse().ok().filter(|bytes| *bytes < NO_MEMORY_LIMIT)?;
             let stat = root.read(&format!("{dir}/memory.stat")).unwrap_or_default();
             let of_all = stat.lines().find_map(|line| line.strip_prefix(counter)?.trim().parse().ok());
-            Some(MemoryLimit { file, bytes, used_bytes: of_all.unwrap_or(0_u64).saturating_sub(own) })
+            Some(MemoryLimit { file, bytes, used_bytes: of_all.unwrap_or(0_u64).saturating_sub(own_bytes) })
         })
     });
     limits.min_by_key(MemoryLimit::room_bytes)
@@ -404,8 +404,7 @@ impl Groups {
     /// Returns the directories of a hierarchy, from the cgroup of this process up to the topmost mounted one;
     /// `None` if this machine has no such hierarchy.
     fn path(&self, controller: &str, version: u8) -> Option<Known<Vec<String>>> {
-        // Lines are `id:controllers:path`; version 2 has no controllers there.
-        let mut lines = self.present.lines().filter_map(|l| l.split_once(':')?.1.split_once(':'));
+        let mut lines = hierarchies(&self.present);
         let (kind, has): (_, &dyn Fn(&str) -> bool) = match version {
             1 => ("cgroup", &|list: &str| list.split(',').any(|c| c == controller)),
             _ => ("cgroup2", &|_: &str| true),

@@ -80,15 +80,17 @@ struct Sum {
     reached: u64,
     /// Bitwise OR of all device offsets. The lowest set bit is their common alignment.
     places: u64,
-    /// The contiguous piece of the last extent: its bytes, and its end in the file and on the device.
-    piece: (u64, [u64; 2]),
+    /// Length of the contiguous piece that ends with the last extent.
+    piece_bytes: u64,
+    /// End of that piece in the file and on the device.
+    piece_end: [u64; 2],
 }
 
 impl Sum {
     fn for_region(region: Range<u64>) -> Self {
         let span_bytes = region.end.saturating_sub(region.start);
         let out = Extents { span_bytes, ..Extents::default() };
-        Self { out, end: region.end, reached: region.start, places: 0, piece: (0, [0; 2]) }
+        Self { out, end: region.end, reached: region.start, places: 0, piece_bytes: 0, piece_end: [0; 2] }
     }
 
     fn close(mut self) -> Extents {
@@ -129,11 +131,11 @@ impl Sum {
     /// new piece.
     fn lengthen(&mut self, extent: &Extent, start: u64, end: u64) {
         let place = extent.physical.saturating_add(start.saturating_sub(extent.logical));
-        let before = if self.piece.1 == [start, place] { self.piece.0 } else { 0 };
-        let bytes = before + (end - start);
-        self.piece = (bytes, [end, place.saturating_add(end - start)]);
+        let before = if self.piece_end == [start, place] { self.piece_bytes } else { 0 };
+        self.piece_bytes = before + (end - start);
+        self.piece_end = [end, place.saturating_add(end - start)];
         let largest = &mut self.out.largest_piece_bytes;
-        *largest = Some(largest.unwrap_or(0).max(bytes));
+        *largest = Some(largest.unwrap_or(0).max(self.piece_bytes));
     }
 }
 

@@ -103,9 +103,14 @@ pub(crate) fn is_shared(file: &File) -> Result<bool, String> {
     Ok(SHARED.contains(&kind(file)?))
 }
 
+/// Returns whether a file is on a file system in memory. False also if the file system is unknown.
+pub(crate) fn is_in_memory(file: &File) -> bool {
+    kind(file).is_ok_and(|kind| IN_MEMORY.contains(&kind))
+}
+
 /// Returns whether every change of a file updates its times. False also if the file system is unknown.
 pub(crate) fn shows_every_change(file: &File) -> bool {
-    kind(file).is_ok_and(|kind| !SHARED.contains(&kind) && !IN_MEMORY.contains(&kind))
+    is_shared(file) == Ok(false) && !is_in_memory(file)
 }
 
 /// Returns the name of the synthetic file system that contains an open file or directory; `None` on any other
@@ -195,15 +200,15 @@ pub fn read(root: &Root) -> Known<Vec<Mount>> {
 /// separately.
 pub(crate) fn other_namespaces(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     let link = |process: &str, name: &str| root.link(&format!("/proc/{process}/{name}")).ok();
-    let space = |process: &str| link(process, "ns/mnt").map(|space| (space, link(process, "root")));
-    let mut seen: BTreeSet<(String, Option<String>)> = space("self").into_iter().collect();
+    let namespace = |process: &str| Some((link(process, "ns/mnt")?, link(process, "root")));
+    let mut known: BTreeSet<(String, Option<String>)> = namespace("self").into_iter().collect();
     let processes = root.list("/proc").unwrap_or_default();
     let mut found = Vec::new();
     for process in processes.iter().filter_map(|p| p.parse().ok()) {
-        let Some(own) = space(&format!("{process}")).filter(|own| !seen.contains(own)) else { continue };
+        let Some(new) = namespace(&format!("{process}")).filter(|own| !known.contains(own)) else { continue };
         // If a process ends, the next one in the same namespace is read instead.
         if let Ok(text) = root.read(&format!("/proc/{process}/mountinfo")) {
-            seen.insert(own);
+            known.insert(new);
             found.push((process, parse(&text)));
         }
     }
@@ -304,7 +309,7 @@ pub(crate) fn mount_of<'m>(
 /// Maximum number of stacked overlays that are followed.
 pub(crate) const MAX_OVERLAYS: usize = 8;
 /// `OVERLAYFS_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
-const OVERLAY_MAGIC: u64 = 0x794c_7630;
+pub(crate) const OVERLAY_MAGIC: u64 = 0x794c_7630;
 /// `FUSE_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
 const FUSE_MAGIC: u64 = 0x6573_5546;
 /// `ECRYPTFS_SUPER_MAGIC` of `include/uapi/linux/magic.h`.

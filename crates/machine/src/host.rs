@@ -73,13 +73,13 @@ fn cpu_model(cpuinfo: &str) -> Known<String> {
 /// Returns the hypervisor: by its own name, by the firmware, or by the drivers in use.
 fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
     let flags = cpuinfo.lines().find(|l| l.starts_with("flags"));
-    let flagged = flags.is_some_and(|l| l.split_ascii_whitespace().any(|f| f == "hypervisor"));
-    let reported = root.word("/sys/hypervisor/type").or_else(|| firmware_hint(root));
-    if let Some(name) = reported {
+    let is_flagged = flags.is_some_and(|l| l.split_ascii_whitespace().any(|f| f == "hypervisor"));
+    let reported_name = root.word("/sys/hypervisor/type").or_else(|| firmware_hint(root));
+    if let Some(name) = reported_name {
         return Ok(Some(name));
     }
     let drivers = driver_hint(root);
-    match (flagged, drivers) {
+    match (is_flagged, drivers) {
         (true, Some(hint)) => Ok(Some(format!("unknown hypervisor with {hint}"))),
         (true, None) => Ok(Some("unknown hypervisor".into())),
         (false, Some(hint)) => Ok(Some(hint)),
@@ -103,8 +103,8 @@ fn firmware_hint(root: &Root) -> Option<String> {
 
 fn driver_hint(root: &Root) -> Option<String> {
     let buses = [("virtio", "virtio devices"), ("vmbus", "Hyper-V devices"), ("xen", "Xen devices")];
-    let some = |bus: &str| root.list(&format!("/sys/bus/{bus}/devices")).is_ok_and(|l| !l.is_empty());
-    buses.into_iter().find(|(bus, _)| some(bus)).map(|(_, name)| name.to_owned())
+    let has_devices = |bus: &str| root.list(&format!("/sys/bus/{bus}/devices")).is_ok_and(|l| !l.is_empty());
+    buses.into_iter().find(|(bus, _)| has_devices(bus)).map(|(_, name)| name.to_owned())
 }
 
 /// Reads all facts, each as text or the reason why it is missing.
@@ -146,11 +146,11 @@ fn mapped_libraries(root: &Root) -> Known<String> {
     let mut lines: Vec<&str> = environment.split('\0').filter(|e| e.starts_with("LD_PRELOAD=")).collect();
     let preload = lines.pop().and_then(|e| e.split_once('=')).filter(|(_, value)| !value.is_empty());
     let mut out = preload.map_or_else(String::new, |(_, value)| format!("LD_PRELOAD: {value}\n"));
-    let mut seen: Vec<&str> = Vec::new();
+    let mut libraries: Vec<&str> = Vec::new();
     for path in maps.lines().filter_map(|l| l.find('/').map(|at| &l[at..])) {
-        let library = path.rsplit('/').next().is_some_and(|n| format!("{n}.").contains(".so."));
-        if library && !seen.contains(&path) {
-            seen.push(path);
+        let is_library = path.rsplit('/').next().is_some_and(|n| format!("{n}.").contains(".so."));
+        if is_library && !libraries.contains(&path) {
+            libraries.push(path);
             out += &format!("{path}\n");
         }
     }

@@ -7,7 +7,7 @@ use crate::error::MachineError;
 use crate::mark::{Writing, is_empty, is_open};
 use crate::root::Root;
 use crate::test_file::Writer;
-use crate::{extents, file_systems, page_cache, safety};
+use crate::{extents, file_systems, named_files, page_cache, safety};
 use model::job::{Create, Filling};
 use model::machine::Identity;
 use model::units::MIB;
@@ -78,8 +78,7 @@ fn write(
 
 /// Creates a new file. Refuses synthetic file systems.
 fn begin(path: &Path) -> Result<File, MachineError> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    file_systems::refuse_synthetic_at(path, dir)?;
+    file_systems::refuse_synthetic_at(path, named_files::parent(path))?;
     let file = File::options().read(true).write(true).create_new(true).open(path);
     file.map_err(|e| MachineError::at(path, "created", &e))
 }

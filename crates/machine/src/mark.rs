@@ -19,6 +19,7 @@
 //! Files get no mark if their file system does not show every change in these times, see [`crate::file_systems`].
 
 use crate::in_use::Use;
+use crate::processes::read_stat;
 use crate::root::Root;
 use crate::{file_systems, in_use};
 use rustix::fs::{OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr};
@@ -115,11 +116,12 @@ fn state(file: &File) -> State {
     let inode = metadata.ino();
     if let Some(writer) = mark.strip_prefix(&format!("{WRITING} {inode} ")) {
         let root = Root::real();
-        if process_identity(&root, std::process::id()).is_ok_and(|own| own == writer) {
+        if process_identity(&root, std::process::id()).is_some_and(|own| own == writer) {
             return State::Ours;
         }
         let pid = writer.split(' ').next().unwrap_or_default();
-        let lives = pid.parse().is_ok_and(|pid| process_identity(&root, pid).is_ok_and(|now| now == writer));
+        let lives =
+            pid.parse().is_ok_and(|pid| process_identity(&root, pid).is_some_and(|now| now == writer));
         return State::Void(if lives {
             format!("fathom (process {pid}) is writing this file")
         } else {
@@ -153,16 +155,12 @@ fn complete(metadata: &Metadata, ctime: i64, ctime_nsec: i64) -> String {
     )
 }
 
-/// Identifies a process uniquely: its id, start time, PID namespace and boot.
-fn process_identity(root: &Root, pid: u32) -> Result<String, String> {
-    let stat = root.read(&format!("/proc/{pid}/stat"))?;
-    // The program's name may contain spaces and parentheses. The first field after it is field 3, and the
-    // start time is field 22.
-    let fields = stat.rsplit_once(") ").map(|(_, rest)| rest).ok_or("no fields in /proc/PID/stat")?;
-    let start = fields.split(' ').nth(22 - 3).ok_or("no start time in /proc/PID/stat")?;
-    let space = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/pid"))).map_err(|e| e.to_string())?;
-    let boot = root.word("/proc/sys/kernel/random/boot_id").ok_or("no boot id")?;
-    Ok(format!("{pid} {start} {} {boot}", space.display()))
+/// Identifies a process uniquely: its id, start time, PID namespace and boot. `None` if one of them cannot be read.
+fn process_identity(root: &Root, pid: u32) -> Option<String> {
+    let began = read_stat(root, &format!("/proc/{pid}"))?.began;
+    let space = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/pid"))).ok()?;
+    let boot = root.word("/proc/sys/kernel/random/boot_id")?;
+    Some(format!("{pid} {began} {} {boot}", space.display()))
 }
 
 /// A file of fathom's that is being written. Dropping this value completes the mark.
@@ -202,7 +200,7 @@ impl Writing {
             return None;
         }
         let inode = file.metadata().ok()?.ino();
-        let own = process_identity(&Root::real(), std::process::id()).ok()?;
+        let own = process_identity(&Root::real(), std::process::id())?;
         let foreign_writes = Watch::begin(&file).ok();
         set(&file, &format!("{WRITING} {inode} {own}")).then_some(Self {
             file,
@@ -235,10 +233,10 @@ impl Writing {
         let begun = Instant::now();
         while begun.elapsed() < COMPLETION_TIMEOUT && written(&now) == written(&before) {
             let tick = clock_gettime(ClockId::RealtimeCoarse);
-            let tick = (tick.tv_sec, tick.tv_nsec);
+            let time = (tick.tv_sec, tick.tv_nsec);
             // From the next tick on, every change gets a later time.
-            if tick > (now.ctime(), now.ctime_nsec()) && tick > (now.mtime(), now.mtime_nsec()) {
-                set(&self.file, &complete(&before, tick.0, tick.1));
+            if time > (now.ctime(), now.ctime_nsec()) && time > (now.mtime(), now.mtime_nsec()) {
+                set(&self.file, &complete(&before, tick.tv_sec, tick.tv_nsec));
                 now = self.file.metadata().ok()?;
                 if is_open(&self.file) {
                     return Some(());
@@ -347,10 +345,10 @@ mod tests {
         }
         let (root, file) = (Root::real(), File::open(&path)?);
         let inode = file.metadata()?.ino();
-        let own = process_identity(&root, std::process::id()).map_err(io::Error::other)?;
+        let own = process_identity(&root, std::process::id()).ok_or(io::ErrorKind::NotFound)?;
         let mut parts: Vec<&str> = own.split(' ').collect();
         let mut sleeper = Command::new("sleep").arg("60").stdout(Stdio::null()).spawn()?;
-        let other = process_identity(&root, sleeper.id()).map_err(io::Error::other)?;
+        let other = process_identity(&root, sleeper.id()).ok_or(io::ErrorKind::NotFound)?;
         let check = |writer: &str, word: &str| {
             assert!(set(&file, &format!("{WRITING} {inode} {writer}")));
             let why = void_because(&path).unwrap_or_default();
@@ -398,7 +396,7 @@ mod tests {
         drop(writing);
         assert!(is_ours(&path), "its writer, this process, is alive");
         let root = Root::real();
-        let own = process_identity(&root, std::process::id()).map_err(io::Error::other)?;
+        let own = process_identity(&root, std::process::id()).ok_or(io::ErrorKind::NotFound)?;
         let mark = format!("{WRITING} {} {own}", path.metadata()?.ino());
         let mut bytes = [0; MARK_BYTES];
         let length = fgetxattr(File::open(&path)?, MARK, &mut bytes)?;

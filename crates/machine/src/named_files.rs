@@ -70,8 +70,8 @@ pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named>
             });
             let may_appear = !path.exists() && parent(path).is_dir();
             if is_stored || may_appear {
-                let existing = if is_stored { path.to_owned() } else { parent(path) };
-                let place = resolve::resolve_another(root, &existing, places).map_err(|e| e.to_string());
+                let existing = if is_stored { path } else { parent(path) };
+                let place = resolve::resolve_another(root, existing, places).map_err(|e| e.to_string());
                 places.extend(place.clone());
                 found.push(Named { path: path.to_owned(), place });
             }
@@ -81,11 +81,8 @@ pub fn find(root: &Root, args: &[String], places: &mut Vec<Place>) -> Vec<Named>
 }
 
 /// Returns the directory of a path.
-pub fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
-        _ => PathBuf::from("."),
-    }
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Returns the files at or below a path.

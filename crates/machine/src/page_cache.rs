@@ -5,6 +5,7 @@
 //! are never dropped.
 
 use crate::error::describe;
+use crate::file_systems::OVERLAY_MAGIC;
 use crate::root::Root;
 use model::Known;
 use model::evidence::{BACKLOG_BYTES, Pages, meminfo_bytes};
@@ -37,16 +38,17 @@ pub fn evict(file: &File) -> Known<Pages> {
         }
         _ => {}
     }
-    for attempt in 1.. {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
         fadvise(file, 0, None, Advice::DontNeed)
             .map_err(|e| format!("evicting the file from the page cache failed: {}", describe(&e.into())))?;
-        let seen = count_cached_pages(file)?;
-        if seen.cached == 0 || attempt == MAX_EVICTIONS {
-            return Ok(seen);
+        let pages = count_cached_pages(file)?;
+        if pages.cached == 0 || attempts == MAX_EVICTIONS {
+            return Ok(pages);
         }
         std::thread::sleep(BETWEEN_EVICTIONS);
     }
-    count_cached_pages(file)
 }
 
 /// Writes back all dirty data of the file system that holds the file, so that this does not happen during the run.
@@ -129,17 +131,13 @@ fn unwritten(root: &Root) -> Known<u64> {
     Ok(meminfo_bytes(&text, "Dirty")?.saturating_add(meminfo_bytes(&text, "Writeback")?))
 }
 
-/// `OVERLAYFS_SUPER_MAGIC`.
-const OVERLAY: i64 = 0x794c_7630;
-
 /// Counts the cached pages of a file or block device.
 ///
 /// # Errors
 /// Why the number is unknown.
 pub fn count_cached_pages(file: &File) -> Known<Pages> {
     let page_bytes = rustix::param::page_size() as u64;
-    let overlay = fstatfs(file).is_ok_and(|s| s.f_type == OVERLAY);
-    if overlay {
+    if fstatfs(file).is_ok_and(|facts| facts.f_type as u64 == OVERLAY_MAGIC) {
         return by_mincore(file, page_bytes);
     }
     match file_pages::cachestat(file) {

@@ -101,11 +101,11 @@ fn offsets(span: &Range<u64>, block_bytes: u64, seed: u64) -> Vec<u64> {
         return Vec::new();
     }
     let wanted = blocks.min(BLOCKS) as usize;
-    let mut seen = BTreeSet::new();
+    let mut drawn = BTreeSet::new();
     // This number of draws finds each of up to 64 blocks almost certainly. A missing block does no harm.
     let draws = (0..64 * BLOCKS).map(|i| split_mix(seed ^ SALT ^ split_mix(i)) % blocks);
     draws
-        .filter(|block| seen.insert(*block))
+        .filter(|block| drawn.insert(*block))
         .take(wanted)
         .map(|block| (first + block) * block_bytes)
         .collect()

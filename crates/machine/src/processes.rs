@@ -78,12 +78,12 @@ impl Processes {
     pub fn busy_since(&self, earlier: &Self) -> Vec<Busy> {
         let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
         let ours = std::process::id();
-        let one = |(id, now): (&Id, &Process)| {
+        let one = |(id @ (pid, _), now): (&Id, &Process)| {
             let before = earlier.all.get(id)?;
             let ticks = now.cpu_ticks.saturating_sub(before.cpu_ticks);
             let io_bytes = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
-            (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
-                pid: id.0,
+            (*pid != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
+                pid: *pid,
                 name: if now.children_faults > before.children_faults {
                     format!("{} and its ended children", now.name)
                 } else {
@@ -111,8 +111,7 @@ pub fn name(root: &Root, pid: u32) -> String {
 }
 
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
-    let Stat { name, cpu_ticks, began, children_faults, .. } =
-        parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
+    let Stat { name, cpu_ticks, began, children_faults, .. } = read_stat(root, &format!("/proc/{pid}"))?;
     let io = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io_counters(&text));
     let io_bytes = io.map(|io| io.read_bytes.saturating_add(io.write_bytes));
     Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
@@ -125,6 +124,8 @@ pub(crate) struct Stat {
     pub(crate) name: String,
     /// Process id of the parent.
     pub(crate) parent: u32,
+    /// Page faults of the process or thread itself.
+    pub(crate) faults: Faults,
     /// Page faults of ended children, including their own ended children. The kernel adds them when a parent waits for an ended child.
     pub(crate) children_faults: u64,
     /// CPU time in ticks.
@@ -140,17 +141,23 @@ pub(crate) struct Stat {
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// Reads the file `stat` in the directory of a process or thread; `None` if it has ended.
+pub(crate) fn read_stat(root: &Root, dir: &str) -> Option<Stat> {
+    parse_stat(&root.read(&format!("{dir}/stat")).ok()?)
+}
+
 /// Parses `/proc/PID/stat` (`proc_pid_stat(5)`).
-pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
+fn parse_stat(text: &str) -> Option<Stat> {
     // The name is in parentheses and may itself contain parentheses and spaces.
     let (before, after) = text.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = after.split_ascii_whitespace().collect();
     let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
-    // Fields 3, 4, 9, 11, 13, 14, 15 and 22 of the line. The first field after the name is field 3.
+    // The first field after the name is field 3 of the line.
     Some(Stat {
         name,
         parent: u32::try_from(number(1)?).ok()?,
+        faults: Faults { minor: number(7)?, major: number(9)? },
         children_faults: number(8)?.saturating_add(number(10)?),
         cpu_ticks: number(11)?.saturating_add(number(12)?),
         began: number(19)?,
@@ -189,13 +196,8 @@ pub struct Faults {
 
 /// Returns the page faults of a process, or of one of its threads; `None` if the process or thread has ended.
 pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
-    let path = tid.map_or_else(|| format!("/proc/{pid}/stat"), |tid| format!("/proc/{pid}/task/{tid}/stat"));
-    let text = root.read(&path).ok()?;
-    // The name may contain any character. Field 3 follows the name. The faults are fields 10 and 12.
-    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
-    let minor = fields.next()?.parse().ok()?;
-    let major = fields.nth(1)?.parse().ok()?;
-    Some(Faults { major, minor })
+    let dir = tid.map_or_else(|| format!("/proc/{pid}"), |tid| format!("/proc/{pid}/task/{tid}"));
+    read_stat(root, &dir).map(|stat| stat.faults)
 }
 
 /// Maximum number of descriptors read per process. The remaining descriptors of a process are ignored.
@@ -218,9 +220,9 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     // Threads may have separate file tables. If two tables have the same descriptor numbers, only one of them is read.
     for task in root.list(&format!("{dir}/task")).unwrap_or_default().iter().take(MAX_THREADS) {
         let task = format!("{dir}/task/{task}");
-        let own = root.list(&format!("{task}/fd")).unwrap_or_default();
-        if own != names {
-            read_descriptor_table(root, &task, &own, on, &mut open, &mut left);
+        let own_names = root.list(&format!("{task}/fd")).unwrap_or_default();
+        if own_names != names {
+            read_descriptor_table(root, &task, &own_names, on, &mut open, &mut left);
         }
     }
     open.mmap = root.read(&format!("{dir}/maps")).is_ok_and(|text| is_mapped(&text, on));
@@ -269,9 +271,9 @@ fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mu
         return;
     }
     open.files += 1;
-    let direct = flags.contains(OFlags::DIRECT);
-    open.direct |= direct;
-    open.buffered |= !direct;
+    let is_direct = flags.contains(OFlags::DIRECT);
+    open.direct |= is_direct;
+    open.buffered |= !is_direct;
     open.sync |= flags.bits().cast_signed() & O_DSYNC != 0;
 }
 
@@ -343,7 +345,7 @@ impl ProcessIo {
         let ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
         // After the end of a process, its first thread remains until its parent waits for it.
         if let (Whose::ThreadsOf(_), [only]) = (whose, &ids[..])
-            && stat(root, &dir, *only).is_some_and(|stat| stat.ended)
+            && read_stat(root, &format!("{dir}/{only}")).is_some_and(|stat| stat.ended)
         {
             return Err(format!("{dir}/{only}: the process has ended"));
         }
@@ -360,7 +362,7 @@ impl ProcessIo {
             let known = before.and_then(|b| b.all.get(&id)).filter(|seen| seen.counters == counters);
             if let Some(known) = known {
                 sample.all.insert(id, known.clone());
-            } else if let Some(stat) = stat(root, &dir, id) {
+            } else if let Some(stat) = read_stat(root, &format!("{dir}/{id}")) {
                 // Without ended children all I/O belongs to the process itself, so its threads need not be read.
                 let has_children = whose == Whose::Processes && stat.children_faults > 0;
                 let threads = if has_children { sum_of_threads(root, id) } else { counters };
@@ -381,11 +383,12 @@ impl ProcessIo {
             let child_ended = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
             let (own, of_children) = if child_ended {
                 let threads = now.threads.less(&earlier.map(|seen| seen.threads).unwrap_or_default());
-                let own = threads.at_most(&all);
-                (
-                    own,
-                    self.gone_since(before, *id).fold(all.less(&own), |rest, seen| rest.less(&seen.counters)),
-                )
+                let own = threads.each(&all, u64::min);
+                let ended = before.all.iter().filter(|(child, seen)| {
+                    let is_same = |now: &Reading| now.stat.began == seen.stat.began;
+                    seen.stat.parent == *id && !self.all.get(child).is_some_and(is_same)
+                });
+                (own, ended.fold(all.less(&own), |rest, (_, seen)| rest.less(&seen.counters)))
             } else {
                 (all, IoCounters::default())
             };
@@ -397,14 +400,6 @@ impl ProcessIo {
             }
         }
         out
-    }
-
-    /// Returns the children of a process that are in `before` but not in this sample.
-    fn gone_since<'b>(&self, before: &'b Self, parent: u32) -> impl Iterator<Item = &'b Reading> {
-        let is_gone = |(id, seen): &(&u32, &Reading)| {
-            seen.stat.parent == parent && self.all.get(id).is_none_or(|now| now.stat.began != seen.stat.began)
-        };
-        before.all.iter().filter(is_gone).map(|(_, seen)| seen).collect::<Vec<_>>().into_iter()
     }
 
     /// Returns a process of this sample with all I/O counters at 0; `None` if the sample does not have the process.
@@ -426,38 +421,31 @@ impl IoCounters {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
+    /// Combines each pair of counters with `combine`; `None` if it fails for one of them.
+    fn try_each(&self, other: &Self, combine: impl Fn(u64, u64) -> Option<u64>) -> Option<Self> {
+        Some(Self {
+            rchar: combine(self.rchar, other.rchar)?,
+            wchar: combine(self.wchar, other.wchar)?,
+            read_calls: combine(self.read_calls, other.read_calls)?,
+            write_calls: combine(self.write_calls, other.write_calls)?,
+            read_bytes: combine(self.read_bytes, other.read_bytes)?,
+            write_bytes: combine(self.write_bytes, other.write_bytes)?,
+            cancelled_write_bytes: combine(self.cancelled_write_bytes, other.cancelled_write_bytes)?,
+        })
+    }
+
     /// Combines each pair of counters with `combine`.
     fn each(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            rchar: combine(self.rchar, other.rchar),
-            wchar: combine(self.wchar, other.wchar),
-            read_calls: combine(self.read_calls, other.read_calls),
-            write_calls: combine(self.write_calls, other.write_calls),
-            read_bytes: combine(self.read_bytes, other.read_bytes),
-            write_bytes: combine(self.write_bytes, other.write_bytes),
-            cancelled_write_bytes: combine(self.cancelled_write_bytes, other.cancelled_write_bytes),
-        }
+        self.try_each(other, |own, other| Some(combine(own, other))).unwrap_or_default()
     }
 
     fn less(&self, other: &Self) -> Self {
         self.each(other, u64::saturating_sub)
     }
 
-    fn at_most(&self, other: &Self) -> Self {
-        self.each(other, u64::min)
-    }
-
     /// Returns `self - earlier`; `None` if a counter went backwards.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
-        Some(Self {
-            rchar: self.rchar.checked_sub(earlier.rchar)?,
-            wchar: self.wchar.checked_sub(earlier.wchar)?,
-            read_calls: self.read_calls.checked_sub(earlier.read_calls)?,
-            write_calls: self.write_calls.checked_sub(earlier.write_calls)?,
-            read_bytes: self.read_bytes.checked_sub(earlier.read_bytes)?,
-            write_bytes: self.write_bytes.checked_sub(earlier.write_bytes)?,
-            cancelled_write_bytes: self.cancelled_write_bytes.checked_sub(earlier.cancelled_write_bytes)?,
-        })
+        self.try_each(earlier, u64::checked_sub)
     }
 }
 
@@ -475,10 +463,6 @@ pub fn ended_children_io(root: &Root) -> Known<IoCounters> {
     Ok(whole.less(&sum_of_threads))
 }
 
-fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
-    parse_stat(&root.read(&format!("{dir}/{id}/stat")).ok()?)
-}
-
 /// Returns the sum over the live threads of a process. Ignores a thread that ends before it is read.
 fn sum_of_threads(root: &Root, pid: u32) -> IoCounters {
     let dir = format!("/proc/{pid}/task");
@@ -490,7 +474,7 @@ fn sum_of_threads(root: &Root, pid: u32) -> IoCounters {
 
 fn parse_io_counters(text: &str) -> Option<IoCounters> {
     let mut found = IoCounters::default();
-    let mut seen = 0;
+    let mut counters_found = 0;
     for (key, value) in text.lines().filter_map(|l| l.split_once(':')) {
         let field = match key {
             "rchar" => &mut found.rchar,
@@ -503,9 +487,9 @@ fn parse_io_counters(text: &str) -> Option<IoCounters> {
             _ => continue,
         };
         *field = value.trim().parse().ok()?;
-        seen += 1;
+        counters_found += 1;
     }
-    (seen == 7).then_some(found)
+    (counters_found == 7).then_some(found)
 }
 
 /// A line of `/proc/PID/maps`.
@@ -542,6 +526,7 @@ mod tests {
         let stat = Stat {
             name: "a) b".to_owned(),
             parent: 1,
+            faults: Faults { minor: 1, major: 3 },
             children_faults: 6,
             cpu_ticks: 42,
             began: 991,

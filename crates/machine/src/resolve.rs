@@ -187,11 +187,11 @@ impl OnDevices {
 
 /// Returns whether any of the layers `tops`, or a layer below them, is one of the devices.
 fn any_reaches(layers: &[Layer], tops: &[usize], devices: &[String]) -> bool {
-    let mut seen = vec![false; layers.len()];
+    let mut is_visited = vec![false; layers.len()];
     let mut open = tops.to_vec();
     while let Some(at) = open.pop() {
-        let Some(layer) = layers.get(at).filter(|_| !seen[at]) else { continue };
-        seen[at] = true;
+        let Some(layer) = layers.get(at).filter(|_| !is_visited[at]) else { continue };
+        is_visited[at] = true;
         if devices.contains(&layer.number) {
             return true;
         }

@@ -97,20 +97,11 @@ pub fn open_device(
     if write {
         claim(root, path, &name, &number)?;
     }
-    let file =
-        open_for_work(path, write, cache).map_err(|e| MachineError::at(path, opened_for(write), &e))?;
+    let opened_for = if write { "opened for writing" } else { "opened for reading" };
+    let file = open_file(path, write, cache).map_err(|e| MachineError::at(path, opened_for, &e))?;
     // Without a plan, the device must at least be the same as a moment ago.
     must_be_open(root, path, &file, planned.or(Some(&identity::from_device_number(number))))?;
     Ok(file)
-}
-
-/// Opens an existing regular file. The caller calls [`must_be_open`] before any operation.
-///
-/// # Errors
-///
-/// If opening fails.
-pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
-    open_for_work(path, write, cache)
 }
 
 /// Refuses a path that no longer leads to the file or device of the plan. Opening it could block forever, as
@@ -120,14 +111,14 @@ pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
 ///
 /// If the path cannot be read, or is something else by now.
 pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
-    let now = identity::from_path(path).map_err(|e| match e.kind() {
+    let found = identity::from_path(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => MachineError::Refused(format!(
             "{} is no longer there: it was removed or renamed after the plan was made",
             name::shown(path)
         )),
         _ => MachineError::at(path, "accessed", &e),
     })?;
-    must_be(root, path, &now, planned)
+    must_be(root, path, &found, planned)
 }
 
 /// Refuses an open file or device that differs from the planned one. An open descriptor cannot be redirected later.
@@ -141,19 +132,24 @@ pub fn must_be_open(
     file: &File,
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
-    let now = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
-    if matches!(now, Identity::File { .. }) {
+    let found = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
+    if matches!(found, Identity::File { .. }) {
         file_systems::refuse_synthetic(path, file)?;
     }
-    must_be(root, path, &now, planned)
+    must_be(root, path, &found, planned)
 }
 
-fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>) -> Result<(), MachineError> {
+fn must_be(
+    root: &Root,
+    path: &Path,
+    found: &Identity,
+    planned: Option<&Identity>,
+) -> Result<(), MachineError> {
     let Some(planned) = planned else { return Ok(()) };
     // Only a plan has marks. A device without marks is compared by its number alone.
-    let bare = matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
-    let now = if bare { now.clone() } else { crate::stack::marked(root, now.clone()) };
-    now.change_from(planned).map_or(Ok(()), |how| {
+    let has_marks = !matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
+    let found = if has_marks { stack::marked(root, found.clone()) } else { found.clone() };
+    found.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
             "{} has changed since the plan was made: {how}; fathom has neither read nor written the present \
              one",
@@ -370,8 +366,12 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
 
 /// Opens a target for operations. Never uses `O_NONBLOCK`, because io_uring would fail operations instead of waiting for the device. Uses
 /// `O_NOATIME` if the kernel allows it to this user, because updating the access time is not part of the workload and takes up to 3 % of
-/// a read from the page cache.
-pub(crate) fn open_for_work(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
+/// a read from the page cache. The caller of a regular file then calls [`must_be_open`], before any operation.
+///
+/// # Errors
+///
+/// If opening fails.
+pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
     let sync = match cache {
         Cache::Sync | Cache::DirectSync => O_SYNC,
         Cache::Dsync | Cache::DirectDsync => O_DSYNC,
@@ -387,10 +387,6 @@ fn open(path: &Path, options: &OpenOptions, what: &str) -> Result<File, MachineE
     options.open(path).map_err(|e| MachineError::at(path, what, &e))
 }
 
-fn opened_for(write: bool) -> &'static str {
-    if write { "opened for writing" } else { "opened for reading" }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,7 +396,7 @@ mod tests {
     fn open_flags_follow_the_cache_mode() -> io::Result<()> {
         let file = tempfile::NamedTempFile::new()?;
         for (cache, flags) in [(Cache::Buffered, 0), (Cache::Dsync, O_DSYNC), (Cache::Sync, O_SYNC)] {
-            let open = open_for_work(file.path(), true, cache)?;
+            let open = open_file(file.path(), true, cache)?;
             let found = fcntl_getfl(&open)?.bits().cast_signed() & O_SYNC;
             assert_eq!(found, flags, "{cache:?}");
         }

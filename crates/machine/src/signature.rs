@@ -106,10 +106,9 @@ impl<'r> Content<'r> {
         if self.bytes == 0 {
             return Err("the size is 0 bytes".into());
         }
-        let mut found: Vec<&str> = MAGICS
-            .iter()
+        let mut found: Vec<&str> = magics()
             .filter(|(_, at, magic)| self.offset(*at).is_some_and(|at| self.starts(at, magic)))
-            .map(|(name, _, _)| *name)
+            .map(|(name, _, _)| name)
             .collect();
         found.extend(swap(self));
         found.extend(CHECKED.iter().filter_map(|check| check(self)));
@@ -166,159 +165,128 @@ pub fn signatures(file: &File, bytes: u64) -> Known<Vec<String>> {
 }
 
 const MD: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
-const DDF: &[u8] = &[0xde, 0x11, 0xde, 0x11];
-const PROMISE: &[u8] = b"Promise Technology, Inc.";
 const BCACHE: &[u8] = b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
 const BCACHEFS: &[u8] = b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef";
-const STRATIS: &[u8] = b"!Stra0tis\x86\xff\x02^\x41rh";
-const LUKS_COPY: &[u8] = b"SKUL\xba\xbe";
-const BSD: &[u8] = &[0x57, 0x45, 0x56, 0x82];
-const GPT: &[u8] = b"EFI PART";
 
-/// Magic numbers that are long enough to prove a format: name, offset, bytes.
-const MAGICS: &[(&str, i64, &[u8])] = &[
+/// A format: its name, the offsets of its magic numbers, and the numbers that may be at each of them.
+type Magics = (&'static str, &'static [i64], &'static [&'static [u8]]);
+
+/// Magic numbers that are long enough to prove a format.
+const MAGICS: &[Magics] = &[
     // Members of RAIDs.
-    ("linux_raid_member", 0, MD),
-    ("linux_raid_member", 4 * KIB, MD),
-    ("ddf_raid_member", -512, DDF),
-    ("ddf_raid_member", -257 * 512, DDF),
-    ("isw_raid_member", -2 * 512, b"Intel Raid ISM Cfg Sig. "),
-    ("isw_raid_member", -2 * 4096, b"Intel Raid ISM Cfg Sig. "),
-    ("lsi_mega_raid_member", -512, b"$XIDE$"),
-    ("nvidia_raid_member", -2 * 512, b"NVIDIA"),
-    ("promise_fasttrack_raid_member", -63 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -255 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -256 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -16 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -399 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -591 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -675 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -735 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -911 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -974 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -991 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -951 * 512, PROMISE),
-    ("promise_fasttrack_raid_member", -3087 * 512, PROMISE),
-    ("hpt45x_raid_member", -11 * 512, &[0xf3, 0x16, 0x78, 0x5a]),
-    ("hpt45x_raid_member", -11 * 512, &[0xfd, 0x16, 0x78, 0x5a]),
-    ("hpt37x_raid_member", 4 * KIB + 544, &[0xf0, 0x16, 0x78, 0x5a]),
-    ("hpt37x_raid_member", 4 * KIB + 544, &[0xfd, 0x16, 0x78, 0x5a]),
-    ("adaptec_raid_member", -512, &[0x37, 0xfc, 0x4d, 0x1e]),
-    ("drbd", -4 * KIB + 60, &[0x83, 0x74, 0x02, 0x6b]),
-    ("drbd", -4 * KIB + 60, &[0x83, 0x74, 0x02, 0x6c]),
-    ("drbd", -4 * KIB + 60, &[0x83, 0x74, 0x02, 0x6d]),
-    ("drbdmanage_control_volume", 0, b"$DRBDmgr=q"),
-    ("drbdproxy_datalog", 0, b"DRBDdlh*"),
+    ("linux_raid_member", &[0, 4 * KIB], &[MD]),
+    ("ddf_raid_member", &[-512, -257 * 512], &[&[0xde, 0x11, 0xde, 0x11]]),
+    ("isw_raid_member", &[-2 * 512, -2 * 4096], &[b"Intel Raid ISM Cfg Sig. "]),
+    ("lsi_mega_raid_member", &[-512], &[b"$XIDE$"]),
+    ("nvidia_raid_member", &[-2 * 512], &[b"NVIDIA"]),
+    (
+        "promise_fasttrack_raid_member",
+        &[
+            -63 * 512,
+            -255 * 512,
+            -256 * 512,
+            -16 * 512,
+            -399 * 512,
+            -591 * 512,
+            -675 * 512,
+            -735 * 512,
+            -911 * 512,
+            -974 * 512,
+            -991 * 512,
+            -951 * 512,
+            -3087 * 512,
+        ],
+        &[b"Promise Technology, Inc."],
+    ),
+    ("hpt45x_raid_member", &[-11 * 512], &[&[0xf3, 0x16, 0x78, 0x5a], &[0xfd, 0x16, 0x78, 0x5a]]),
+    ("hpt37x_raid_member", &[4 * KIB + 544], &[&[0xf0, 0x16, 0x78, 0x5a], &[0xfd, 0x16, 0x78, 0x5a]]),
+    ("adaptec_raid_member", &[-512], &[&[0x37, 0xfc, 0x4d, 0x1e]]),
+    (
+        "drbd",
+        &[-4 * KIB + 60],
+        &[&[0x83, 0x74, 0x02, 0x6b], &[0x83, 0x74, 0x02, 0x6c], &[0x83, 0x74, 0x02, 0x6d]],
+    ),
+    ("drbdmanage_control_volume", &[0], &[b"$DRBDmgr=q"]),
+    ("drbdproxy_datalog", &[0], &[b"DRBDdlh*"]),
     // Members of volumes, caches and pools.
-    ("LVM2_member", 0x018, b"LVM2 001"),
-    ("LVM2_member", 0x218, b"LVM2 001"),
-    ("LVM2_member", KIB + 0x018, b"LVM2 001"),
-    ("LVM2_member", KIB + 0x218, b"LVM2 001"),
-    ("bcache", 4 * KIB + 0x18, BCACHE),
-    ("bcachefs", 4 * KIB + 0x18, BCACHEFS),
-    ("bcachefs", 2 * MIB + 0x18, BCACHEFS),
-    ("bcachefs", -MIB + 0x18, BCACHEFS),
-    ("ceph_bluestore", 0, b"bluestore block device"),
-    ("stratis", 512 + 4, STRATIS),
-    ("stratis", 9 * 512 + 4, STRATIS),
-    ("vdo", 0, b"dmvdo001"),
-    ("mpool", 0, b"mpoolDev"),
-    ("ubi", 0, b"UBI#"),
-    ("oracleasm", 32, b"ORCLDISK"),
-    ("VMFS_volume_member", MIB, &[0x0d, 0xd0, 0x01, 0xc0]),
-    ("DM_snapshot_cow", 0, b"SnAp"),
-    ("DM_verity_hash", 0, b"verity\0\0"),
-    ("DM_integrity", 0, b"integrt\0"),
+    ("LVM2_member", &[0x018, 0x218, KIB + 0x018, KIB + 0x218], &[b"LVM2 001"]),
+    ("bcache", &[4 * KIB + 0x18], &[BCACHE]),
+    ("bcachefs", &[4 * KIB + 0x18, 2 * MIB + 0x18, -MIB + 0x18], &[BCACHEFS]),
+    ("ceph_bluestore", &[0], &[b"bluestore block device"]),
+    ("stratis", &[512 + 4, 9 * 512 + 4], &[b"!Stra0tis\x86\xff\x02^\x41rh"]),
+    ("vdo", &[0], &[b"dmvdo001"]),
+    ("mpool", &[0], &[b"mpoolDev"]),
+    ("ubi", &[0], &[b"UBI#"]),
+    ("oracleasm", &[32], &[b"ORCLDISK"]),
+    ("VMFS_volume_member", &[MIB], &[&[0x0d, 0xd0, 0x01, 0xc0]]),
+    ("DM_snapshot_cow", &[0], &[b"SnAp"]),
+    ("DM_verity_hash", &[0], &[b"verity\0\0"]),
+    ("DM_integrity", &[0], &[b"integrt\0"]),
     // Encryption.
-    ("crypto_LUKS", 0, b"LUKS\xba\xbe"),
-    ("crypto_LUKS", 0x4000, LUKS_COPY),
-    ("crypto_LUKS", 0x8000, LUKS_COPY),
-    ("crypto_LUKS", 0x1_0000, LUKS_COPY),
-    ("crypto_LUKS", 0x2_0000, LUKS_COPY),
-    ("crypto_LUKS", 0x4_0000, LUKS_COPY),
-    ("crypto_LUKS", 0x8_0000, LUKS_COPY),
-    ("crypto_LUKS", 0x10_0000, LUKS_COPY),
-    ("crypto_LUKS", 0x20_0000, LUKS_COPY),
-    ("crypto_LUKS", 0x40_0000, LUKS_COPY),
-    ("BitLocker", 3, b"-FVE-FS-"),
+    ("crypto_LUKS", &[0], &[b"LUKS\xba\xbe"]),
+    (
+        "crypto_LUKS",
+        &[0x4000, 0x8000, 0x1_0000, 0x2_0000, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0x40_0000],
+        &[b"SKUL\xba\xbe"],
+    ),
+    ("BitLocker", &[3], &[b"-FVE-FS-"]),
     // Suspended systems. Swap space is in `swap`.
-    ("swsuspend", 0, b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"),
+    ("swsuspend", &[0], &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
     // File systems.
-    ("xfs", 0, b"XFSB"),
-    ("exfs", 0, b"EXFS"),
-    ("btrfs", 64 * KIB + 0x40, b"_BHRfS_M"),
-    ("f2fs", KIB, &[0x10, 0x20, 0xf5, 0xf2]),
-    ("erofs", KIB, &[0xe2, 0xe1, 0xf5, 0xe0]),
-    ("reiserfs", 8 * KIB + 0x34, b"ReIsErFs"),
-    ("reiserfs", 64 * KIB + 0x34, b"ReIsEr2Fs"),
-    ("reiserfs", 64 * KIB + 0x34, b"ReIsEr3Fs"),
-    ("reiserfs", 64 * KIB + 0x34, b"ReIsErFs"),
-    ("reiserfs", 8 * KIB + 20, b"ReIsErFs"),
-    ("reiser4", 64 * KIB, b"ReIsEr4"),
-    ("jfs", 32 * KIB, b"JFS1"),
-    ("vfat", 0x52, b"MSWIN"),
-    ("vfat", 0x52, b"FAT32   "),
-    ("vfat", 0x36, b"MSDOS"),
-    ("vfat", 0x36, b"FAT16   "),
-    ("vfat", 0x36, b"FAT12   "),
-    ("vfat", 0x36, b"FAT     "),
-    ("exfat", 3, b"EXFAT   "),
-    ("ntfs", 3, b"NTFS    "),
-    ("ReFS", 0, b"\0\0\0ReFS\0"),
-    ("hpfs", 8 * KIB, &[0x49, 0xe8, 0x95, 0xf9]),
-    ("iso9660", 32 * KIB + 1, b"CD001"),
-    ("iso9660", 32 * KIB + 9, b"CDROM"),
-    ("udf", 32 * KIB + 1, b"BEA01"),
-    ("udf", 32 * KIB + 1, b"BOOT2"),
-    ("udf", 32 * KIB + 1, b"CDW02"),
-    ("udf", 32 * KIB + 1, b"NSR02"),
-    ("udf", 32 * KIB + 1, b"NSR03"),
-    ("udf", 32 * KIB + 1, b"TEA01"),
-    ("apfs", 32, b"NXSB"),
-    ("ocfs", 8 * KIB, b"OracleCFS"),
-    ("ocfs2", KIB, b"OCFSV2"),
-    ("ocfs2", 2 * KIB, b"OCFSV2"),
-    ("ocfs2", 4 * KIB, b"OCFSV2"),
-    ("ocfs2", 8 * KIB, b"OCFSV2"),
-    ("vxfs", KIB, &[0xf5, 0xfc, 0x01, 0xa5]),
-    ("vxfs", 8 * KIB, &[0xa5, 0x01, 0xfc, 0xf5]),
-    ("squashfs", 0, b"hsqs"),
-    ("squashfs3", 0, b"sqsh"),
-    ("cramfs", 0, &[0x45, 0x3d, 0xcd, 0x28]),
-    ("cramfs", 0, &[0x28, 0xcd, 0x3d, 0x45]),
-    ("romfs", 0, b"-rom1fs-"),
-    ("scoutfs", 64 * KIB + 4, &[0x8b, 0x42, 0x3c, 0x10]),
-    ("nss", 4 * KIB, b"SPB5"),
-    ("ubifs", 0, &[0x31, 0x18, 0x10, 0x06]),
-    ("bfs", 0, &[0xce, 0xfa, 0xad, 0x1b]),
-    ("befs", 0x020, b"BFS1"),
-    ("befs", 0x020, b"1SFB"),
-    ("befs", 0x220, b"BFS1"),
-    ("befs", 0x220, b"1SFB"),
-    ("VMFS", 2 * MIB, &[0x5e, 0xf1, 0xab, 0x2f]),
-    ("zonefs", 0, b"SFOZ"),
+    ("xfs", &[0], &[b"XFSB"]),
+    ("exfs", &[0], &[b"EXFS"]),
+    ("btrfs", &[64 * KIB + 0x40], &[b"_BHRfS_M"]),
+    ("f2fs", &[KIB], &[&[0x10, 0x20, 0xf5, 0xf2]]),
+    ("erofs", &[KIB], &[&[0xe2, 0xe1, 0xf5, 0xe0]]),
+    ("reiserfs", &[8 * KIB + 0x34], &[b"ReIsErFs"]),
+    ("reiserfs", &[64 * KIB + 0x34], &[b"ReIsEr2Fs", b"ReIsEr3Fs", b"ReIsErFs"]),
+    ("reiserfs", &[8 * KIB + 20], &[b"ReIsErFs"]),
+    ("reiser4", &[64 * KIB], &[b"ReIsEr4"]),
+    ("jfs", &[32 * KIB], &[b"JFS1"]),
+    ("vfat", &[0x52], &[b"MSWIN", b"FAT32   "]),
+    ("vfat", &[0x36], &[b"MSDOS", b"FAT16   ", b"FAT12   ", b"FAT     "]),
+    ("exfat", &[3], &[b"EXFAT   "]),
+    ("ntfs", &[3], &[b"NTFS    "]),
+    ("ReFS", &[0], &[b"\0\0\0ReFS\0"]),
+    ("hpfs", &[8 * KIB], &[&[0x49, 0xe8, 0x95, 0xf9]]),
+    ("iso9660", &[32 * KIB + 1], &[b"CD001"]),
+    ("iso9660", &[32 * KIB + 9], &[b"CDROM"]),
+    ("udf", &[32 * KIB + 1], &[b"BEA01", b"BOOT2", b"CDW02", b"NSR02", b"NSR03", b"TEA01"]),
+    ("apfs", &[32], &[b"NXSB"]),
+    ("ocfs", &[8 * KIB], &[b"OracleCFS"]),
+    ("ocfs2", &[KIB, 2 * KIB, 4 * KIB, 8 * KIB], &[b"OCFSV2"]),
+    ("vxfs", &[KIB], &[&[0xf5, 0xfc, 0x01, 0xa5]]),
+    ("vxfs", &[8 * KIB], &[&[0xa5, 0x01, 0xfc, 0xf5]]),
+    ("squashfs", &[0], &[b"hsqs"]),
+    ("squashfs3", &[0], &[b"sqsh"]),
+    ("cramfs", &[0], &[&[0x45, 0x3d, 0xcd, 0x28], &[0x28, 0xcd, 0x3d, 0x45]]),
+    ("romfs", &[0], &[b"-rom1fs-"]),
+    ("scoutfs", &[64 * KIB + 4], &[&[0x8b, 0x42, 0x3c, 0x10]]),
+    ("nss", &[4 * KIB], &[b"SPB5"]),
+    ("ubifs", &[0], &[&[0x31, 0x18, 0x10, 0x06]]),
+    ("bfs", &[0], &[&[0xce, 0xfa, 0xad, 0x1b]]),
+    ("befs", &[0x020, 0x220], &[b"BFS1", b"1SFB"]),
+    ("VMFS", &[2 * MIB], &[&[0x5e, 0xf1, 0xab, 0x2f]]),
+    ("zonefs", &[0], &[b"SFOZ"]),
     // Xenix has two possible offsets: where libblkid searches for the number, and where the kernel has it.
-    ("xenix", 2 * KIB, &[0x44, 0x55, 0x2b, 0x00]),
-    ("xenix", 2 * KIB, &[0x00, 0x2b, 0x55, 0x44]),
-    ("xenix", 2 * KIB, &[0x2b, 0x55, 0x44, 0x00]),
-    ("xenix", KIB + 0x3f8, &[0x44, 0x55, 0x2b, 0x00]),
-    ("xenix", KIB + 0x3f8, &[0x00, 0x2b, 0x55, 0x44]),
+    ("xenix", &[2 * KIB], &[&[0x44, 0x55, 0x2b, 0x00], &[0x00, 0x2b, 0x55, 0x44], &[0x2b, 0x55, 0x44, 0x00]]),
+    ("xenix", &[KIB + 0x3f8], &[&[0x44, 0x55, 0x2b, 0x00], &[0x00, 0x2b, 0x55, 0x44]]),
     // Partition tables.
-    ("gpt", 512, GPT),
-    ("gpt", 1024, GPT),
-    ("gpt", 2048, GPT),
-    ("gpt", 4096, GPT),
-    ("gpt", -512, GPT),
-    ("gpt", -4096, GPT),
-    ("bsd", 64, BSD),
-    ("bsd", 128, BSD),
-    ("bsd", 512, BSD),
-    ("sgi", 0, &[0x0b, 0xe5, 0xa9, 0x41]),
-    ("aix", 0, &[0xc9, 0xc2, 0xd4, 0xc1]),
-    ("ultrix", 16384 - 72, &[0x57, 0x29, 0x03, 0x00, 0x01, 0x00, 0x00, 0x00]),
-    ("solaris", 512 + 12, &[0xee, 0xde, 0x0d, 0x60]),
-    ("unixware", 29 * 512 + 4, &[0x0d, 0x60, 0xe5, 0xca]),
+    ("gpt", &[512, 1024, 2048, 4096, -512, -4096], &[b"EFI PART"]),
+    ("bsd", &[64, 128, 512], &[&[0x57, 0x45, 0x56, 0x82]]),
+    ("sgi", &[0], &[&[0x0b, 0xe5, 0xa9, 0x41]]),
+    ("aix", &[0], &[&[0xc9, 0xc2, 0xd4, 0xc1]]),
+    ("ultrix", &[16384 - 72], &[&[0x57, 0x29, 0x03, 0x00, 0x01, 0x00, 0x00, 0x00]]),
+    ("solaris", &[512 + 12], &[&[0xee, 0xde, 0x0d, 0x60]]),
+    ("unixware", &[29 * 512 + 4], &[&[0x0d, 0x60, 0xe5, 0xca]]),
 ];
+
+/// Each magic number of `MAGICS` at each of its offsets.
+fn magics() -> impl Iterator<Item = (&'static str, i64, &'static [u8])> {
+    MAGICS.iter().flat_map(|(name, offsets, magics)| {
+        offsets.iter().flat_map(move |at| magics.iter().map(move |magic| (*name, *at, *magic)))
+    })
+}
 
 /// Formats with a short magic number, or with several possible offsets.
 const CHECKED: &[fn(&Content<'_>) -> Option<&'static str>] = &[
@@ -674,17 +642,20 @@ mod tests {
     #[test]
     fn every_magic_number_is_found_at_its_place_and_not_if_a_byte_differs() {
         let bytes = 64 << 20;
-        for (name, at, magic) in MAGICS {
-            let at = if *at < 0 { bytes - at.unsigned_abs() } else { at.unsigned_abs() };
+        for (name, at, magic) in magics() {
+            let at = if at < 0 { bytes - at.unsigned_abs() } else { at.unsigned_abs() };
             let found = names(bytes, &[(at, magic)]);
-            assert!(found.contains(name), "{name} at {at}: {found:?}");
+            assert!(found.contains(&name), "{name} at {at}: {found:?}");
             let mut other = magic.to_vec();
             let last = other.len() - 1;
             other[last] ^= 0x55;
-            assert!(!names(bytes, &[(at, &other)]).contains(name), "{name} at {at}");
+            assert!(!names(bytes, &[(at, &other)]).contains(&name), "{name} at {at}");
             // A device that ends in the middle of the magic number does not match.
             if at < bytes / 2 {
-                assert!(!names(at + magic.len() as u64 - 1, &[(at, magic)]).contains(name), "{name} cut off");
+                assert!(
+                    !names(at + magic.len() as u64 - 1, &[(at, magic)]).contains(&name),
+                    "{name} cut off"
+                );
             }
         }
     }

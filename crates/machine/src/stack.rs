@@ -8,7 +8,7 @@
 //! `resolve` finds the device that a path is on.
 
 use crate::file_systems::{Mount, mount_of};
-use crate::loop_devices::backing_and_offset;
+use crate::loop_devices::{backing_and_offset, backing_identity, loop_status};
 use crate::root::Root;
 use crate::{file_systems, identity};
 use model::machine::{BACKING, Identity, Layer, LayerKind, Place};
@@ -85,17 +85,12 @@ impl<'a> Stack<'a> {
     fn below_slaves(&mut self, kind: LayerKind, name: &str) -> Vec<usize> {
         let dir = format!("/sys/class/block/{name}/slaves");
         let slaves = self.root.list(&dir);
-        if kind != LayerKind::Disk {
-            match &slaves {
-                Ok(slaves) if !slaves.is_empty() => {}
-                Ok(_) => {
-                    self.blind.push(format!("the devices below {name} are unknown: {dir} is empty"));
-                }
-                Err(why) => {
-                    self.blind.push(format!("the devices below {name} are unknown: {dir}: {why}"));
-                }
-            }
-        }
+        let why = match &slaves {
+            _ if kind == LayerKind::Disk => None,
+            Ok(slaves) => slaves.is_empty().then(|| format!("{dir} is empty")),
+            Err(why) => Some(format!("{dir}: {why}")),
+        };
+        self.blind.extend(why.map(|why| format!("the devices below {name} are unknown: {why}")));
         let mut found = Vec::new();
         for slave in slaves.unwrap_or_default() {
             match number_of(self.root, &slave) {
@@ -109,7 +104,7 @@ impl<'a> Stack<'a> {
 
     fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
         // The name may be outdated, or `/sys` may be covered, so ask the loop device itself for its backing file.
-        let status = crate::loop_devices::loop_status(self.root, name);
+        let status = loop_status(self.root, name);
         if let Ok(status) = &status {
             let layer = &mut self.layers[index];
             layer.backing_direct = Some(status.direct);
@@ -124,8 +119,7 @@ impl<'a> Stack<'a> {
             return Vec::new();
         };
         let by_name = || identity::from_name(self.root, &file);
-        let backing =
-            status.map(|status| crate::loop_devices::backing_identity(&status)).or_else(|_| by_name());
+        let backing = status.map(|status| backing_identity(&status)).or_else(|_| by_name());
         if let Ok(what) = &backing {
             let from = self.layers[index].device.get("loop/offset").map_or("0", String::as_str);
             let place = format!("{} from byte {from}", what.describe());
@@ -548,7 +542,7 @@ fn follow(
         )),
         "fuseblk" => Below {
             blind: Some("a program in user space (FUSE) is between this file and its device".into()),
-            ..sources(stack, mount, std::iter::once(mount.source.as_str()))
+            ..sources(stack, mount, [mount.source.as_str()])
         },
         kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
             "{kind}: a program in user space serves this file system, so the kernel knows no device below"
@@ -561,7 +555,7 @@ fn follow(
             Below::blind(format!("{}: the data are on the host of this virtual machine", mount.kind))
         }
         _ if !number.starts_with("0:") => device(stack, number),
-        _ => sources(stack, mount, std::iter::once(mount.source.as_str())),
+        _ => sources(stack, mount, [mount.source.as_str()]),
     }
 }
 
@@ -570,8 +564,8 @@ fn device(stack: &mut Stack<'_>, number: &str) -> Below {
 }
 
 /// Adds the devices that the mount's source names.
-fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item = &'s str>) -> Below {
-    let numbers: Vec<String> = names.filter_map(|s| stack.root.device_number(s)).collect();
+fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl IntoIterator<Item = &'s str>) -> Below {
+    let numbers: Vec<String> = names.into_iter().filter_map(|s| stack.root.device_number(s)).collect();
     let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
     let blind = tops
         .is_empty()
@@ -585,7 +579,7 @@ fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
     let ids = stack.root.list("/sys/fs/btrfs").unwrap_or_default();
     let devices = |id: &String| stack.root.list(&format!("/sys/fs/btrfs/{id}/devices")).unwrap_or_default();
     let all = name.and_then(|name| ids.iter().map(devices).find(|d| d.contains(&name)));
-    let Some(all) = all else { return sources(stack, mount, std::iter::once(mount.source.as_str())) };
+    let Some(all) = all else { return sources(stack, mount, [mount.source.as_str()]) };
     let numbers: Vec<String> = all.iter().filter_map(|n| number_of(stack.root, n)).collect();
     Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
 }

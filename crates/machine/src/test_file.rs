@@ -18,7 +18,7 @@ use model::job::Cache;
 use model::name;
 use model::payload::{fill, split_mix};
 use model::units::{MIB, minutes, show_bytes};
-use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, fstatfs, fstatvfs};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -40,8 +40,6 @@ const FREE_SHARE: u64 = 20;
 const CHECK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
-/// `TMPFS_MAGIC`, `RAMFS_MAGIC`.
-const MEMORY_FILE_SYSTEMS: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 /// Test files of this process that have a name. Their owner or a forced exit removes them.
 static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -77,7 +75,11 @@ impl TestFile {
     ) -> Result<Self, MachineError> {
         large_enough(asked_bytes)?;
         let (file, name) = common_name.map_or_else(|| create(dir), |name| create_as(dir, name))?;
-        Self::from_open(file, name).filled(dir, asked_bytes, seed, limit, stop, progress)
+        let mut made = Self::from_open(file, name);
+        let target_bytes = made.fitting(dir, asked_bytes)?;
+        made.fill(dir, target_bytes, seed, limit, stop, progress)?;
+        made.prove();
+        Ok(made)
     }
 
     /// Creates a sparse file of this length in `dir`, to test what its file system supports.
@@ -104,22 +106,6 @@ impl TestFile {
             ));
         }
         made
-    }
-
-    /// Fills the file with up to `asked_bytes` of data, and notes every deviation.
-    fn filled(
-        mut self,
-        dir: &Path,
-        asked_bytes: u64,
-        seed: u64,
-        limit: Duration,
-        stop: &AtomicBool,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Self, MachineError> {
-        let target = self.fitting(dir, asked_bytes)?;
-        self.fill(dir, target, seed, limit, stop, progress)?;
-        self.prove();
-        Ok(self)
     }
 
     /// Returns the length of the file in bytes. The whole length was written.
@@ -154,7 +140,7 @@ impl TestFile {
                 ),
             ));
         }
-        safety::open_for_work(&path, write, cache)
+        safety::open_file(&path, write, cache)
     }
 
     /// Returns the largest size in whole MiB that leaves enough free space.
@@ -225,8 +211,10 @@ impl TestFile {
             }
             match writer.next(done) {
                 Ok(()) => done += MIB,
-                Err(e) if is_full(&e) => break Filled::Full,
-                Err(e) => return Err(MachineError::at(dir, "filled", &e)),
+                Err(e) => match e.kind() {
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => break Filled::Full,
+                    _ => return Err(MachineError::at(dir, "filled", &e)),
+                },
             }
             progress(done, target);
         };
@@ -258,8 +246,9 @@ impl TestFile {
         Ok(())
     }
 
-    /// Checks the extents and cached pages of the file, and adds a note for every deviation.
-    fn prove(&mut self) {
+    /// Checks the extents and cached pages of the file, and adds a note for every deviation. A file that several hosts share is checked
+    /// after all of them have written their parts.
+    pub fn prove(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
             Err(why) => self.notes.push(format!("could not check how the test file is stored: {why}")),
@@ -312,9 +301,13 @@ fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
         // Without /proc the file could not be opened again, so it needs a name.
         Ok(file) => {
             let file = File::from(file);
-            if is_path_of(&by_descriptor(&file), &file) { Ok((file, None)) } else { create_named(dir) }
+            if is_path_of(&by_descriptor(&file), &file) {
+                Ok((file, None))
+            } else {
+                create_as(dir, &common_name())
+            }
         }
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => create_named(dir),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => create_as(dir, &common_name()),
         Err(e) => Err(MachineError::at(dir, "written to", &e.into())),
     }
 }
@@ -328,10 +321,6 @@ fn by_descriptor(file: &File) -> PathBuf {
 fn is_path_of(path: &Path, file: &File) -> bool {
     identity::from_path(path)
         .is_ok_and(|there| identity::from_file(file).is_ok_and(|open| there.is_same(&open)))
-}
-
-fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
-    create_as(dir, &common_name())
 }
 
 fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineError> {
@@ -360,7 +349,8 @@ fn named_files() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn random() -> u64 {
+/// Returns a number that distinguishes two files, or two cgroups, of one process.
+pub(crate) fn unique() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     split_mix(now.map_or(0, |d| d.as_nanos() as u64))
 }
@@ -368,13 +358,12 @@ fn random() -> u64 {
 /// Returns the bytes that may be written so that enough space remains free; `None` if the file system does not report its space.
 fn room(file: &File) -> Option<u64> {
     let space = fstatvfs(file).ok()?;
-    let memory = fstatfs(file).is_ok_and(|s| MEMORY_FILE_SYSTEMS.contains(&s.f_type));
     let block = space.f_frsize.max(1);
     let on_disk = (space.f_blocks > 0).then(|| {
         let total = space.f_blocks.saturating_mul(block);
         space.f_bavail.saturating_mul(block).saturating_sub(total / FREE_SHARE)
     });
-    if !memory {
+    if !file_systems::is_in_memory(file) {
         return on_disk;
     }
     // A file system in memory takes memory from every process, whatever size its mount reports.
@@ -404,18 +393,6 @@ pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
     )))
 }
 
-/// Checks without writing that a directory has room for the smallest test file.
-///
-/// # Errors
-///
-/// A refusal with the room that there is.
-pub fn has_room(dir: &Path) -> Result<(), MachineError> {
-    match File::open(dir).ok().and_then(|d| room(&d)) {
-        Some(room) if room < LEAST_BYTES => Err(no_room(dir, room)),
-        _ => Ok(()),
-    }
-}
-
 fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
     if asked_bytes >= LEAST_BYTES {
         return Ok(());
@@ -436,10 +413,6 @@ fn no_room(dir: &Path, room: u64) -> MachineError {
     ))
 }
 
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
 fn extent_notes(found: &Extents) -> Vec<String> {
     let states = [
         (found.hole_bytes, "are holes"),
@@ -449,8 +422,8 @@ fn extent_notes(found: &Extents) -> Vec<String> {
         (found.encoded_bytes, "are stored compressed or encrypted"),
         (found.shared_bytes, "are shared with another file"),
     ];
-    let some = states.into_iter().filter(|(bytes, _)| *bytes > 0);
-    some.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
+    let present = states.into_iter().filter(|(bytes, _)| *bytes > 0);
+    present.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
 }
 
 /// Makes the data of test files different from what workers write with the same seed.
@@ -510,9 +483,9 @@ impl Writer {
 const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 
-/// Returns a unique name for a file that several hosts share. The name contains the host name, because process ids repeat on other hosts.
+/// Returns a unique name for a test file. The name contains the host name, because process ids repeat on other hosts.
 pub fn common_name() -> String {
-    format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), random(), host_name())
+    format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), unique(), host_name())
 }
 
 /// Returns the host name in the form that file names use.
@@ -554,7 +527,7 @@ impl TestFile {
         let path = dir.join(file_name);
         let until = Instant::now() + VISIBLE_WITHIN;
         let file = loop {
-            match safety::open_for_work(&path, true, Cache::Buffered) {
+            match safety::open_file(&path, true, Cache::Buffered) {
                 Ok(file) => break file,
                 Err(e) if e.kind() != ErrorKind::NotFound => {
                     return Err(MachineError::at(&path, "opened", &e));
@@ -618,11 +591,6 @@ impl TestFile {
             }
         }
         self.file.sync_all().map_err(failed)
-    }
-
-    /// Checks the whole file after all hosts have written their parts, and adds a note for every deviation.
-    pub fn prove_common(&mut self) {
-        self.prove();
     }
 }
 
@@ -763,7 +731,7 @@ mod tests {
     #[test]
     fn named_files_are_removed_by_a_forced_exit() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
-        let (_file, name) = create_named(dir.path())?;
+        let (_file, name) = create_as(dir.path(), &common_name())?;
         let name = name.ok_or("no name")?;
         assert!(name.exists());
         remove_all_now();
@@ -789,7 +757,7 @@ mod common_tests {
         };
         half(&mut ours, 0..8 * MIB, 1)?;
         half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
-        ours.prove_common();
+        ours.prove();
         assert_eq!((ours.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
         let mut block = [0; 4096];
         for at in (0..16 * MIB).step_by(4096) {

@@ -1,5 +1,6 @@
 //! Names of threads (`/proc/*/comm`): the kernel's housekeeping threads, and the threads of this process.
 
+use crate::processes;
 use crate::root::Root;
 use model::Known;
 use std::collections::BTreeMap;
@@ -21,8 +22,6 @@ const HOUSEKEEPERS: [&str; 10] = [
 
 /// Name suffixes of the threads of an array, after the array's name.
 const ARRAY_SUFFIXES: [&str; 3] = ["_resync", "_reshape", "_recovery"];
-/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
 /// A list of thread names longer than this many bytes is recorded again only if it has changed.
 const MAX_REPEATED_BYTES: usize = 4096;
 
@@ -44,7 +43,7 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
             continue;
         };
         // Any process may take such a name, so check that it is a kernel thread.
-        if root.read(&format!("/proc/{pid}/stat")).is_ok_and(|text| is_kernel_thread(&text)) {
+        if processes::read_stat(root, &format!("/proc/{pid}")).is_some_and(|stat| stat.kernel) {
             out += &format!("{pid}: {name}\n");
         }
     }
@@ -66,14 +65,6 @@ fn kernel_threads(root: &Root) -> Known<Vec<String>> {
 fn is_housekeeper(name: &str) -> bool {
     let array = || name.starts_with("md") && ARRAY_SUFFIXES.iter().any(|end| name.ends_with(end));
     HOUSEKEEPERS.iter().any(|begin| name.starts_with(begin)) || array()
-}
-
-/// Returns whether the flags in `/proc/PID/stat` mark a kernel thread. They are the seventh field after the
-/// name, which may contain anything.
-fn is_kernel_thread(stat: &str) -> bool {
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let flags = after_name.split_ascii_whitespace().nth(6).and_then(|w| w.parse::<u64>().ok());
-    flags.is_some_and(|f| f & KERNEL_THREAD != 0)
 }
 
 /// The threads of this process and their names. A thread sets its name a moment after its start. So a name is
@@ -135,6 +126,14 @@ mod tests {
     use crate::fixture::put;
     use std::fs;
 
+    /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
+    const KERNEL_THREAD: u64 = 0x0020_0000;
+
+    /// `/proc/PID/stat` of a process with these flags.
+    fn stat(pid: u32, name: &str, flags: u64) -> String {
+        format!("{pid} ({name}) S 2 0 0 0 -1 {flags} 0 0 0 0 0 0 0 0 0 0 0 0 0\n")
+    }
+
     #[test]
     fn housekeeping_threads_are_distinguished_from_others_and_from_impostors() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
@@ -150,16 +149,16 @@ mod tests {
         ];
         for (pid, name, flags) in threads {
             put(dir.path(), &format!("proc/{pid}/comm"), &format!("{name}\n"));
-            put(dir.path(), &format!("proc/{pid}/stat"), &format!("{pid} ({name}) S 2 0 0 0 -1 {flags} 0\n"));
+            put(dir.path(), &format!("proc/{pid}/stat"), &stat(pid, name, flags));
         }
-        put(dir.path(), "proc/900/stat", "900 (a) S 2 0 0 0 -1 2097152 0) S 1 0 0 0 -1 4194304 0\n");
+        put(dir.path(), "proc/900/stat", &stat(900, "a) S 2 0 0 0 -1 2097152 0", 0x0040_0000));
         let all = Ok("70: ext4lazyinit\n71: md127_resync\n".to_owned());
         assert_eq!(housekeepers(&root), all);
         // With a list of the kernel's threads no other process is read. A thread that has ended is skipped.
         put(dir.path(), "proc/2/task/2/children", "70 71 72 73 74 ");
         fs::remove_dir_all(dir.path().join("proc/900"))?;
         put(dir.path(), "proc/901/comm", "ext4lazyinit\n");
-        put(dir.path(), "proc/901/stat", &format!("901 (ext4lazyinit) S 2 0 0 0 -1 {KERNEL_THREAD} 0\n"));
+        put(dir.path(), "proc/901/stat", &stat(901, "ext4lazyinit", KERNEL_THREAD));
         assert_eq!(housekeepers(&root), all);
         put(dir.path(), "proc/2/task/2/children", "");
         assert_eq!(housekeepers(&root), Ok(String::new()));

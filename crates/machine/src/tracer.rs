@@ -5,6 +5,7 @@
 //! found. The kernel does not remove an instance that is open. The crate `capture` decodes the pages.
 
 use crate::error::MachineError;
+use crate::processes::read_stat;
 use crate::root::Root;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, unlinkat};
@@ -21,8 +22,6 @@ const WORD_SEPARATOR: char = '.';
 const INSTANCES: &str = "instances";
 /// Maximum size in bytes of the text about a page's header.
 const MAX_HEADER_BYTES: usize = 4096;
-/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`, in the ninth field of `/proc/*/stat`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// An instance of the tracer.
 #[derive(Debug)]
@@ -96,20 +95,11 @@ impl Tracer {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Records an event of block I/O that passes this filter. Returns the text of its format.
-    ///
-    /// # Errors
-    /// Why the event cannot be recorded; the kernel may not have it.
-    pub fn record(&mut self, event: &str, filter: &str) -> Result<String, MachineError> {
-        self.record_of("block", event, filter)
-    }
-
     /// Records an event of `group` that passes this filter. Returns the text of its format.
     ///
     /// # Errors
-    ///
-    /// As [`Self::record`].
-    pub fn record_of(&mut self, group: &str, event: &str, filter: &str) -> Result<String, MachineError> {
+    /// Why the event cannot be recorded; the kernel may not have it.
+    pub fn record(&mut self, group: &str, event: &str, filter: &str) -> Result<String, MachineError> {
         let dir = format!("events/{group}/{event}");
         let path = format!("{dir}/format");
         let file = self.open(&path, OFlags::RDONLY).and_then(io::read_to_string);
@@ -237,24 +227,13 @@ pub fn remove_leftovers() -> Vec<String> {
 pub fn process_of(root: &Root, tid: u32) -> (Option<u32>, bool) {
     let status = root.read(&format!("/proc/{tid}/status")).unwrap_or_default();
     let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-    (pid, flags_of(root, tid).is_some_and(|flags| flags & KERNEL_THREAD != 0))
-}
-
-/// Returns the fields of `/proc/TID/stat` after the name, which may contain anything.
-fn stat_of(root: &Root, tid: u32) -> Option<Vec<u64>> {
-    let text = root.read(&format!("/proc/{tid}/stat")).ok()?;
-    let (_, after_name) = text.rsplit_once(')')?;
-    Some(after_name.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect())
-}
-
-fn flags_of(root: &Root, tid: u32) -> Option<u64> {
-    stat_of(root, tid)?.get(6).copied()
+    (pid, read_stat(root, &format!("/proc/{tid}")).is_some_and(|stat| stat.kernel))
 }
 
 /// Returns the instance name for a process. The name contains the start time, because process ids are reused.
 fn name_of(pid: u32) -> String {
-    let started = stat_of(&Root::real(), pid).and_then(|fields| fields.get(19).copied());
-    format!("{PREFIX}{pid}-{}", started.unwrap_or(0))
+    let began = read_stat(&Root::real(), &format!("/proc/{pid}")).map_or(0, |stat| stat.began);
+    format!("{PREFIX}{pid}-{began}")
 }
 
 /// Whether an instance belongs to the process with this instance name.

@@ -9,6 +9,7 @@
 //! The kernel executes buffered I/O inside the call that submits it.
 
 use crate::arena::Arena;
+use crate::check;
 use crate::file_pages::Flush;
 use crate::open_file::OpenFile;
 use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT};
@@ -99,9 +100,7 @@ impl Aio {
         let entries = u32::try_from(count).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes the context to the pointer, which is to a zeroed word of this frame.
-        if unsafe { libc::syscall(libc::SYS_io_setup, entries, &raw mut context) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        check(unsafe { libc::syscall(libc::SYS_io_setup, entries, &raw mut context) })?;
         let mapped = is_known_ring(context);
         let mut granted = Granted::default();
         if mapped {

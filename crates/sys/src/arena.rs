@@ -35,12 +35,6 @@ impl Arena {
     /// # Errors
     /// `InvalidInput` for no slots, empty slots or a size beyond the address space; or an error of `mmap(2)`.
     pub fn new(slots: usize, slot_bytes: usize) -> io::Result<Self> {
-        let too_big = || {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "buffers of this size and number do not fit the address space",
-            )
-        };
         let stride =
             slot_bytes.checked_next_multiple_of(SLOT_ALIGN).filter(|s| *s > 0).ok_or_else(too_big)?;
         let wanted = stride.checked_mul(slots).filter(|b| *b > 0).ok_or_else(too_big)?;
@@ -125,6 +119,11 @@ impl Drop for Arena {
     }
 }
 
+fn too_big() -> io::Error {
+    let why = "buffers of this size and number do not fit the address space";
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
 /// A mapped file of equal slots.
 #[derive(Debug)]
 pub struct MemoryFile {
@@ -141,10 +140,6 @@ impl MemoryFile {
     /// # Errors
     /// `InvalidInput` for no slots or too many bytes, `ENOSPC` without memory; or another error of the kernel.
     pub fn new(slots: usize, slot_bytes: usize) -> io::Result<Self> {
-        let too_big = || {
-            let why = "buffers of this size and number do not fit the address space";
-            io::Error::new(io::ErrorKind::InvalidInput, why)
-        };
         let stride =
             slot_bytes.checked_next_multiple_of(SLOT_ALIGN).filter(|s| *s > 0).ok_or_else(too_big)?;
         let bytes = stride.checked_mul(slots).filter(|b| *b > 0 && isize::try_from(*b).is_ok());

@@ -855,26 +855,26 @@ impl KernelLayout {
     }
 
     fn find(btf: &[u8]) -> Option<Self> {
-        let half = |at: usize| Some(u32::from_ne_bytes(btf.get(at..at.checked_add(4)?)?.try_into().ok()?));
-        let header = half(4)? as usize;
-        let mut at = header + half(8)? as usize;
-        let end = at + half(12)? as usize;
-        let names = header + half(16)? as usize;
+        let word = |at: usize| Some(u32::from_ne_bytes(btf.get(at..at.checked_add(4)?)?.try_into().ok()?));
+        let header = word(4)? as usize;
+        let mut at = header + word(8)? as usize;
+        let end = at + word(12)? as usize;
+        let names = header + word(16)? as usize;
         let is_named = |offset: u32, name: &str| {
             let text = btf.get(names + offset as usize..).unwrap_or_default();
             text.starts_with(name.as_bytes()) && text.get(name.len()) == Some(&0)
         };
         let mut offsets = [None; FIELDS.len()];
         while at < end && offsets.contains(&None) {
-            let (name, info) = (half(at)?, half(at + 4)?);
+            let (name, info) = (word(at)?, word(at + 4)?);
             let (kind, count) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
             at += 12;
             let offset = |(structure, field): (&str, &str)| {
                 let mut members = (0..count).map(|index| at + 12 * index);
                 (kind == STRUCT && is_named(name, structure)).then(|| {
-                    let member = members.find(|at| half(*at).is_some_and(|name| is_named(name, field)))?;
+                    let member = members.find(|at| word(*at).is_some_and(|name| is_named(name, field)))?;
                     // If the flag is set, the upper byte is the width of a bit field.
-                    let bits = half(member + 8)? & if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
+                    let bits = word(member + 8)? & if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
                     Some((bits / 8) as i32)
                 })
             };

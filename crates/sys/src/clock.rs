@@ -72,12 +72,13 @@ impl Clock {
     /// Returns the drift of the counter since calibration, relative to the kernel's raw clock, in parts per million. `None` if the kernel's
     /// clock is used, or if less than a second has passed.
     pub fn drift_ppm(&self) -> Option<f64> {
+        let (first_ticks, first_ns) = self.anchor;
         let (ticks, ns) = pair();
-        let kernel = (ns - self.anchor.1) as f64;
+        let kernel = (ns - first_ns) as f64;
         if !self.tsc || kernel < 1e9 {
             return None;
         }
-        let counted = self.ns(ticks.wrapping_sub(self.anchor.0)) as f64;
+        let counted = self.ns(ticks.wrapping_sub(first_ticks)) as f64;
         Some((counted / kernel - 1.0) * 1e6)
     }
 
@@ -98,7 +99,7 @@ fn pair() -> (u64, u64) {
         let after = read_tsc();
         (after.wrapping_sub(before), before.wrapping_add(after.wrapping_sub(before) / 2), ns)
     });
-    tries.min_by_key(|t| t.0).map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
+    tries.min_by_key(|(cost, ..)| *cost).map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
 }
 
 fn kernel_ns(clock: libc::clockid_t) -> u64 {

@@ -2,6 +2,7 @@
 //!
 //! Pages are evicted with `posix_fadvise`, which the crate `rustix` offers.
 
+use crate::check;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -40,9 +41,8 @@ pub fn cachestat(file: &File) -> io::Result<CacheStat> {
     let range = Range { offset: 0, length: 0 };
     let mut stat = CacheStat::default();
     // SAFETY: both pointers are to whole structures of this frame with the layout of the kernel's; the descriptor is open.
-    let answer =
-        unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut stat, 0) };
-    if answer == 0 { Ok(stat) } else { Err(io::Error::last_os_error()) }
+    check(unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut stat, 0) })?;
+    Ok(stat)
 }
 
 /// Counts the resident pages of the first `bytes` of a file by mapping the file. Call it only for files that the caller owns: for other

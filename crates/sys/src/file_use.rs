@@ -8,6 +8,7 @@
 //! the last close of a file, also for the caller's own descriptors. Therefore a close by another process counts only if another process
 //! also opened the file.
 
+use crate::check;
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -81,7 +82,8 @@ impl Watch {
                 std::ptr::null(),
             )
         };
-        if answer == 0 { Ok(Self { group }) } else { Err(io::Error::last_os_error()) }
+        check(answer)?;
+        Ok(Self { group })
     }
 
     /// Returns whether another process opened the file and closed a writable descriptor since the watch began. Consumes the watch, because
@@ -91,7 +93,7 @@ impl Watch {
     ///
     /// An error of reading the events.
     pub fn others_wrote(mut self) -> io::Result<bool> {
-        let own = std::process::id();
+        let own_pid = std::process::id();
         let (mut opened, mut closed) = (false, false);
         let mut buffer = [0; BUFFER_BYTES];
         loop {
@@ -107,10 +109,10 @@ impl Watch {
                     |at: usize| header[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
                 let mask = header[8..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
                 // If events were lost, one of them may be from another process.
-                let lost = mask & libc::FAN_Q_OVERFLOW != 0;
-                let other = number(20) != own;
-                opened |= lost || (other && mask & libc::FAN_OPEN != 0);
-                closed |= lost || (other && mask & libc::FAN_CLOSE_WRITE != 0);
+                let has_lost_events = mask & libc::FAN_Q_OVERFLOW != 0;
+                let is_other = number(20) != own_pid;
+                opened |= has_lost_events || (is_other && mask & libc::FAN_OPEN != 0);
+                closed |= has_lost_events || (is_other && mask & libc::FAN_CLOSE_WRITE != 0);
                 let event_bytes = (number(0) as usize).clamp(HEADER_BYTES, events.len());
                 events = &events[event_bytes..];
             }

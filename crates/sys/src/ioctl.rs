@@ -1,6 +1,7 @@
-//! ioctls on files and block devices: size, discard, loop devices, file attributes, and the extents of a file (`FS_IOC_FIEMAP`, kernel
+//! ioctls on files and block devices: size, discard, loop devices, and the extents of a file (`FS_IOC_FIEMAP`, kernel
 //! `Documentation/filesystems/fiemap.rst`).
 
+use crate::check;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,20 +10,6 @@ use std::os::fd::AsRawFd;
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 /// `LOOP_GET_STATUS64`: its number is older than the scheme that encodes sizes.
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
-/// `_IOR('f', 1, long)`.
-const FS_IOC_GETFLAGS: libc::c_ulong = 0x8008_6601;
-
-/// File attributes of `chattr(1)` that affect how data is stored.
-pub mod attribute {
-    /// Stored compressed.
-    pub const COMPRESSED: u32 = 0x4;
-    /// Stored encrypted.
-    pub const ENCRYPTED: u32 = 0x800;
-    /// ext: data passes through the journal.
-    pub const JOURNAL_DATA: u32 = 0x4000;
-    /// btrfs: overwritten in place, without checksums.
-    pub const NOCOW: u32 = 0x0080_0000;
-}
 
 /// Returns the size of a block device in bytes.
 ///
@@ -31,8 +18,8 @@ pub mod attribute {
 pub fn device_bytes(file: &File) -> io::Result<u64> {
     let mut bytes = 0_u64;
     // SAFETY: the kernel writes one u64 to the pointer; the descriptor is open.
-    let answer = unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes) };
-    if answer == 0 { Ok(bytes) } else { Err(io::Error::last_os_error()) }
+    check(unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes) })?;
+    Ok(bytes)
 }
 
 /// `LO_FLAGS_READ_ONLY` of `linux/loop.h`: the loop device is read-only.
@@ -92,10 +79,7 @@ pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
         rest: [0; 112],
     };
     // SAFETY: the kernel writes one `struct loop_info64`, whose layout and size this is; the descriptor is open.
-    let answer = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
-    if answer != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    check(unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) })?;
     let name = info.file_name.split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(LoopStatus {
         device: info.device,
@@ -106,18 +90,6 @@ pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
         direct: info.flags & LO_FLAGS_DIRECT_IO != 0,
         file_name: String::from_utf8_lossy(name).into_owned(),
     })
-}
-
-/// Returns the attributes of a file, see [`attribute`].
-///
-/// # Errors
-/// `ENOTTY` or `EOPNOTSUPP` on file systems without attributes.
-pub fn attributes(file: &File) -> io::Result<u32> {
-    // The request is declared with a long, but file systems write an int. A zeroed long works for both.
-    let mut flags = 0_u64;
-    // SAFETY: the kernel writes at most the eight bytes that the pointer is to; the descriptor is open.
-    let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, &raw mut flags) };
-    if answer == 0 { Ok(flags as u32) } else { Err(io::Error::last_os_error()) }
 }
 
 /// `_IOWR('f', 11, struct fiemap)`.
@@ -199,10 +171,7 @@ pub fn extents(file: &File, bytes: u64) -> io::Result<Vec<Extent>> {
         });
         // SAFETY: the pointer is to a request whose `room` is the number of extents that follow it, which is what the
         // kernel fills at most; the descriptor is open for the call.
-        let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *request) };
-        if answer != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        check(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *request) })?;
         let found = &request.extents[..(request.mapped as usize).min(EXTENTS_PER_CALL)];
         out.extend_from_slice(found);
         let Some(last) = found.last().filter(|e| !e.has(LAST_EXTENT)) else { break };
@@ -226,8 +195,7 @@ const BLKDISCARD: libc::c_ulong = 0x1277;
 pub fn discard(device: &File, offset: u64, bytes: u64) -> io::Result<()> {
     let range = [offset, bytes];
     // SAFETY: the kernel reads two u64 from the pointer, which is to two of this frame; the descriptor is open.
-    let answer = unsafe { libc::ioctl(device.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    check(unsafe { libc::ioctl(device.as_raw_fd(), BLKDISCARD, range.as_ptr()) })
 }
 
 #[test]

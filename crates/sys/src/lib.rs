@@ -24,6 +24,13 @@ pub mod ring;
 pub mod slots;
 pub mod stdio;
 pub mod thread;
+pub mod tracefs;
 
 pub use error_advice::cause;
-pub mod tracefs;
+use std::io;
+
+/// Converts the answer of a call of the C library: 0 is success, any other answer an error with the number in `errno`.
+#[inline]
+fn check(answer: impl Into<i64>) -> io::Result<()> {
+    if answer.into() == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

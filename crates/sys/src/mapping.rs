@@ -8,6 +8,7 @@
 //! 2. The access completes. The range is mapped to the file again, which loses advice given for the range.
 //! 3. The operation ends short at the new end of the file, or with EIO.
 
+use crate::check;
 use crate::ioctl::device_bytes;
 use crate::open_file::OpenFile;
 use std::cell::Cell;
@@ -87,7 +88,7 @@ impl Mapping {
             Advice::HugePage => libc::MADV_HUGEPAGE,
         };
         // SAFETY: exactly the mapping of this value; these advices change no byte.
-        ok(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, number) })
+        check(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, number) })
     }
 
     /// Copies bytes from the file, fewer at its end. All loads are complete when this returns.
@@ -135,7 +136,7 @@ impl Mapping {
         let Some((from, bytes)) = self.part(offset, bytes)? else { return Ok(()) };
         let (start, bytes) = pages(from as usize, bytes);
         // SAFETY: whole pages of the mapping of this value; a shared mapping keeps what was stored in the file's pages.
-        ok(unsafe { libc::madvise(start as *mut libc::c_void, bytes, libc::MADV_DONTNEED) })
+        check(unsafe { libc::madvise(start as *mut libc::c_void, bytes, libc::MADV_DONTNEED) })
     }
 
     /// Calls `msync(2)` for the whole mapping, with `MS_SYNC` if `wait`, else with `MS_ASYNC`.
@@ -145,7 +146,7 @@ impl Mapping {
     pub fn sync(&self, wait: bool) -> io::Result<()> {
         let flag = if wait { libc::MS_SYNC } else { libc::MS_ASYNC };
         // SAFETY: exactly the mapping of this value; no byte of it changes.
-        ok(unsafe { libc::msync(self.base.as_ptr().cast(), self.bytes, flag) })
+        check(unsafe { libc::msync(self.base.as_ptr().cast(), self.bytes, flag) })
     }
 
     /// Returns address and length of the mapped part of a range.
@@ -213,10 +214,6 @@ fn protection(writable: bool) -> libc::c_int {
     libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 }
 }
 
-fn ok(answer: libc::c_int) -> io::Result<()> {
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// Waits for all loads, so that the next timestamp is taken after them. `rdtsc` does not wait for earlier loads, but `lfence` does.
 #[inline]
 fn settle_loads() {
@@ -276,14 +273,13 @@ fn install_bus_handler() -> io::Result<()> {
     // Install the handler only now, because it reads the previous action. Installing it again changes nothing.
     // SAFETY: zeros are a valid action, and the relevant fields are set; the handler has the signature of SA_SIGINFO and is
     // async-signal-safe.
-    let answer = unsafe {
+    check(unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_bus as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut())
-    };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    })
 }
 
 /// Runs `access` and returns whether a page in the address range was missing. In that case pages of zeros are mapped there, and stores to

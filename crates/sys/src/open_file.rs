@@ -7,6 +7,7 @@
 //! [`open`] opens a file that the user names as input. It accepts regular files only: a FIFO can block forever, a device may never end or
 //! act on being opened, and some kernel files return their text only once.
 
+use crate::check;
 use rustix::fs::{FsWord, OFlags, fstatfs};
 use std::fs::{File, FileType};
 use std::io;
@@ -72,7 +73,7 @@ impl Drop for OpenFile {
 fn close(file: File) -> io::Result<()> {
     let number = file.into_raw_fd();
     // SAFETY: `into_raw_fd` gave up the only owner of this open descriptor, and Linux frees the number whatever close answers.
-    if unsafe { libc::close(number) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    check(unsafe { libc::close(number) })
 }
 
 /// `O_DSYNC` of `open(2)`: each write waits until it is durable. `rustix::fs::OFlags` (1.1, `linux_raw`) has the value of `O_SYNC` instead,

@@ -3,6 +3,7 @@
 //! Before `main`, Rust opens `/dev/null` in place of closed standard streams. A function in `.init_array` runs earlier and notes which
 //! streams were closed.
 
+use crate::check;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -106,7 +107,6 @@ pub fn wait(block: bool) -> io::Result<Option<Ended>> {
 /// # Errors
 /// `EINVAL` for a signal that does not exist or cannot be handled.
 pub fn take(signal: i32) -> io::Result<()> {
-    let checked = |answer: libc::c_int| if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
     let mut default = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a sigaction of zeros with the action SIG_DFL is valid; the kernel reads it and fills the other one, both in this frame. The
@@ -114,9 +114,9 @@ pub fn take(signal: i32) -> io::Result<()> {
     // returns.
     unsafe {
         (*default.as_mut_ptr()).sa_sigaction = libc::SIG_DFL;
-        checked(libc::sigaction(signal, default.as_ptr(), previous.as_mut_ptr()))?;
-        let sent = checked(libc::raise(signal));
-        checked(libc::sigaction(signal, previous.as_ptr(), std::ptr::null_mut()))?;
+        check(libc::sigaction(signal, default.as_ptr(), previous.as_mut_ptr()))?;
+        let sent = check(libc::raise(signal));
+        check(libc::sigaction(signal, previous.as_ptr(), std::ptr::null_mut()))?;
         sent
     }
 }

@@ -1,6 +1,7 @@
 //! Streams of the C library (stdio(3), setvbuf(3), unlocked_stdio(3)): `fread`, `fgetc` and others on an open file, with a buffer of any
 //! size. [`Buffered`] is the interface that they share with the C++ streams of `cxx`.
 
+use crate::check;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
@@ -131,12 +132,12 @@ impl Buffered for Stream {
     fn seek(&mut self, offset: u64) -> io::Result<()> {
         let offset = libc::off_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         // SAFETY: the stream is open.
-        ok(unsafe { libc::fseeko(self.file.as_ptr(), offset, libc::SEEK_SET) })
+        check(unsafe { libc::fseeko(self.file.as_ptr(), offset, libc::SEEK_SET) })
     }
 
     fn flush(&mut self) -> io::Result<()> {
         // SAFETY: the stream is open.
-        ok(unsafe { libc::fflush(self.file.as_ptr()) })
+        check(unsafe { libc::fflush(self.file.as_ptr()) })
     }
 }
 
@@ -177,10 +178,6 @@ fn each(data: &mut [u8], mut next: impl FnMut() -> c_int) -> usize {
         }
     }
     data.len()
-}
-
-fn ok(answer: c_int) -> io::Result<()> {
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Streams of the C++ library: `std::fstream` on an open file, with its own buffer. The feature `cxx` compiles the shim `fstream.cc`.

@@ -1,6 +1,7 @@
 //! The calling thread: its CPU time and switches, its CPUs, priorities and timers, the NUMA nodes of its memory (`set_mempolicy(2)`), and
 //! its signal mask.
 
+use crate::check;
 use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
@@ -42,9 +43,7 @@ pub fn usage_of_process() -> io::Result<Usage> {
 fn usage_of(scope: libc::c_int) -> io::Result<Usage> {
     let mut raw = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole rusage that the kernel fills; nothing else is touched.
-    if unsafe { libc::getrusage(scope, raw.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    check(unsafe { libc::getrusage(scope, raw.as_mut_ptr()) })?;
     // SAFETY: zeroed at first and filled by a call that succeeded; every bit pattern of its integers is valid.
     let raw = unsafe { raw.assume_init() };
     let ns = |t: libc::timeval| (t.tv_sec as u64) * 1_000_000_000 + (t.tv_usec as u64) * 1000;
@@ -68,9 +67,7 @@ pub fn cpu_ns_of(thread: u32) -> io::Result<u64> {
     let clock = (!thread.cast_signed() << 3) | THREAD_CPU_CLOCK;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call takes a number and fills the timespec of this frame; an unknown clock is an error.
-    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    check(unsafe { libc::clock_gettime(clock, &raw mut time) })?;
     Ok((time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64)
 }
 
@@ -207,11 +204,8 @@ pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
     }
     let Some(priority) = io_priority else { return Ok(()) };
     // SAFETY: the call takes three numbers and changes nothing but the priority of this thread (0).
-    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) };
-    if answer == 0 {
-        return Ok(());
-    }
-    Err(refused("the I/O priority cannot be set", Some(io::Error::last_os_error())))
+    check(unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) })
+        .map_err(|e| refused("the I/O priority cannot be set", Some(e)))
 }
 
 /// Reads the CPUs of a NUMA node from sysfs.
@@ -221,8 +215,8 @@ pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
 pub fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
     let file = |name: &str| std::fs::read_to_string(format!("/sys/devices/system/node/{name}"));
     let list = file(&format!("node{node}/cpulist")).map_err(|e| {
-        let there = file("online").unwrap_or_else(|_| "none".into());
-        refused(&format!("there is no NUMA node {node}, but {}", there.trim()), Some(e))
+        let online_nodes = file("online").unwrap_or_else(|_| "none".into());
+        refused(&format!("there is no NUMA node {node}, but {}", online_nodes.trim()), Some(e))
     })?;
     let mut cpus = Vec::new();
     for part in list.trim().split(',').filter(|p| !p.is_empty()) {
@@ -286,15 +280,12 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
     let (mask, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), MAX_NODES + 1) };
     // SAFETY: the mask lives in this frame and is as long as the number of bits says, or is null with none; the call changes nothing
     // but the policy of this thread.
-    let answer = unsafe { libc::syscall(libc::SYS_set_mempolicy, policy.number(), mask, bits) };
-    if answer == 0 {
-        return Ok(());
-    }
-    let e = io::Error::last_os_error();
-    let why = format!(
-        "this process may not choose NUMA nodes for its memory ({e}); remove the option that names them"
-    );
-    Err(io::Error::new(e.kind(), why))
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, policy.number(), mask, bits) }).map_err(|e| {
+        let why = format!(
+            "this process may not choose NUMA nodes for its memory ({e}); remove the option that names them"
+        );
+        io::Error::new(e.kind(), why)
+    })
 }
 
 /// Builds the error for a missing node, which lists the existing ones.
@@ -334,7 +325,7 @@ fn parse_node_list(list: &str) -> Option<Vec<u32>> {
 pub fn own_file_table() -> io::Result<()> {
     // SAFETY: the call takes a number only. Descriptors keep their numbers in a table that ends with this thread; other threads keep
     // theirs.
-    if unsafe { libc::unshare(libc::CLONE_FILES) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    check(unsafe { libc::unshare(libc::CLONE_FILES) })
 }
 
 /// Lets timers of the calling thread expire on time instead of up to 50 us late (`PR_SET_TIMERSLACK`).
@@ -343,11 +334,7 @@ pub fn own_file_table() -> io::Result<()> {
 /// An error of the kernel; none is known for a valid call.
 pub fn precise_timers() -> io::Result<()> {
     // SAFETY: the call takes numbers only, and changes nothing but a property of this thread.
-    if unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })
 }
 
 /// Returns the policy of the calling thread and its nodes (`get_mempolicy(2)`).

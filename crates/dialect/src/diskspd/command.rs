@@ -80,17 +80,16 @@ impl CommandLine {
         let mut line = Self { source, ..Self::default() };
         let mut marks = Vec::new();
         let targets = line.targets(&mut marks);
-        if let Some(file) = words.iter().find_map(|word| word.strip_prefix("-X")) {
-            line.refuse_xml_options(&mut marks);
-            if !marks.is_empty() {
-                return Err(line.source.trouble(marks));
-            }
+        let xml_file = words.iter().find_map(|word| word.strip_prefix("-X"));
+        match xml_file {
+            Some(_) => line.refuse_xml_options(&mut marks),
+            None => line.options(&targets, here, &mut marks),
+        }
+        if !marks.is_empty() {
+            return Err(line.source.trouble(marks));
+        }
+        if let Some(file) = xml_file {
             line.xml(file, &targets, here)?;
-        } else {
-            line.options(targets, here, &mut marks);
-            if !marks.is_empty() {
-                return Err(line.source.trouble(marks));
-            }
         }
         line.profile.command = words.join(" ");
         Ok(line)
@@ -141,7 +140,7 @@ impl CommandLine {
         let mut line = Self { source: self.source.clone(), ..Self::default() };
         let mut marks = Vec::new();
         let is_typed = |letter: &str| self.source.words.iter().any(|(w, _)| w.starts_with(letter));
-        line.options(Vec::new(), here, &mut marks);
+        line.options(&[], here, &mut marks);
         let text = (here.read)(file).map_err(|why| {
             self.source.trouble(vec![Mark::new(self.source.place(0, 0, "X"), format!("-X{file}: {why}"))])
         });
@@ -163,12 +162,8 @@ impl CommandLine {
                 }
             }
         }
-        if self
-            .source
-            .words
-            .iter()
-            .any(|(w, _)| matches!(w.as_str(), "-Rtext" | "-Rxml" | "-Rptext" | "-Rpxml"))
-        {
+        let formats = ["-Rtext", "-Rxml", "-Rptext", "-Rpxml"];
+        if self.source.words.iter().any(|(word, _)| formats.contains(&word.as_str())) {
             profile.xml = typed.xml;
         }
         profile.verbose |= typed.verbose;
@@ -178,7 +173,7 @@ impl CommandLine {
     }
 
     /// Reads the options of a profile with one time span.
-    fn options(&mut self, targets: Vec<String>, here: &Here, marks: &mut Vec<Mark>) {
+    fn options(&mut self, targets: &[String], here: &Here, marks: &mut Vec<Mark>) {
         let block = self.block(marks);
         let mut all = Options { target: Target { block, ..Target::default() }, ..Options::default() };
         let words = self.source.words.clone();
@@ -194,7 +189,7 @@ impl CommandLine {
         let Options { mut span, mut target, caching, .. } = all;
         target.cache = caching.cache.unwrap_or_default();
         (target.write_through, target.mapped) = (caching.write_through, caching.mapped);
-        span.targets = targets.into_iter().map(|path| Target { path, ..target.clone() }).collect();
+        span.targets = targets.iter().map(|path| Target { path: path.clone(), ..target.clone() }).collect();
         self.profile.spans.push(span);
     }
 
@@ -226,6 +221,9 @@ impl CommandLine {
         if matches!(letter, 'B' | 'f') {
             return all.region(letter, value);
         }
+        if "lnLxph".contains(letter) {
+            alone(value)?;
+        }
         let Options { span, target, caching, .. } = all;
         let block = target.block;
         match letter {
@@ -243,16 +241,15 @@ impl CommandLine {
             },
             'P' => self.profile.progress = if value.is_empty() { PROGRESS } else { number(value, 1)? },
             'l' => {
-                alone(value)?;
                 let why = OPTIONS.iter().find(|o| o.name == "l").map_or("", |option| option.about);
                 self.remarks.push(format!("-l has no effect here: {why}"));
                 target.large_pages = true;
             }
             'a' if matches!(value, "" | "g") => {}
             'a' => span.affinity.extend(affinity(value)?),
-            'n' => (span.disable_affinity, ()) = (true, alone(value)?),
-            'L' => (span.latency, ()) = (true, alone(value)?),
-            'x' => (span.completion_routines, ()) = (true, alone(value)?),
+            'n' => span.disable_affinity = true,
+            'L' => span.latency = true,
+            'x' => span.completion_routines = true,
             'D' => {
                 span.iops = true;
                 span.bucket_ms = if value.is_empty() { span.bucket_ms } else { number(value, 1)? };
@@ -268,10 +265,10 @@ impl CommandLine {
             'i' => target.burst = Some(number(value, 1)?),
             'j' => target.think_ms = Some(number(value, 1)?),
             'g' => target.throughput = Some(throughput(value)?),
-            'p' => (target.parallel, ()) = (true, alone(value)?),
+            'p' => target.parallel = true,
             'N' => target.flush = Some(flush(value)?),
             'S' => value.chars().try_for_each(|c| caching.add(c)).and_then(|()| caching.bare(value))?,
-            'h' => alone(value).and_then(|()| caching.add('h'))?,
+            'h' => caching.add('h')?,
             'Z' => data(value, span, target)?,
             'r' => order_random(value, target)?,
             's' => order_sequential(value, target)?,
@@ -478,12 +475,12 @@ pub(super) struct Caching {
 
 impl Caching {
     pub(super) fn add(&mut self, letter: char) -> Result<(), String> {
-        let cached = self.cache.is_some();
+        let has_cache = self.cache.is_some();
         let twice = match letter {
-            'b' | 'r' => cached,
-            'h' => cached || self.write_through || self.mapped,
+            'b' | 'r' => has_cache,
+            'h' => has_cache || self.write_through || self.mapped,
             'm' => self.mapped || self.cache == Some(Cache::Off),
-            'u' => cached || self.mapped,
+            'u' => has_cache || self.mapped,
             'w' => self.write_through,
             _ => return Err(format!("{letter} is not a caching mode; type letters of b, h, m, u and w")),
         };

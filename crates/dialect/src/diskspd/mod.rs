@@ -126,8 +126,8 @@ fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
 /// The stream of a target, or of the identical targets of the pool's threads.
 fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     let (workers, targets) = (pool.threads.len() as u32, pool.targets.len() as u32);
-    let shares = span.threads > 0 && span.requests > 0;
-    let depth = if shares { span.requests } else { target.requests };
+    let is_pool = span.threads > 0 && span.requests > 0;
+    let depth = if is_pool { span.requests } else { target.requests };
     let depth = if target.mapped { 1 } else { depth };
     let weights = pool.targets.iter().map(|(_, weight)| *weight).collect();
     let mut stream = StreamSpec {
@@ -141,7 +141,7 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
         ..StreamSpec::default()
     };
     if targets > 1 {
-        stream.give("sharing").sharing = if shares { Sharing::Weighted(weights) } else { Sharing::Each };
+        stream.give("sharing").sharing = if is_pool { Sharing::Weighted(weights) } else { Sharing::Each };
     }
     stream.give("workers").workers = workers;
     stream.resolved.place.io_priority = priority(target);
@@ -158,8 +158,8 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
 
 /// Sets the directions of the operations and the order of their offsets.
 fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
-    let random = target.random_percent > 0;
-    let rw = match (random, target.write_percent) {
+    let is_random = target.random_percent > 0;
+    let rw = match (is_random, target.write_percent) {
         (false, 0) => Rw::Read,
         (false, 100) => Rw::Write,
         (false, _) => Rw::Rw,
@@ -168,19 +168,21 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
         (true, _) => Rw::Randrw,
     };
     stream.rw = Some(rw);
-    let mixed = (1..100).contains(&target.write_percent);
-    stream.mix = mixed.then(|| Mix::from_percents(100 - target.write_percent as u8, 0));
-    if random {
+    let is_mixed = (1..100).contains(&target.write_percent);
+    stream.mix = is_mixed.then(|| Mix::from_percents(100 - target.write_percent as u8, 0));
+    if is_random {
         stream.line.align_bytes = target.step();
         stream.random = match &target.distribution {
             Some(parts) => {
-                stream.line.run_length = mean_run_operations(target);
+                let is_partly_sequential = target.random_percent < 100;
+                stream.line.run_length =
+                    is_partly_sequential.then(|| 100.0 / f64::from(target.random_percent));
                 Some(zones(parts))
             }
             None if target.random_percent < 100 => Some(Order::Mixed(target.random_percent.into())),
             None => None,
         };
-        stream.line.mix_by_run = mixed && target.random_percent < 100;
+        stream.line.mix_by_run = is_mixed && target.random_percent < 100;
         return;
     }
     // A stride of 0 repeats one block, so reduce the region to this block.
@@ -197,11 +199,6 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     if target.parallel && target.requests > 1 && !target.mapped {
         stream.line.times = target.requests;
     }
-}
-
-/// Mean number of operations in a sequential run, if the accesses are partly sequential.
-fn mean_run_operations(target: &Target) -> Option<f64> {
-    (target.random_percent < 100).then(|| 100.0 / f64::from(target.random_percent))
 }
 
 fn zones(parts: &Distribution) -> Order {

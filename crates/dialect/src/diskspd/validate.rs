@@ -10,7 +10,7 @@ use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, 
 use std::collections::BTreeSet;
 
 /// The option to mark, and the error.
-type Wrong = (&'static str, String);
+type OptionError = (&'static str, String);
 
 /// The errors and warnings of a profile.
 pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
@@ -26,21 +26,20 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
             ));
         }
         for (number, target) in span.targets.iter().enumerate() {
-            let mut wrong = Vec::new();
-            target_errors(span, target, &mut wrong);
-            order_errors(span, target, &mut wrong);
-            wrong.extend(target.distribution.as_ref().and_then(|d| distribution_error(d, target)));
-            memory_errors(span, target, &mut wrong);
-            if line.ask != Ask::Profile && target.path.starts_with('*') {
-                let why = format!(
+            let distribution = target.distribution.as_ref().and_then(|all| distribution_error(all, target));
+            let is_template = line.ask != Ask::Profile && target.path.starts_with('*');
+            let template = is_template.then(|| {
+                format!(
                     "template target '{}' was not substituted - all template targets must be substituted to run a profile; type as many targets",
                     target.path
-                );
-                wrong.push(("X", why));
-            }
-            for (option, why) in wrong {
-                marks.push(Mark::new(line.source.place(at, number, option), why));
-            }
+                )
+            });
+            let errors = target_errors(span, target)
+                .chain(order_errors(span, target))
+                .chain(distribution.map(|why| ("rd", why)))
+                .chain(memory_errors(span, target))
+                .chain(template.map(|why| ("X", why)));
+            marks.extend(errors.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
             warnings.extend(warning(span, target).map(str::to_owned));
         }
     }
@@ -51,14 +50,14 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
 /// The errors of the rules whose condition holds.
 fn broken<const N: usize>(
     rules: [(bool, &'static str, impl Into<String>); N],
-) -> impl Iterator<Item = Wrong> {
+) -> impl Iterator<Item = OptionError> {
     rules.into_iter().filter(|(is_broken, ..)| *is_broken).map(|(_, option, why)| (option, why.into()))
 }
 
-fn target_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
-    let throughput = target.throughput.is_some();
+fn target_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = OptionError> {
+    let has_throughput = target.throughput.is_some();
     let (think, burst) = (target.think_ms.unwrap_or(0), target.burst.unwrap_or(0));
-    let pooled = span.threads > 0 && span.requests > 0;
+    let is_pool = span.threads > 0 && span.requests > 0;
     let rules = [
         (
             span.disable_affinity && !span.affinity.is_empty(),
@@ -71,34 +70,34 @@ fn target_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "-F and -t parameters cannot be used together; type one of them",
         ),
         (
-            throughput && span.completion_routines,
+            has_throughput && span.completion_routines,
             "g",
             "-g throughput control cannot be used with -x completion routines; leave -x out",
         ),
         ((think == 0) != (burst == 0), "i", "need to specify -j<think time> with -i<burst size>; type both"),
         (
-            pooled && throughput,
+            is_pool && has_throughput,
             "g",
             "-g throughput control cannot be used with -O outstanding requests per thread; type -o instead",
         ),
         (
-            pooled && think > 0,
+            is_pool && think > 0,
             "j",
             "-j think time cannot be used with -O outstanding requests per thread; type -o instead",
         ),
         (
-            pooled && target.parallel,
+            is_pool && target.parallel,
             "p",
             "-p parallel IO cannot be used with -O outstanding requests per thread; type -o instead",
         ),
-        (pooled && target.weight == 0, "O", "a non-zero target Weight must be specified; write at least 1"),
+        (is_pool && target.weight == 0, "O", "a non-zero target Weight must be specified; write at least 1"),
         (
-            pooled && target.thread_targets.iter().any(|(thread, _)| *thread >= span.threads),
+            is_pool && target.thread_targets.iter().any(|(thread, _)| *thread >= span.threads),
             "O",
             "illegal thread specified for ThreadTarget; write one below ThreadCount",
         ),
         (
-            !pooled && !target.thread_targets.is_empty(),
+            !is_pool && !target.thread_targets.is_empty(),
             "O",
             "ThreadTargets can only be specified when the timespan ThreadCount and RequestCount are specified; write both",
         ),
@@ -108,100 +107,83 @@ fn target_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "maximum (-f) target offset must be greater than base (-B); type a larger -f",
         ),
     ];
-    wrong.extend(broken(rules));
+    broken(rules)
 }
 
-fn order_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
-    let random = target.random_percent > 0;
-    let several = span.threads > 1 || target.threads > 1;
-    let stride = target.thread_stride > 0;
+fn order_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = OptionError> {
+    let is_random = target.random_percent > 0;
+    let has_several_threads = span.threads > 1 || target.threads > 1;
+    let has_stride = target.thread_stride > 0;
     let rules = [
-        (random && stride, "T", "-T conflicts with -r; leave -T out"),
-        (random && target.interlocked, "si", "-si conflicts with -r; type one of them"),
-        (random && target.parallel, "p", "-p conflicts with -r; leave -p out"),
+        (is_random && has_stride, "T", "-T conflicts with -r; leave -T out"),
+        (is_random && target.interlocked, "si", "-si conflicts with -r; type one of them"),
+        (is_random && target.parallel, "p", "-p conflicts with -r; leave -p out"),
         (
-            !random && target.distribution.is_some(),
+            !is_random && target.distribution.is_some(),
             "rd",
             "random distribution ranges (-rd) do not apply to sequential-only IO patterns; type -r or -rs too",
         ),
-        (!random && target.interlocked && stride, "T", "-si conflicts with -T; type one of them"),
-        (!random && target.interlocked && target.parallel, "p", "-si conflicts with -p; type one of them"),
+        (!is_random && target.interlocked && has_stride, "T", "-si conflicts with -T; type one of them"),
+        (!is_random && target.interlocked && target.parallel, "p", "-si conflicts with -p; type one of them"),
         (
-            !random && !target.interlocked && stride && !several,
+            !is_random && !target.interlocked && has_stride && !has_several_threads,
             "T",
             "-T has no effect unless multiple threads per target are used; type -t2 or more, or remove -T",
         ),
     ];
-    wrong.extend(broken(rules));
+    broken(rules)
 }
 
 /// The first error in the shares of operations by parts of the target.
-fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
+fn distribution_error(all: &Distribution, target: &Target) -> Option<String> {
     let block = u64::from(target.block);
     let (mut io, mut covered) = (0, 0_u64);
     for (at, range) in all.ranges.iter().enumerate() {
         // The last part may have length 0: it then takes the rest of the target.
         let is_rest = range.length == 0 && at + 1 == all.ranges.len();
         if !all.percent && range.length < block && !is_rest {
-            return Some((
-                "rd",
-                format!(
-                    "invalid random distribution target range {} - must be a minimum of the specified block size ({block} bytes); type a larger range",
-                    range.length
-                ),
+            return Some(format!(
+                "invalid random distribution target range {} - must be a minimum of the specified block size ({block} bytes); type a larger range",
+                range.length
             ));
         }
         if io + range.io > 100 {
-            return Some((
-                "rd",
-                format!(
-                    "invalid random distribution IO% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
-                    range.io,
-                    100 - io
-                ),
+            return Some(format!(
+                "invalid random distribution IO% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
+                range.io,
+                100 - io
             ));
         }
         if all.percent {
             if covered + range.length > 100 {
-                return Some((
-                    "rd",
-                    format!(
-                        "invalid random distribution Target% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
-                        range.length,
-                        100 - covered
-                    ),
+                return Some(format!(
+                    "invalid random distribution Target% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
+                    range.length,
+                    100 - covered
                 ));
             }
             if covered + range.length == 100 && io + range.io < 100 {
                 let left = 100 - (io + range.io);
-                return Some((
-                    "rd",
-                    format!(
-                        "invalid random distribution: the target is covered with {left}% IO left to distribute; type parts of less than 100 %"
-                    ),
+                return Some(format!(
+                    "invalid random distribution: the target is covered with {left}% IO left to distribute; type parts of less than 100 %"
                 ));
             }
         }
         (io, covered) = (io + range.io, covered.saturating_add(range.length));
     }
     (all.percent && covered != 100).then(|| {
-        (
-            "rd",
-            format!(
-                "invalid random distribution span: Target% ({covered}%) must total 100%; type another part"
-            ),
-        )
+        format!("invalid random distribution span: Target% ({covered}%) must total 100%; type another part")
     })
 }
 
-fn memory_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
-    if target.buffer > 0 && target.buffer < target.block.into() {
-        let why = format!(
+fn memory_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = OptionError> {
+    let is_small = target.buffer > 0 && target.buffer < target.block.into();
+    let small_buffer = is_small.then(|| {
+        format!(
             "custom write buffer (-Z) is smaller than the block size. Write buffer size: {} block size: {}; type a larger -Z",
             target.buffer, target.block
-        );
-        wrong.push(("Z", why));
-    }
+        )
+    });
     let rules = [
         (
             target.mapped && span.completion_routines,
@@ -219,17 +201,17 @@ fn memory_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "memory mapped flush mode (-N) can only be specified with memory mapped IO (-Sm); type -Sm too",
         ),
     ];
-    wrong.extend(broken(rules));
+    small_buffer.map(|why| ("Z", why)).into_iter().chain(broken(rules))
 }
 
 /// The warning about a setting that is valid but usually a mistake.
 fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
-    let several = span.threads > 1 || target.threads > 1;
+    let has_several_threads = span.threads > 1 || target.threads > 1;
     if target.random_percent > 0 {
         None
-    } else if target.interlocked && !several {
+    } else if target.interlocked && !has_several_threads {
         Some("WARNING: single-threaded test, -si ignored")
-    } else if !target.interlocked && several && target.thread_stride == 0 {
+    } else if !target.interlocked && has_several_threads && target.thread_stride == 0 {
         Some("WARNING: target access pattern will not be sequential, consider -si")
     } else {
         None
@@ -252,7 +234,7 @@ pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
             let mut other = sizes.filter(|t| t.path == target.path).map(|t| t.create);
             let all = span_refusals
                 .into_iter()
-                .chain(path_refusal(target))
+                .chain(path_refusal(target).map(|why| (TARGET, why)))
                 .chain(target_refusals(span, target))
                 .chain(other.any(|size| size != target.create).then(|| {
                     ("c", "fathom creates a file once, for the first time span with the file; write the same size into all time spans".to_owned())
@@ -263,7 +245,7 @@ pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
     marks
 }
 
-fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
+fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<OptionError> {
     let buckets = u64::from(span.duration_s) * 1000 / u64::from(span.bucket_ms.max(1));
     let lanes =
         span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
@@ -309,18 +291,16 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
             format!("there are too many targets; type {MAX_TARGETS} at most"),
         ),
     ];
-    broken(rules).chain(if threads_of_target > MAX_WORKERS { None } else { pool_refusal(span) }).collect()
+    let pool = if threads_of_target > MAX_WORKERS { None } else { pool_refusal(span) };
+    broken(rules).chain(pool.map(|why| ("O", why))).collect()
 }
 
 /// The error in the targets of threads made by `-F`.
-fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
+fn pool_refusal(span: &TimeSpan) -> Option<String> {
     let pools = if span.threads > 0 { span.pools() } else { Vec::new() };
     let idle = pools.iter().find(|pool| pool.targets.is_empty()).and_then(|pool| pool.threads.first());
     if let Some(thread) = idle.filter(|_| !span.targets.is_empty()) {
-        return Some((
-            "O",
-            format!("thread {thread} has no target; write a ThreadTarget for it, or fewer threads"),
-        ));
+        return Some(format!("thread {thread} has no target; write a ThreadTarget for it, or fewer threads"));
     }
     let target = |at: &usize| span.targets.get(*at);
     let differs = pools.iter().any(|pool| {
@@ -329,16 +309,12 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
         alike.any(|other| Some(&other) != first.as_ref())
     });
     if differs {
-        return Some((
-            "O",
+        return Some(
             "the targets of a thread may differ only in path and weight; give each thread such targets with ThreadTarget, or write ThreadsPerFile instead of ThreadCount".into(),
-        ));
+        );
     }
     if pools.len() > MAX_STREAMS {
-        return Some((
-            "O",
-            format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"),
-        ));
+        return Some(format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"));
     }
     // Threads with different targets become different streams. Streams do not share a position (`-si`), and each stream
     // counts the starting offsets of its threads (`-T`) from 0.
@@ -352,10 +328,7 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
     let in_order =
         |target: &Target| target.random_percent == 0 && (target.interlocked || target.thread_stride > 0);
     several.iter().filter_map(target).any(in_order).then(|| {
-        (
-            "O",
-            "threads with -si or -T need the same targets; leave -si and -T out, or write the same ThreadTargets into all threads".into(),
-        )
+        "threads with -si or -T need the same targets; leave -si and -T out, or write the same ThreadTargets into all threads".into()
     })
 }
 
@@ -365,46 +338,36 @@ fn without_path(target: &Target) -> Target {
 }
 
 /// Refuses names of Windows drives and volumes.
-fn path_refusal(target: &Target) -> Option<Wrong> {
+fn path_refusal(target: &Target) -> Option<String> {
     let path = &target.path;
     let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let mut chars = path.chars();
     let has_letter = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
     let is_volume = has_letter && chars.as_str() == ":";
     if has_letter && chars.as_str().starts_with(":\\") {
-        return Some((
-            TARGET,
-            format!("{path} is a Windows path; type one of this machine, such as /data/testfile.dat"),
-        ));
-    }
-    if is_drive {
-        Some((
-            TARGET,
-            format!(
-                "{path} is a Windows drive; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
-            ),
+        Some(format!("{path} is a Windows path; type one of this machine, such as /data/testfile.dat"))
+    } else if is_drive {
+        Some(format!(
+            "{path} is a Windows drive; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
         ))
     } else if is_volume {
-        Some((
-            TARGET,
-            format!(
-                "{path} is a Windows volume; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
-            ),
+        Some(format!(
+            "{path} is a Windows volume; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
         ))
     } else {
-        path.is_empty().then(|| (TARGET, "a target has no name; type a file or a device".into()))
+        path.is_empty().then(|| "a target has no name; type a file or a device".into())
     }
 }
 
-fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
-    let mixed = (1..100).contains(&target.random_percent);
-    let non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
+fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<OptionError> {
+    let is_mixed = (1..100).contains(&target.random_percent);
+    let is_non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
     let depth = target.requests.max(span.requests);
-    let think = target.think_ms.is_some();
+    let has_think = target.think_ms.is_some();
     let rules = [
         (target.cache == Cache::Remote, "S", REMOTE.to_owned()),
         (target.temporary_hint, "f", TEMPORARY.into()),
-        (non_volatile, "N", NON_VOLATILE.into()),
+        (is_non_volatile, "N", NON_VOLATILE.into()),
         (
             target.sequential_hint && target.random_hint,
             "f",
@@ -416,17 +379,17 @@ fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
             "a mapping has no write-through; type -Sm with -Nv, which flushes each write".into(),
         ),
         (
-            mixed && target.step() < target.block.into(),
+            is_mixed && target.step() < target.block.into(),
             "r",
             "sequential operations continue at the end of the last one; type -r with at least the block size"
                 .into(),
         ),
         (
-            target.throughput.is_some() && think,
+            target.throughput.is_some() && has_think,
             "g",
             "DISKSPD ignores -i and -j with -g; leave them out, or leave -g out".into(),
         ),
-        (target.parallel && think, "p", "-p and -i both define bursts; leave one of them out".into()),
+        (target.parallel && has_think, "p", "-p and -i both define bursts; leave one of them out".into()),
         (
             target.alignment == Some(0) && span.thread_count() > 1,
             "s",

@@ -258,8 +258,8 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
             return Err(format!("there are more than {MAX_SPLIT} sizes; leave some out"));
         }
     }
-    let given: u32 = sizes.iter().filter_map(|s| s.1).sum();
-    let open = sizes.iter().filter(|s| s.1.is_none()).count() as u32;
+    let given: u32 = sizes.iter().filter_map(|(_, share)| *share).sum();
+    let open = sizes.iter().filter(|(_, share)| share.is_none()).count() as u32;
     if given > 100 && open > 0 {
         return Err("the percentages add up to more than 100; type some that add up to 100".into());
     }
@@ -276,7 +276,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
         left -= *share;
     }
     if !job.on("bs_unaligned", false).map_err(|fault| fault.message)? {
-        let least = sizes.iter().map(|s| s.0).min().unwrap_or(1);
+        let least = sizes.iter().map(|(size, _)| *size).min().unwrap_or(1);
         for (size, _) in &mut sizes {
             *size -= *size % least;
         }
@@ -284,8 +284,8 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let mut split: Vec<(u32, u32)> = Vec::new();
     for (size, share) in sizes {
         // Add the shares of equal sizes, and leave out sizes whose share is 0.
-        match split.iter_mut().find(|s| s.0 == size) {
-            Some(known) => known.1 += share,
+        match split.iter_mut().find(|(known, _)| *known == size) {
+            Some((_, sum)) => *sum += share,
             None if share > 0 => split.push((size, share)),
             None => {}
         }
@@ -298,11 +298,11 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
 }
 
 /// How random offsets are drawn.
-fn random_order(job: &Job, rw: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, Fault> {
+fn random_order(job: &Job, rw: &ParsedRw, is_fixed: bool, is_aligned: bool) -> Result<Order, Fault> {
     let typed = job.text("random_distribution").unwrap_or("random");
     // As in fio, a shift register with as many states as blocks reaches each block once, if all blocks have one size.
-    let register = job.text("random_generator") == Some("lfsr") && fixed;
-    let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
+    let is_register = job.text("random_generator") == Some("lfsr") && is_fixed;
+    let may_repeat = (job.on("norandommap", false)? && !is_register) || is_aligned;
     let shares = random_shares(job)?;
     let used: Vec<u32> = rw.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
     let is_partly_random = used.iter().any(|share| *share < 100);

@@ -3,7 +3,7 @@
 
 use super::Piece;
 use super::options::{self, OPTIONS, OTHER_ENGINES, OWN};
-use super::value::{Bare, time};
+use super::value::{DefaultUnit, time};
 use crate::fio::job_file::visible;
 use crate::fio::streams::ENGINES;
 use crate::options::{How, ToolOption};
@@ -191,7 +191,7 @@ impl Formats {
 
 /// Time between two outputs, in ns.
 fn interval(value: &str) -> Result<u64, String> {
-    let ns = time(value, Bare::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
+    let ns = time(value, DefaultUnit::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
     let often =
         || format!("--status-interval={value}: an interval is at least a second; type --status-interval=1");
     Some(ns).filter(|ns| *ns >= 1_000_000_000).ok_or_else(often)

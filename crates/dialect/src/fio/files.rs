@@ -66,10 +66,10 @@ pub(super) fn region(
     stream.size = file;
     // A file to verify must have been written before, so a missing file is not created.
     let checks = stream.resolved.verify.as_ref().is_some_and(|verify| verify.checks);
-    let makes = job.on("allow_file_create", true)? && !checks;
     // Percentages refer to existing files.
-    let made = file.or(range.map(|(_, most)| most));
-    if let (false, Some(file), true) = (is_null, made, makes && (part.is_none() || shares.are_missing())) {
+    let may_create =
+        job.on("allow_file_create", true)? && !is_null && !checks && (part.is_none() || shares.are_missing());
+    if let Some(file) = file.or(range.map(|(_, most)| most)).filter(|_| may_create) {
         let is_empty = job.on("create_on_open", false)? && !rw.writes() && shares.are_missing();
         let why = "fio makes an empty file, so nothing can be read; leave create_on_open out";
         job.refuse_if(is_empty, "create_on_open", why)?;
@@ -269,13 +269,17 @@ impl Shares<'_> {
         if size / files <= room || room < least { size } else { (room - room % least) * files }
     }
 
+    /// Bytes of the region in each file.
+    fn region_of_each(&self, option: &str, stream: &StreamSpec) -> Result<u64, Fault> {
+        match stream.size {
+            Some(size) => Ok(size),
+            None => Ok(self.length(option)?.saturating_sub(stream.resolved.access.offset_bytes)),
+        }
+    }
+
     /// Bytes of the region in all files together.
     fn region(&self, option: &str, stream: &StreamSpec) -> Result<u64, Fault> {
-        let each = match stream.size {
-            Some(size) => size,
-            None => self.length(option)?.saturating_sub(stream.resolved.access.offset_bytes),
-        };
-        Ok(each.saturating_mul(self.files.into()))
+        Ok(self.region_of_each(option, stream)?.saturating_mul(self.files.into()))
     }
 
     /// Whether a job with holes starts again at the beginning of a file until it has moved the file's size. As in fio, it does so only if the
@@ -311,13 +315,8 @@ impl Shares<'_> {
         };
         let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(u64::from(self.least));
         let length = match stream.create {
-            Some(create) if self.are_missing() => {
-                if own_files(self.job) {
-                    0
-                } else {
-                    create.bytes
-                }
-            }
+            Some(_) if self.are_missing() && own_files(self.job) => 0,
+            Some(create) if self.are_missing() => create.bytes,
             _ => self.length("offset_increment")?,
         };
         Ok(Increment { bytes: (length as f64 * percent / 100.0) as u64, align })
@@ -341,12 +340,12 @@ impl Shares<'_> {
 
 /// The contents of created files. Files that are only written need none.
 fn filling(job: &Job, rw: &ParsedRw) -> Result<Filling, Fault> {
-    let on_open = rw.only_writes() && job.on("create_on_open", false)?;
-    if !on_open && (!rw.only_writes() || job.on("overwrite", false)?) {
+    let creates_on_open = rw.only_writes() && job.on("create_on_open", false)?;
+    if !creates_on_open && (!rw.only_writes() || job.on("overwrite", false)?) {
         return Ok(Filling::Data);
     }
     Ok(match job.text("fallocate").unwrap_or("native") {
-        _ if on_open => Filling::Nothing,
+        _ if creates_on_open => Filling::Nothing,
         "none" | "0" => Filling::Nothing,
         "truncate" => Filling::Hole,
         "keep" => Filling::Reserved,
@@ -415,10 +414,7 @@ fn set_end(
     job.refuse_if(stream.resolved.access.strided.is_some() && loops > 1, "loops", why)?;
     match (amount, stream.resolved.access.strided) {
         (None, Some(zones)) => {
-            let region = match stream.size {
-                Some(size) => size,
-                None => shares.length("zonesize")?.saturating_sub(stream.resolved.access.offset_bytes),
-            };
+            let region = shares.region_of_each("zonesize", stream)?;
             stream.resolved.limit.bytes =
                 Some(access::zoned_bytes(zones, region, stream, rw.kind.writes_after_trims()));
         }

@@ -3,9 +3,9 @@
 
 use crate::fio::options;
 use crate::fio::options::LOGS;
-use crate::fio::value::{Bare, Size, Units, calculate, number_triplet, percent, switch, time};
+use crate::fio::value::{DefaultUnit, Size, Units, calculate, number_triplet, percent, switch, time};
 use crate::options::{How, ToolOption};
-use crate::trouble::{MAX_SHOWN, Mark};
+use crate::trouble::MAX_SHOWN;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -64,8 +64,8 @@ pub(super) struct Reader<'a> {
     environment: &'a dyn Environment,
     pub(super) texts: Vec<Text>,
     pub(super) sections: Vec<Section>,
-    /// Errors, each with the index of its text.
-    pub(super) marks: Vec<(usize, Mark)>,
+    /// The errors in all texts.
+    pub(super) faults: Vec<Fault>,
     /// Remarks, which are not errors.
     pub(super) remarks: Vec<String>,
     options: usize,
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
             environment,
             texts: Vec::new(),
             sections: Vec::new(),
-            marks: Vec::new(),
+            faults: Vec::new(),
             remarks: Vec::new(),
             options: 0,
             included: 0,
@@ -102,45 +102,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Opens a section.
-    pub(super) fn add_section(&mut self, name: &str, location: Location) {
-        self.open(Section {
-            name: name.into(),
-            location,
-            assignments: Vec::new(),
-            walled: false,
-            in_order: false,
-        });
-    }
-
-    /// Opens the section of options that precede the first name on the command line.
-    pub(super) fn add_defaults(&mut self, location: Location) {
-        let name = "global".to_owned();
-        self.open(Section { name, location, assignments: Vec::new(), walled: false, in_order: true });
-    }
-
-    /// Opens a section by the option `name`, which is also an option of the job.
+    /// Opens a section by the option `name` of the command line, which is also an option of the job.
     pub(super) fn add_job(&mut self, name: &str, location: Location) {
-        let mut section = Section {
-            name: name.into(),
-            location: location.clone(),
-            assignments: Vec::new(),
-            walled: false,
-            in_order: true,
-        };
-        if let Some(option) = options::find("name").filter(|_| !section.is_global()) {
+        let is_added = self.add_section(name, location.clone(), true);
+        if let (true, Some(section)) = (is_added, self.sections.last_mut())
+            && let Some(option) = options::find("name").filter(|_| !section.is_global())
+        {
             section.assignments.push(Assignment { option, value: name.into(), location });
         }
-        self.open(section);
     }
 
-    fn open(&mut self, section: Section) {
-        if self.sections.len() < MAX_SECTIONS {
-            self.sections.push(section);
-        } else if self.marks.is_empty() {
-            let why = format!("there are more than {MAX_SECTIONS} sections; leave some out");
-            self.mark(section.location, why);
+    /// Opens a section. `in_order` is whether it is from the command line. Returns false if there are too many sections.
+    pub(super) fn add_section(&mut self, name: &str, location: Location, in_order: bool) -> bool {
+        let has_room = self.sections.len() < MAX_SECTIONS;
+        if has_room {
+            let name = name.to_owned();
+            self.sections.push(Section { name, location, assignments: Vec::new(), walled: false, in_order });
+        } else if self.faults.is_empty() {
+            self.refuse(location, format!("there are more than {MAX_SECTIONS} sections; leave some out"));
         }
+        has_room
     }
 
     fn lines(&mut self, name: &str, text: &str, open: &mut bool, is_included: bool) {
@@ -173,7 +154,7 @@ impl<'a> Reader<'a> {
         if let Some(rest) = line.strip_prefix('[') {
             match rest.split_once(']') {
                 Some((name, _)) if is_included => {
-                    self.mark(
+                    self.refuse(
                         location,
                         format!(
                             "an included file cannot have a section such as [{}]; remove the line",
@@ -183,14 +164,14 @@ impl<'a> Reader<'a> {
                 }
                 Some((name, _)) if !name.is_empty() => {
                     *open = true;
-                    self.add_section(name, location);
+                    self.add_section(name, location, false);
                 }
-                _ => self.mark(location, "a section needs a name in brackets; type [NAME]"),
+                _ => self.refuse(location, "a section needs a name in brackets; type [NAME]"),
             }
         } else if let Some(file) = line.strip_prefix("include ") {
             self.include(file.trim(), location, open);
         } else if !*open {
-            self.mark(location, "this option is not in a section; type [global] or [NAME] above it");
+            self.refuse(location, "this option is not in a section; type [global] or [NAME] above it");
         } else {
             let (name, value) = line.split_once('=').unwrap_or((line, ""));
             self.add_option(name.trim_end(), value.trim_start(), location);
@@ -204,13 +185,13 @@ impl<'a> Reader<'a> {
             if self.included == MAX_INCLUDED_FILES + 1 {
                 let why =
                     format!("more than {MAX_INCLUDED_FILES} files are included; remove an include line");
-                self.mark(location, why);
+                self.refuse(location, why);
             }
             return;
         }
         let by = self.texts.get(location.text).map(|t| t.name.clone()).unwrap_or_default();
         match self.environment.include(&by, file) {
-            Err(why) => self.mark(
+            Err(why) => self.refuse(
                 location,
                 format!("'{}' cannot be included: {why}; type the path of a file", visible(file)),
             ),
@@ -227,20 +208,20 @@ impl<'a> Reader<'a> {
         self.options += 1;
         if self.options > MAX_OPTIONS {
             if self.options == MAX_OPTIONS + 1 {
-                self.mark(location, format!("there are more than {MAX_OPTIONS} options; leave some out"));
+                self.refuse(location, format!("there are more than {MAX_OPTIONS} options; leave some out"));
             }
             return;
         }
         let Some(option) = options::find(name) else {
-            let message = unknown(name, self.marks.len() < MAX_SHOWN);
-            return self.mark(location, message);
+            let message = unknown(name, self.faults.len() < MAX_SHOWN);
+            return self.refuse(location, message);
         };
         let value = match self.substitute(option, value) {
             Ok(value) => value,
-            Err(why) => return self.mark(location, why),
+            Err(why) => return self.refuse(location, why),
         };
         if let Some(why) = option.objection(value.trim()) {
-            return self.mark(location, refusal(option, &value, &why));
+            return self.refuse(location, refusal(option, &value, &why));
         }
         if let Some(section) = self.sections.last_mut() {
             section.assignments.push(Assignment { option, value, location });
@@ -280,8 +261,8 @@ impl<'a> Reader<'a> {
         Ok(sum.filter(|_| replaced).unwrap_or(out))
     }
 
-    pub(super) fn mark(&mut self, location: Location, message: impl Into<String>) {
-        self.marks.push((location.text, Mark::new(location.span, message)));
+    pub(super) fn refuse(&mut self, location: Location, message: impl Into<String>) {
+        self.faults.push(Fault { location, message: message.into() });
     }
 }
 
@@ -469,9 +450,8 @@ impl Job {
     /// The name of the job.
     pub(super) fn name(&self) -> &str {
         // A name from [global] is not the name of a single job.
-        let own =
-            self.own.iter().rfind(|typed| typed.option.name == "name" && !typed.value.trim().is_empty());
-        own.map_or(&self.section, |typed| typed.value.trim())
+        let is_name = |typed: &&Assignment| typed.option.name == "name" && !typed.value.trim().is_empty();
+        self.own.iter().rfind(is_name).map_or(&self.section, |typed| typed.value.trim())
     }
 
     /// An error at the place of an option, or of the job if the option was not typed.
@@ -533,11 +513,11 @@ impl Job {
     }
 
     /// The value of an option as a time in ns.
-    pub(super) fn time(&self, option: &str, bare: Bare) -> Result<Option<u64>, Fault> {
+    pub(super) fn time(&self, option: &str, default_unit: DefaultUnit) -> Result<Option<u64>, Fault> {
         let is_sum = self.text(option).is_some_and(|text| text.starts_with('('));
         let why = "fio reads numbers in parentheses as microseconds; type the time without them";
         self.refuse_if(is_sum, option, why)?;
-        self.parse(option, |text| time(text, bare))
+        self.parse(option, |text| time(text, default_unit))
     }
 
     /// Whether a switch is on.
@@ -723,10 +703,10 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
         "startdelay",
         "fathom does not draw a random delay; type a single delay, such as startdelay=5s",
     )?;
-    let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
+    let runtime = job.time("runtime", DefaultUnit::Seconds)?.filter(|t| *t > 0);
     let times = Times {
-        ramp: job.time("ramp_time", Bare::Seconds)?.unwrap_or(0),
-        delay: job.time("startdelay", Bare::Seconds)?.unwrap_or(0),
+        ramp: job.time("ramp_time", DefaultUnit::Seconds)?.unwrap_or(0),
+        delay: job.time("startdelay", DefaultUnit::Seconds)?.unwrap_or(0),
         runtime,
     };
     for (option, time) in
@@ -740,7 +720,8 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
 /// Whether a job ends only by its time. As in fio, a job without a run time ends by its size even if it is
 /// `time_based`.
 pub(super) fn is_time_based(job: &Job) -> Result<bool, Fault> {
-    Ok(job.on("time_based", false)? && job.time("runtime", Bare::Seconds)?.is_some_and(|time| time > 0))
+    Ok(job.on("time_based", false)?
+        && job.time("runtime", DefaultUnit::Seconds)?.is_some_and(|time| time > 0))
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub use self::command::{Ask, CommandLine};
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
-use job_file::{Environment, Location, Machine, Reader, Text};
+use job_file::{Environment, Fault, Location, Machine, Reader, Text};
 use model::name;
 use model::spec::{JobSpec, LogKind, Logs, Typed};
 
@@ -88,10 +88,11 @@ fn argument(value: &str) -> String {
 
 fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) -> Result<JobSpec, Trouble> {
     let mut reader = read_sections(&line.pieces, environment)?;
-    let at = |fault: job_file::Fault| (fault.location.text, Mark::new(fault.location.span, fault.message));
+    let faults = |all: Vec<Fault>| trouble(&reader.texts, all);
+    let fault = |fault: Fault| faults(vec![fault]);
     let jobs = job_file::jobs(&reader.sections, &line.sections);
     if line.readonly {
-        access::only_reading(&jobs).map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
+        access::only_reading(&jobs).map_err(fault)?;
     }
     if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(job_file::Section::is_global) {
         // Without jobs there are no errors.
@@ -99,25 +100,22 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     }
     if jobs.is_empty() {
         let why = "there is no job; type [NAME] with options below it, or --name=NAME on the command line";
-        return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
+        return Err(fault(Fault { location: Location::default(), message: why.into() }));
     }
-    let faults = |all: Vec<job_file::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
     let (mut spec, from) = phases::specification(&jobs, environment).map_err(faults)?;
-    let typed = phases::typed(&reader.sections, &jobs, &from);
-    let mut typed = typed.map_err(|fault| faults(vec![fault]))?;
-    for (text, stream) in
-        typed.phases.iter_mut().zip(&spec.phases).flat_map(|(t, p)| t.iter_mut().zip(&p.streams))
-    {
-        let has_iolog = |logs: &&mut Logs| logs.files.iter().any(|(kind, _)| *kind == LogKind::Iolog);
-        if let Some(logs) = text.logs.as_mut().filter(has_iolog) {
-            logs.paths.clone_from(&stream.target);
-        }
-    }
+    let mut typed = phases::typed(&reader.sections, &jobs, &from).map_err(fault)?;
     let folder = line.aux_path.as_ref().map(|folder| format!("{folder}/")).unwrap_or_default();
-    let phases = from.iter().zip(&mut typed.phases).zip(&mut spec.phases).filter(|_| line.ask != Ask::Parse);
-    for ((from, typed), phase) in phases {
-        let applied = verify_state::apply(&jobs, from, typed, phase, &folder, environment);
-        applied.map_err(|fault| faults(vec![fault]))?;
+    for ((from, typed), phase) in from.iter().zip(&mut typed.phases).zip(&mut spec.phases) {
+        // A log of all operations names the files.
+        for (typed, stream) in typed.iter_mut().zip(&phase.streams) {
+            let has_iolog = |logs: &&mut Logs| logs.files.iter().any(|(kind, _)| *kind == LogKind::Iolog);
+            if let Some(logs) = typed.logs.as_mut().filter(has_iolog) {
+                logs.paths.clone_from(&stream.target);
+            }
+        }
+        if line.ask != Ask::Parse {
+            verify_state::apply(&jobs, from, typed, phase, &folder, environment).map_err(fault)?;
+        }
     }
     if line.readonly {
         // Like fio, create no file with `--readonly`.
@@ -125,22 +123,16 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     }
     spec.typed = Some(Typed { idle: line.idle, ..typed });
     let problems = spec.check().into_iter().chain(also(&spec));
-    let marks: Vec<(usize, Mark)> = problems
+    let problems: Vec<Fault> = problems
         .map(|problem| {
             let job =
                 from.get(problem.phase).and_then(|p| p.get(problem.stream)).and_then(|at| jobs.get(*at));
             let location = job.map(|job| job.location.clone()).unwrap_or_default();
-            (
-                location.text,
-                Mark::new(
-                    location.span,
-                    problem.spelled(|key, value| format_for_tool(Tool::Fio, key, value)),
-                ),
-            )
+            Fault { location, message: problem.spelled(|key, value| format_for_tool(Tool::Fio, key, value)) }
         })
         .collect();
-    if !marks.is_empty() {
-        return Err(trouble(&reader.texts, marks));
+    if !problems.is_empty() {
+        return Err(faults(problems));
     }
     spec.remarks = std::mem::take(&mut reader.remarks);
     spec.remarks.extend(job_file::remarks(&jobs));
@@ -153,13 +145,6 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
 /// All parts as sections, if they have no errors.
 fn read_sections<'a>(pieces: &[Piece], environment: &'a dyn Environment) -> Result<Reader<'a>, Trouble> {
     let mut reader = Reader::new(environment);
-    add_pieces(pieces, &mut reader)?;
-    let marks = std::mem::take(&mut reader.marks);
-    if marks.is_empty() { Ok(reader) } else { Err(trouble(&reader.texts, marks)) }
-}
-
-/// Converts all parts to sections.
-fn add_pieces(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
     let line = shown_options(pieces);
     let mut at = 0;
     let mut text = None;
@@ -184,14 +169,15 @@ fn add_pieces(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
                 } else {
                     // Options before the first name are defaults.
                     if reader.sections.is_empty() {
-                        reader.add_defaults(location.clone());
+                        reader.add_section("global", location.clone(), true);
                     }
                     reader.add_option(name, value, location);
                 }
             }
         }
     }
-    Ok(())
+    let faults = std::mem::take(&mut reader.faults);
+    if faults.is_empty() { Ok(reader) } else { Err(trouble(&reader.texts, faults)) }
 }
 
 /// An option as it is typed.
@@ -209,9 +195,10 @@ fn shown_options(pieces: &[Piece]) -> String {
 }
 
 /// The errors of the first text that has any.
-fn trouble(texts: &[Text], marks: Vec<(usize, Mark)>) -> Trouble {
-    let first = marks.iter().map(|(text, _)| *text).min().unwrap_or(0);
-    let marks = marks.into_iter().filter(|(text, _)| *text == first).map(|(_, mark)| mark).collect();
+fn trouble(texts: &[Text], faults: Vec<Fault>) -> Trouble {
+    let first = faults.iter().map(|fault| fault.location.text).min().unwrap_or(0);
+    let of_first = faults.into_iter().filter(|fault| fault.location.text == first);
+    let marks = of_first.map(|fault| Mark::new(fault.location.span, fault.message)).collect();
     match texts.get(first) {
         Some(Text { name, text }) => Trouble::new(name, text, marks),
         None => Trouble::new(COMMAND_LINE, "", marks),

@@ -295,8 +295,8 @@ fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
     let mut group = 0;
     let mut all = Vec::new();
     for job in jobs {
-        let new = job.walled || job.on("stonewall", false)? || job.on("new_group", false)?;
-        group += usize::from(new && !all.is_empty());
+        let is_new = job.walled || job.on("stonewall", false)? || job.on("new_group", false)?;
+        group += usize::from(is_new && !all.is_empty());
         all.push(group);
     }
     Ok(all)

@@ -2,7 +2,7 @@
 //! speed (steady state, minimum rate, latency target).
 
 use super::access::{BLOCK_BYTES, ParsedRw};
-use super::value::Bare;
+use super::value::DefaultUnit;
 use crate::Tool;
 use crate::fio::job_file::{Fault, Job};
 use crate::names_in_tool::format_for_tool;
@@ -19,18 +19,18 @@ const MAX_WEIGHT: u64 = 1000;
 /// Sets the rates and pauses of a job.
 pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
-    let pairs = rw.kind.writes_after_trims();
-    let poisson = job.text("rate_process") == Some("poisson");
-    let offload = job.text("io_submit_mode") == Some("offload");
+    let has_pairs = rw.kind.writes_after_trims();
+    let is_poisson = job.text("rate_process") == Some("poisson");
+    let is_offload = job.text("io_submit_mode") == Some("offload");
     let why = "a write of trimwrite waits for its trim, which an open loop cannot do; type rate_process=linear and io_submit_mode=inline";
-    job.refuse_if(pairs && (poisson || offload), "rw", why)?;
+    job.refuse_if(has_pairs && (is_poisson || is_offload), "rw", why)?;
     let is_deep = job.count("iodepth", 1)?.is_some_and(|depth| depth > 1);
     let why = "fathom does not run a synchronous engine in several threads of one clone; type ioengine=libaio, or numjobs";
-    job.refuse_if(offload && stream.depth == Some(1) && is_deep, "io_submit_mode", why)?;
+    job.refuse_if(is_offload && stream.depth == Some(1) && is_deep, "io_submit_mode", why)?;
     if let Some(rates) = Rates::from_job(job, rw)? {
-        if poisson || offload {
-            let option = if offload { "io_submit_mode" } else { "rate_process" };
-            let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        if is_poisson || is_offload {
+            let option = if is_offload { "io_submit_mode" } else { "rate_process" };
+            let arrivals = if is_poisson { Arrivals::Poisson } else { Arrivals::Constant };
             rates.set_open_loop(option, arrivals, stream)?;
         } else {
             rates.set_limits(stream)?;
@@ -38,21 +38,21 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
     }
     stream.resolved.flow = flow(job)?;
     refuse_waits_between_directions(job, stream)?;
-    let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
+    let think = job.time("thinktime", DefaultUnit::Microseconds)?.and_then(positive);
     if think.is_some() {
         stream.think = think.map(Think::fixed);
         stream.burst = job.count("thinktime_blocks", 1)?;
-        stream.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
-        stream.resolved.think_spin_ns = job.time("thinktime_spin", Bare::Microseconds)?.unwrap_or(0);
+        stream.burst_time = job.time("thinktime_iotime", DefaultUnit::Seconds)?.and_then(positive);
+        stream.resolved.think_spin_ns = job.time("thinktime_spin", DefaultUnit::Microseconds)?.unwrap_or(0);
         let why = "the time is longer than thinktime; type a shorter time";
         job.refuse_if(stream.resolved.think_spin_ns > think.unwrap_or(0), "thinktime_spin", why)?;
-        let waits = pairs || stream.resolved.waits().next().is_some();
+        let waits = has_pairs || stream.resolved.waits().next().is_some();
         let why = format!(
             "fathom does not combine the option with trimwrite, {} or flow; type thinktime_blocks",
             format_for_tool(Tool::Fio, "serialize-overlap", None)
         );
         job.refuse_if(stream.burst_time.is_some() && waits, "thinktime_iotime", why)?;
-        if pairs {
+        if has_pairs {
             let Some(blocks) = stream.burst.filter(|n| n.is_multiple_of(2)) else {
                 let why = "a pause cannot separate a trim from its write; type an even thinktime_blocks";
                 return Err(job.fault("thinktime", why));
@@ -197,7 +197,7 @@ const MS_NS: u64 = 1_000_000;
 pub(super) fn rules(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     stream.resolved.steady = steady(job)?;
     stream.resolved.min_rate = min_rate(job, rw)?;
-    let micros = |text: &str| crate::fio::value::time(text, Bare::Microseconds);
+    let micros = |text: &str| crate::fio::value::time(text, DefaultUnit::Microseconds);
     stream.resolved.max_latency_ns =
         job.same_for("max_latency", rw.directions(), micros)?.filter(|ns| *ns > 0);
     stream.resolved.latency_target = latency_target(job, stream.rate.is_some())?;
@@ -205,9 +205,9 @@ pub(super) fn rules(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result
 }
 
 fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
-    let window_ns = job.time("steadystate_duration", Bare::Seconds)?.unwrap_or(0);
-    let after_ns = job.time("steadystate_ramp_time", Bare::Seconds)?.unwrap_or(0);
-    let every_ns = job.time("steadystate_check_interval", Bare::Seconds)?.unwrap_or(Steady::EVERY_NS);
+    let window_ns = job.time("steadystate_duration", DefaultUnit::Seconds)?.unwrap_or(0);
+    let after_ns = job.time("steadystate_ramp_time", DefaultUnit::Seconds)?.unwrap_or(0);
+    let every_ns = job.time("steadystate_check_interval", DefaultUnit::Seconds)?.unwrap_or(Steady::EVERY_NS);
     let typed = job.text("steadystate");
     if window_ns == 0 {
         return match typed {
@@ -225,7 +225,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
         (true, _) | (false, Quantity::Iops) => digits.trim().parse::<f64>().ok(),
         (false, Quantity::Bandwidth) => job.units("steadystate").whole(digits).ok().map(|bytes| bytes as f64),
         (false, Quantity::Latency) => {
-            crate::fio::value::time(digits, Bare::Microseconds).ok().map(|ns| ns as f64)
+            crate::fio::value::time(digits, DefaultUnit::Microseconds).ok().map(|ns| ns as f64)
         }
     };
     let limit = limit.filter(|limit| limit.is_finite() && *limit > 0.0);
@@ -267,8 +267,8 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
 }
 
 fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fault> {
-    let ns = job.time("latency_target", Bare::Microseconds)?.unwrap_or(0);
-    let window_ns = job.time("latency_window", Bare::Microseconds)?.unwrap_or(0);
+    let ns = job.time("latency_target", DefaultUnit::Microseconds)?.unwrap_or(0);
+    let window_ns = job.time("latency_window", DefaultUnit::Microseconds)?.unwrap_or(0);
     let goes_on = job.on("latency_run", false)?;
     let percent = job.text("latency_percentile").map_or(Some(100.0), |text| text.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);

@@ -4,7 +4,7 @@
 
 use super::access::{self, ParsedRw};
 use super::options::{OPTIONS, OTHER_ENGINES};
-use super::value::{self, Size, list, mask};
+use super::value::{self, Size, mask};
 use super::{files, rates};
 use crate::Tool;
 use crate::fio::files::Increment;
@@ -130,18 +130,18 @@ pub(super) fn engine(
         "mmap" => Some(Cache::Mmap),
         _ => Some(cache(job)?),
     };
-    let locks = job.number("lockmem")?.is_some_and(|bytes| bytes > 0);
+    let locks_memory = job.number("lockmem")?.is_some_and(|bytes| bytes > 0);
     let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct());
     let why = "fathom locks no memory, which would leave less for the page cache; type direct=1, or limit the memory of fathom's cgroup and remove the option";
-    job.refuse_if(locks && is_cached, "lockmem", why)?;
+    job.refuse_if(locks_memory && is_cached, "lockmem", why)?;
     Ok(DEEP.contains(&engine) && !trims_in_call)
 }
 
 fn engine_options(job: &Job, engine: &str, environment: &dyn Environment) -> Result<Options, Fault> {
     let mut options = Options::new();
     let mut put = |name: &str, number: Option<u64>| options.insert(name.into(), number);
-    let uring = engine == "io_uring";
-    if uring {
+    let is_uring = engine == "io_uring";
+    if is_uring {
         if !job.on("fixedbufs", false)? {
             put("plain-buffers", None);
         }
@@ -165,7 +165,7 @@ fn engine_options(job: &Job, engine: &str, environment: &dyn Environment) -> Res
         );
         job.refuse_if(!engines.contains(&engine), name, why)?;
         match *name {
-            "hipri" => put(if uring { "iopoll" } else { "hipri" }, None),
+            "hipri" => put(if is_uring { "iopoll" } else { "hipri" }, None),
             "uncached" => put("dontcache", None),
             "nowait" | "atomic" => put(name, None),
             // The other options were set above, because io_uring has them too.
@@ -194,12 +194,12 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
 
 /// The advice to the kernel about the order of accesses. By default this is the actual order.
 pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Advice> {
-    let own = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
+    let actual = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
         "0" | "false" | "none" => None,
         "random" => Some(Advice::Random),
         "sequential" => Some(Advice::Sequential),
-        _ => Some(own),
+        _ => Some(actual),
     };
     // Direct I/O does not use the page cache, and some engines open no file.
     hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct()))
@@ -224,19 +224,19 @@ pub(super) fn invalidates(job: &Job) -> Result<bool, Fault> {
 /// Whether fio evicts a file before each further pass. This happens when a sequential job reaches the end, when a random map is full, and
 /// when the file is opened for another loop.
 fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
-    let in_memory = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
+    let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = stream.random == Some(Order::Once);
-    let in_order = stream.random.is_none();
-    let another = if is_time_based(job)? {
-        is_map || (in_order && stream.steps.hole_bytes == 0 && stream.resolved.access.strided.is_none())
+    let is_in_order = stream.random.is_none();
+    let has_another_pass = if is_time_based(job)? {
+        is_map || (is_in_order && stream.steps.hole_bytes == 0 && stream.resolved.access.strided.is_none())
     } else {
         let region = stream.size.map(|size| size.saturating_mul(files.into()));
         let is_more = stream.resolved.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
         let goes_beyond = is_more && files::has_io_size(job)?;
-        (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
+        (is_map || is_in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
-    let repeats_block = in_order && rw.step < 0 && !stream.steps.backwards;
-    Ok(invalidates(job)? && in_memory && another && !repeats_block)
+    let repeats_block = is_in_order && rw.step < 0 && !stream.steps.backwards;
+    Ok(invalidates(job)? && is_cached && has_another_pass && !repeats_block)
 }
 
 pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
@@ -333,7 +333,8 @@ fn refuse_missing_cpus(
 pub(super) fn place(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> Result<(), Fault> {
     let cpus = match job.last("cpus_allowed", "cpumask") {
         Some("cpumask") => Some(("cpumask", mask(job.text("cpumask").unwrap_or_default()))),
-        Some(option) => Some((option, Ok(list(job.text(option).unwrap_or_default())))),
+        // fio separates CPUs with `:` too.
+        Some(option) => Some((option, Ok(job.text(option).unwrap_or_default().replace(':', ",")))),
         None => None,
     };
     if let Some((option, text)) = cpus {
@@ -405,17 +406,15 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
 
 /// The level of a priority; the kernel has eight.
 fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
-    let known = u8::try_from(level).ok().filter(|level| *level < 8);
-    known.ok_or_else(|| job.fault(option, "the level is out of range; type a level from 0 (highest) to 7"))
+    let level = u8::try_from(level).ok().filter(|level| *level < 8);
+    level.ok_or_else(|| job.fault(option, "the level is out of range; type a level from 0 (highest) to 7"))
 }
 
 /// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
 /// one file.
 fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> {
-    let (order, count) = match job.text("file_service_type").unwrap_or("roundrobin").split_once(':') {
-        Some((order, count)) => (order, Some(count)),
-        None => (job.text("file_service_type").unwrap_or("roundrobin"), None),
-    };
+    let typed = job.text("file_service_type").unwrap_or("roundrobin");
+    let (order, count) = typed.split_once(':').map_or((typed, None), |(order, count)| (order, Some(count)));
     let fault = |why: &str| job.fault("file_service_type", why);
     let operations = match count.map(|text| job.units("file_service_type").whole(text)) {
         None => 1,
@@ -459,14 +458,14 @@ fn clones(
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_WORKERS} clones; type a smaller number");
     job.refuse_if(count > MAX_WORKERS, "numjobs", why)?;
-    let grouped = job.on("group_reporting", false)?;
+    let is_grouped = job.on("group_reporting", false)?;
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
-    let own = !is_null && files::own_files(job);
+    let has_own_files = !is_null && files::own_files(job);
     // Clones with different offsets or sizes have different blocks, and a state file counts the writes of one clone. fio's formats combine
     // a group into one result anyway.
-    let differ = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
-    if count == 1 || !grouped || differ {
+    let clones_differ = verifies(job) || increment.bytes > 0 || files::filesize_range(job)?.is_some();
+    if count == 1 || !is_grouped || clones_differ {
         let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
         job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
         let has_length = files::file_size(job)?.is_some();
@@ -493,12 +492,12 @@ fn clones(
                 stream.create =
                     template.create.map(|c| Create { bytes: c.bytes.saturating_add(offset - first), ..c });
             }
-            files::draw_sizes(job, if own { clone } else { 0 }, files, environment, &mut stream)?;
+            files::draw_sizes(job, if has_own_files { clone } else { 0 }, files, environment, &mut stream)?;
             Ok(stream)
         };
         return in_order(count).map(clone).collect();
     }
-    let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
+    let target: Vec<String> = (0..if has_own_files { count } else { 1 }).flat_map(targets).collect();
     let why = format!("the clones have at most {MAX_TARGETS} files; type a filename, or fewer clones");
     job.refuse_if(target.len() > MAX_TARGETS, "numjobs", why)?;
     let all = |n: u64| n.saturating_mul(u64::from(count));
@@ -510,7 +509,7 @@ fn clones(
         ..template.clone()
     };
     stream.give("workers").workers = count;
-    stream.resolved.clones = Some(if own { Clones::Own } else { Clones::Same });
+    stream.resolved.clones = Some(if has_own_files { Clones::Own } else { Clones::Same });
     stream.resolved.limit.bytes = stream.resolved.limit.bytes.map(all);
     stream.resolved.limit.operations = stream.resolved.limit.operations.map(all);
     Ok(vec![stream])
@@ -558,11 +557,11 @@ pub(super) fn verification(
             ));
         }
     };
-    let (does, only) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
+    let (reads_back, only_verifies) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
     // A read in a mix may find a block that was not written yet.
-    let checks = only || rw.directions() == [0];
+    let checks = only_verifies || rw.directions() == [0];
     let fatal = job.on("verify_fatal", false)?;
-    let back = does && rw.writes() && !only;
+    let back = reads_back && rw.writes() && !only_verifies;
     let verify = Verify { content, checks, back: None, fatal };
     Ok((Some(verify), back))
 }

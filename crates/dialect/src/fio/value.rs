@@ -25,7 +25,7 @@ pub(super) enum Size {
 
 /// The unit of a time that is typed without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bare {
+pub(super) enum DefaultUnit {
     Seconds,
     Microseconds,
 }
@@ -47,7 +47,7 @@ impl Units {
             let share = text.trim_end_matches('%').parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
             return share
                 .map(Size::Percent)
-                .ok_or_else(|| not(text, "a percentage; type a number from 0% to 100%"));
+                .ok_or_else(|| is_not(text, "a percentage; type a number from 0% to 100%"));
         }
         self.whole(text).map(Size::Bytes)
     }
@@ -55,9 +55,9 @@ impl Units {
     /// Parses a whole number, which may have a suffix as in fio.
     pub(super) fn whole(self, text: &str) -> Result<u64, String> {
         let advice = "a number; type one such as 4096, 4k or 1g";
-        let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| not(text, advice))?;
+        let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| is_not(text, advice))?;
         // A float represents whole numbers exactly up to this limit.
-        if (0.0..=9.0e15).contains(&value) { Ok(value.floor() as u64) } else { Err(not(text, advice)) }
+        if (0.0..=9.0e15).contains(&value) { Ok(value.floor() as u64) } else { Err(is_not(text, advice)) }
     }
 
     fn factor(self, suffix: &str) -> Option<f64> {
@@ -86,34 +86,34 @@ impl Units {
 }
 
 /// Parses a time. Returns ns.
-pub(super) fn time(text: &str, bare: Bare) -> Result<u64, String> {
-    let advice = match bare {
-        Bare::Seconds => "a time; type seconds, or a number with d, h, m, s, ms or us",
-        Bare::Microseconds => "a time; type microseconds, or a number with d, h, m, s, ms or us",
+pub(super) fn time(text: &str, default_unit: DefaultUnit) -> Result<u64, String> {
+    let advice = match default_unit {
+        DefaultUnit::Seconds => "a time; type seconds, or a number with d, h, m, s, ms or us",
+        DefaultUnit::Microseconds => "a time; type microseconds, or a number with d, h, m, s, ms or us",
     };
-    let factor = |suffix: &str| match (suffix, bare) {
-        ("us" | "usec", _) | ("", Bare::Microseconds) => Some(1e3),
+    let factor = |suffix: &str| match (suffix, default_unit) {
+        ("us" | "usec", _) | ("", DefaultUnit::Microseconds) => Some(1e3),
         ("ms" | "msec", _) => Some(1e6),
-        ("s" | "sec", _) | ("", Bare::Seconds) => Some(1e9),
+        ("s" | "sec", _) | ("", DefaultUnit::Seconds) => Some(1e9),
         ("m", _) => Some(60e9),
         ("h", _) => Some(3600e9),
         ("d", _) => Some(86_400e9),
         _ => None,
     };
     // fio reads numbers in parentheses as microseconds, even for options in seconds.
-    let alone = (!text.trim().starts_with('(')).then(|| Units::number(text, factor)).flatten();
-    let value = alone.ok_or_else(|| not(text, advice))?;
-    if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(not(text, advice)) }
+    let number = (!text.trim().starts_with('(')).then(|| Units::number(text, factor)).flatten();
+    let value = number.ok_or_else(|| is_not(text, advice))?;
+    if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(is_not(text, advice)) }
 }
 
 /// Arithmetic without units, for which fio runs `bc` if a value has a keyword such as `$ncpus`.
 pub(super) fn calculate(text: &str) -> Option<String> {
-    let bare = |suffix: &str| suffix.is_empty().then_some(1.0);
+    let no_unit = |suffix: &str| suffix.is_empty().then_some(1.0);
     if text.len() > MAX_EXPRESSION_BYTES {
         return None;
     }
     let text = text.to_ascii_lowercase();
-    let mut expression = Expression { rest: &text, factor: &bare };
+    let mut expression = Expression { rest: &text, factor: &no_unit };
     let value = expression.sum(0).filter(|v| v.is_finite() && expression.rest.trim().is_empty())?;
     // `bc` calculates with whole numbers.
     Some(format!("{:.0}", value.trunc()))
@@ -182,14 +182,14 @@ impl Expression<'_> {
     /// A number with its unit.
     fn literal(&mut self) -> Option<f64> {
         self.rest = self.rest.trim_start();
-        let hex = self.rest.starts_with("0x");
-        let is_digit = |c: char| if hex { c.is_ascii_hexdigit() } else { c.is_ascii_digit() || c == '.' };
-        let from = if hex { 2 } else { 0 };
+        let is_hex = self.rest.starts_with("0x");
+        let is_digit = |c: char| if is_hex { c.is_ascii_hexdigit() } else { c.is_ascii_digit() || c == '.' };
+        let from = if is_hex { 2 } else { 0 };
         let end = self.rest[from..].find(|c| !is_digit(c)).map_or(self.rest.len(), |at| at + from);
         let (digits, rest) = self.rest.split_at(end);
         let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
         let (suffix, rest) = rest.split_at(end);
-        let value = if hex {
+        let value = if is_hex {
             u64::from_str_radix(digits.get(2..)?, 16).ok()? as f64
         } else {
             digits.parse::<f64>().ok()?
@@ -210,7 +210,7 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.trim() {
         "" | "1" | "true" => Ok(true),
         "0" | "false" => Ok(false),
-        _ => Err(not(text, "a switch; type 1 or 0")),
+        _ => Err(is_not(text, "a switch; type 1 or 0")),
     }
 }
 
@@ -229,13 +229,12 @@ pub(super) fn number_triplet(text: &str) -> Result<[Option<&str>; 3], String> {
 
 fn separated(text: &str, separator: char) -> Result<[Option<&str>; 3], String> {
     let parts: Vec<&str> = text.split(separator).map(str::trim).collect();
-    let some = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
-    let get = |at: usize| parts.get(at).copied().filter(|p| some(p).is_some());
+    let get = |at: usize| parts.get(at).copied().filter(|part| !part.is_empty());
     match parts.len() {
         1 => Ok([get(0), get(0), get(0)]),
         2 => Ok([get(0), get(1), get(1)]),
         3 => Ok([get(0), get(1), get(2)]),
-        _ => Err(not(text, "values for three directions; type READ,WRITE,TRIM")),
+        _ => Err(is_not(text, "values for three directions; type READ,WRITE,TRIM")),
     }
 }
 
@@ -250,7 +249,7 @@ pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
     for word in text.split(':').map(str::trim) {
         let rank = word.parse::<f64>().ok().filter(|rank| (0.0..=100.0).contains(rank));
         ranks.push(
-            rank.ok_or_else(|| not(word, "a percentile; type numbers from 0 to 100 such as 50:99:99.9"))?,
+            rank.ok_or_else(|| is_not(word, "a percentile; type numbers from 0 to 100 such as 50:99:99.9"))?,
         );
         let digits = word.split_once('.').map_or(0, |(_, digits)| digits.len());
         decimals = decimals.max(digits);
@@ -263,24 +262,19 @@ pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
     Ok((ranks, decimals))
 }
 
-/// CPUs as in `0-3,8`, or `0-3:8` with fio's other separator.
-pub(super) fn list(text: &str) -> String {
-    text.replace(':', ",")
-}
-
 /// Numbers of the bits of a mask.
 pub(super) fn mask(text: &str) -> Result<String, String> {
     let bits = Units::USUAL.whole(text)?;
     let numbers: Vec<String> =
         (0..64).filter(|bit| bits >> bit & 1 == 1).map(|bit| bit.to_string()).collect();
     if numbers.is_empty() {
-        Err(not(text, "a mask of CPUs; type one such as 0x3"))
+        Err(is_not(text, "a mask of CPUs; type one such as 0x3"))
     } else {
         Ok(numbers.join(","))
     }
 }
 
-fn not(text: &str, what: &str) -> String {
+fn is_not(text: &str, what: &str) -> String {
     let short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
     format!("'{short}' is not {what}")
 }
@@ -320,13 +314,13 @@ fn sizes_are_those_of_fio() {
 
 #[test]
 fn a_time_without_unit_is_in_the_unit_of_its_option() {
-    let parse = |text: &str| time(text, Bare::Seconds);
+    let parse = |text: &str| time(text, DefaultUnit::Seconds);
     assert_eq!(
         (parse("60"), parse("500ms"), parse("1m")),
         (Ok(60_000_000_000), Ok(500_000_000), Ok(60_000_000_000))
     );
     assert_eq!((parse("2h"), parse("10us")), (Ok(7_200_000_000_000), Ok(10_000)));
-    assert_eq!(time("100", Bare::Microseconds), Ok(100_000));
+    assert_eq!(time("100", DefaultUnit::Microseconds), Ok(100_000));
     assert!(parse("1min").is_err() && parse("").is_err() && parse("(2*30)").is_err());
 }
 

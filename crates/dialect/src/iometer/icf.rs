@@ -227,10 +227,12 @@ impl Reader {
                 let default = one_of(default, &DEFAULTS)?;
                 icf.specs.push(Spec { name: name.trim().to_owned(), default, lines: Vec::new(), place });
             }
-            // Before 1998.05.21 lines had six numbers, and specifications had no names.
-            h if (h.starts_with("size") || h.starts_with("access specifications")) && count(value) == 6 => {
-                let line = old_line(value)?;
-                icf.add_unnamed(line, place);
+            // Before 1998.05.21 lines had the first six numbers, and specifications had no names.
+            h if (h.starts_with("size") || h.starts_with("access specifications"))
+                && fields(value).len() == 6 =>
+            {
+                // These lines are aligned to 2 KiB and have no reply.
+                icf.add_unnamed(line(&format!("{value} 2048 0"))?, place);
             }
             h if h.starts_with("size,") => {
                 let spec = icf
@@ -362,14 +364,9 @@ fn line(value: &str) -> Result<Line, String> {
     })
 }
 
-/// A line as written before 1998.05.21: `size % of size % reads % random delay burst`, aligned to 2 KiB.
-fn old_line(value: &str) -> Result<Line, String> {
-    line(&format!("{value} 2048 0"))
-}
-
-/// The number of values in a line.
-fn count(value: &str) -> usize {
-    value.split([' ', '\t', ',']).filter(|field| !field.is_empty()).count()
+/// The values of a line.
+fn fields(value: &str) -> Vec<&str> {
+    value.split([' ', '\t', ',']).filter(|field| !field.is_empty()).collect()
 }
 
 /// The entry of a list that an old file selects by its number.
@@ -379,7 +376,7 @@ fn entry_at<'t, T>(text: &str, all: &'t [T]) -> Option<&'t T> {
 
 /// `start [end] step LAW`.
 fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
-    let fields: Vec<&str> = value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).collect();
+    let fields = fields(value);
     let (end, by, law) = match (fields.as_slice(), has_end) {
         ([_, end, by, law], true) => (Some(*end), *by, *law),
         ([_, by, law], false) => (None, *by, *law),
@@ -410,8 +407,7 @@ fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
 }
 
 fn numbers<const N: usize>(value: &str) -> Result<[u64; N], String> {
-    let all: Vec<u64> =
-        value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).map(number).collect::<Result<_, _>>()?;
+    let all: Vec<u64> = fields(value).into_iter().map(number).collect::<Result<_, _>>()?;
     let count = all.len();
     all.try_into().map_err(|_| format!("there are {count} numbers; write {N}"))
 }

@@ -155,8 +155,9 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
         marks.push(Mark::new(0..0, "there is no worker; write 'Manager ID and 'Worker with their targets"));
         return marks;
     };
-    let elsewhere = |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
-    for manager in icf.managers.iter().filter(elsewhere) {
+    let is_elsewhere =
+        |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
+    for manager in icf.managers.iter().filter(is_elsewhere) {
         let why = format!(
             "the manager {} has another network address than {}, but one call measures only its own machine; remove the manager and run its workers from a file on its host, or write a job for all hosts (docs/how-to/many-hosts.md)",
             quoted(&manager.name),
@@ -228,8 +229,8 @@ fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
 /// The name of a worker. If several managers have workers, the name begins with the manager, because each manager numbers its workers
 /// from 1.
 fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
-    let several = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
-    if several { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
+    let needs_manager = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
+    if needs_manager { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
 }
 
 /// Distinct names of targets, in the order in which the file first names them.
@@ -312,16 +313,12 @@ fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
     if all.is_empty() {
         return Vec::new();
     }
-    let in_one = (0..icf.managers.len()).map(|m| all.iter().filter(|l| l.number == m).count()).max();
-    let by_workers = |count: usize| first_workers(&all, count);
-    let by_targets = |loads: &[Load]| up_to(icf.targets, loads.iter().map(|l| l.targets).max().unwrap_or(0));
     match icf.cycle {
-        Cycle::Normal => vec![all.clone()],
-        Cycle::Targets => by_targets(&all).into_iter().map(|n| at_most(&all, n)).collect(),
-        Cycle::Workers => up_to(icf.workers, in_one.unwrap_or(0)).into_iter().map(by_workers).collect(),
+        Cycle::Normal => vec![all],
+        Cycle::Targets => by_targets(icf, &all),
+        Cycle::Workers => by_workers(icf, &all),
         Cycle::WorkersAndTargets => {
-            let some = up_to(icf.workers, in_one.unwrap_or(0)).into_iter().map(by_workers);
-            some.flat_map(|some| by_targets(&some).into_iter().map(move |n| at_most(&some, n))).collect()
+            by_workers(icf, &all).iter().flat_map(|loads| by_targets(icf, loads)).collect()
         }
         Cycle::IncrementParallel => {
             let targets = |m: usize| all.iter().filter(|l| l.number == m).map(|l| l.targets).sum();
@@ -332,10 +329,9 @@ fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
             let most = all.iter().map(|l| l.targets).sum();
             up_to(icf.targets, most).into_iter().map(|n| filled(&all, n, false)).collect()
         }
-        Cycle::Outstanding => outstanding(icf).map(|depth| with_depth(&all, depth)).collect(),
+        Cycle::Outstanding => by_outstanding(icf, &all),
         Cycle::OutstandingAndTargets => {
-            let some = by_targets(&all).into_iter().map(|n| at_most(&all, n));
-            some.flat_map(|some| outstanding(icf).map(move |depth| with_depth(&some, depth))).collect()
+            by_targets(icf, &all).iter().flat_map(|loads| by_outstanding(icf, loads)).collect()
         }
     }
 }
@@ -360,24 +356,29 @@ fn up_to(rises: Rises, most: usize) -> Vec<usize> {
     below.chain([most]).map(|n| n as usize).collect()
 }
 
-fn outstanding(icf: &Icf) -> impl Iterator<Item = u32> {
-    let Rises { start, end, by, law } = icf.outstanding;
-    law.values(start, end.unwrap_or(start), by)
-}
-
-/// The first workers of each manager.
-fn first_workers<'i>(all: &[Load<'i>], count: usize) -> Vec<Load<'i>> {
+/// A test for each number of workers: the first ones of each manager.
+fn by_workers<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
     let before = |at: usize| all[..at].iter().filter(|l| l.number == all[at].number).count();
-    all.iter().enumerate().filter(|(at, _)| before(*at) < count).map(|(_, load)| *load).collect()
+    let first_workers = |count: usize| {
+        all.iter().enumerate().filter(|(at, _)| before(*at) < count).map(|(_, load)| *load).collect()
+    };
+    let most = (0..all.len()).map(|at| before(at) + 1).max().unwrap_or(0);
+    up_to(icf.workers, most).into_iter().map(first_workers).collect()
 }
 
-/// The workers, each with at most this many of its first targets.
-fn at_most<'i>(all: &[Load<'i>], targets: usize) -> Vec<Load<'i>> {
-    all.iter().map(|load| Load { targets: load.targets.min(targets), ..*load }).collect()
+/// A test for each number of targets: each worker has at most this many of its first targets.
+fn by_targets<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
+    let first_targets =
+        |count: usize| all.iter().map(|load| Load { targets: load.targets.min(count), ..*load }).collect();
+    let most = all.iter().map(|load| load.targets).max().unwrap_or(0);
+    up_to(icf.targets, most).into_iter().map(first_targets).collect()
 }
 
-fn with_depth<'i>(all: &[Load<'i>], outstanding: u32) -> Vec<Load<'i>> {
-    all.iter().map(|load| Load { outstanding, ..*load }).collect()
+/// A test for each number of outstanding operations.
+fn by_outstanding<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
+    let Rises { start, end, by, law } = icf.outstanding;
+    let with_depth = |outstanding| all.iter().map(|load| Load { outstanding, ..*load }).collect();
+    law.values(start, end.unwrap_or(start), by).map(with_depth).collect()
 }
 
 /// Assigns this many targets, filling one worker after the other. With `by_manager`, assigns this many for each manager.

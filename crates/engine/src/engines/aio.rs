@@ -8,7 +8,7 @@ use crate::engines::targets;
 use crate::engines::targets::{flush_of, refuse_sync_range};
 use crate::interface::{self, Done, Engine, Granted, Queue, SYNC, refusal};
 use crate::source::Op;
-use crate::spec::{EngineOption, Number, WorkerSpec};
+use crate::spec::{EngineOption, WorkerSpec};
 use model::job::Kind;
 use std::io;
 use sys::aio::Aio;
@@ -61,7 +61,7 @@ macro_rules! impl_queue {
 }
 
 pub(super) const LIBAIO_OPTIONS: &[EngineOption] =
-    &[EngineOption { name: targets::ATOMIC, about: targets::ABOUT_ATOMIC, number: Number::No }];
+    &[EngineOption::new(targets::ATOMIC, targets::ABOUT_ATOMIC)];
 
 pub(super) struct Libaio {
     aio: Aio,

@@ -18,39 +18,19 @@ use sys::ring::{Pages, Ring, RingOptions, TaskWork, Thread, Writes};
 
 /// Options of `io_uring`.
 pub(super) const OPTIONS: &[EngineOption] = &[
-    EngineOption {
-        name: "iopoll",
-        about: "poll the device for completions; direct I/O on a polling device",
-        number: Number::No,
-    },
+    EngineOption::new("iopoll", "poll the device for completions; direct I/O on a polling device"),
     EngineOption {
         name: "sqpoll",
         about: "a kernel thread submits the operations, pinned to CPU N if given",
         number: Number::May,
     },
-    EngineOption { name: "plain-buffers", about: "do not register buffers", number: Number::No },
-    EngineOption { name: "plain-files", about: "do not register files", number: Number::No },
-    EngineOption {
-        name: "deferred",
-        about: "finish operations only in calls that wait (DEFER_TASKRUN)",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "interrupt",
-        about: "interrupt the thread to finish each operation at once",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "nop",
-        about: "submit IORING_OP_NOP, which moves no bytes: the cost of io_uring itself",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "dontcache",
-        about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
-        number: Number::No,
-    },
-    EngineOption { name: targets::ATOMIC, about: targets::ABOUT_ATOMIC, number: Number::No },
+    EngineOption::new("plain-buffers", "do not register buffers"),
+    EngineOption::new("plain-files", "do not register files"),
+    EngineOption::new("deferred", "finish operations only in calls that wait (DEFER_TASKRUN)"),
+    EngineOption::new("interrupt", "interrupt the thread to finish each operation at once"),
+    EngineOption::new("nop", "submit IORING_OP_NOP, which moves no bytes: the cost of io_uring itself"),
+    EngineOption::new("dontcache", "drop pages from the page cache after each operation (RWF_DONTCACHE)"),
+    EngineOption::new(targets::ATOMIC, targets::ABOUT_ATOMIC),
 ];
 
 /// Time limit for one trial operation.

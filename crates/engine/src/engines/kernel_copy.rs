@@ -17,7 +17,7 @@
 use crate::engines::targets::{Positions, Targets};
 use crate::interface::{Call, Granted, SYNC, refusal};
 use crate::source::Op;
-use crate::spec::{EngineOption, Number, WorkerSpec};
+use crate::spec::{EngineOption, WorkerSpec};
 use model::job::Kind;
 use rustix::fd::OwnedFd;
 use rustix::fs::{OFlags, copy_file_range, sendfile};
@@ -30,12 +30,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use sys::arena::{Arena, MemoryFile};
 
 pub(super) const SPLICE_OPTIONS: &[EngineOption] = &[
-    EngineOption {
-        name: "discard",
-        about: "splice read data to /dev/null instead of copying them to memory",
-        number: Number::No,
-    },
-    EngineOption { name: "pipe", about: "size of the pipe in bytes", number: Number::Must },
+    EngineOption::new("discard", "splice read data to /dev/null instead of copying them to memory"),
+    EngineOption::with_number("pipe", "size of the pipe in bytes"),
 ];
 
 /// Allowed pipe sizes in bytes: from one page to the largest power of two in 32 bits.
@@ -247,11 +243,8 @@ fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result
     Ok(moved)
 }
 
-pub(super) const COPY_OPTIONS: &[EngineOption] = &[EngineOption {
-    name: "bare",
-    about: "copy only between the two files: no byte enters or leaves this process",
-    number: Number::No,
-}];
+pub(super) const COPY_OPTIONS: &[EngineOption] =
+    &[EngineOption::new("bare", "copy only between the two files: no byte enters or leaves this process")];
 
 pub(super) struct CopyFileRange {
     arena: Arena,

@@ -7,7 +7,7 @@
 use crate::engines::targets::Targets;
 use crate::interface::{Call, Granted, LEAVE_OUT, SYNC, refusal};
 use crate::source::Op;
-use crate::spec::{EngineOption, Number, WorkerSpec};
+use crate::spec::{EngineOption, WorkerSpec};
 use model::job::{Kind, SyncCall};
 use std::io;
 use sys::arena::Arena;
@@ -15,43 +15,18 @@ use sys::mapping::{Advice, Mapping};
 
 /// Options of `mmap`.
 pub(super) const OPTIONS: &[EngineOption] = &[
-    EngineOption {
-        name: "populate",
-        about: "read and map all pages before the run (MAP_POPULATE)",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "late",
-        about: "map at the first operation, as part of it, instead of before the run",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "private",
-        about: "map privately, for reading only (MAP_PRIVATE)",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "sequential",
-        about: "advise sequential access (MADV_SEQUENTIAL)",
-        number: Number::No,
-    },
-    EngineOption { name: "random", about: "advise random access (MADV_RANDOM)", number: Number::No },
-    EngineOption {
-        name: "willneed",
-        about: "advise that all pages will be needed (MADV_WILLNEED)",
-        number: Number::No,
-    },
-    EngineOption { name: "hugepage", about: "advise huge pages (MADV_HUGEPAGE)", number: Number::No },
-    EngineOption {
-        name: "dontneed",
-        about: "unmap the pages of each operation at the end of the operation (MADV_DONTNEED)",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "async-msync",
-        about: "sync with MS_ASYNC, which does nothing on Linux",
-        number: Number::No,
-    },
+    EngineOption::new("populate", "read and map all pages before the run (MAP_POPULATE)"),
+    EngineOption::new("late", "map at the first operation, as part of it, instead of before the run"),
+    EngineOption::new("private", "map privately, for reading only (MAP_PRIVATE)"),
+    EngineOption::new("sequential", "advise sequential access (MADV_SEQUENTIAL)"),
+    EngineOption::new("random", "advise random access (MADV_RANDOM)"),
+    EngineOption::new("willneed", "advise that all pages will be needed (MADV_WILLNEED)"),
+    EngineOption::new("hugepage", "advise huge pages (MADV_HUGEPAGE)"),
+    EngineOption::new(
+        "dontneed",
+        "unmap the pages of each operation at the end of the operation (MADV_DONTNEED)",
+    ),
+    EngineOption::new("async-msync", "sync with MS_ASYNC, which does nothing on Linux"),
 ];
 
 const ADVICES: [(&str, Advice); 4] = [

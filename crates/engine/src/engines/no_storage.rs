@@ -6,7 +6,7 @@
 
 use crate::interface::{Done, Engine, Granted, Queue, Time, refusal};
 use crate::source::Op;
-use crate::spec::{EngineOption, Number, WorkerSpec};
+use crate::spec::{EngineOption, WorkerSpec};
 use std::collections::VecDeque;
 use std::io;
 use sys::clock::Clock;
@@ -63,11 +63,10 @@ const LATENCY_NS: u64 = 100_000;
 /// Name of the option that limits how many operations the device serves at once.
 const SERVERS: &str = "servers";
 
-pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption {
-    name: SERVERS,
-    about: "at most N operations at once, 10,000 per second each; the others wait",
-    number: Number::Must,
-}];
+pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption::with_number(
+    SERVERS,
+    "at most N operations at once, 10,000 per second each; the others wait",
+)];
 
 pub(super) struct Sim {
     time: VirtualClock,

@@ -9,7 +9,7 @@
 use crate::engines::targets::{self, Positions, Targets};
 use crate::interface::{Call, Granted, LEAVE_OUT, refusal};
 use crate::source::Op;
-use crate::spec::{EngineOption, Number, WorkerSpec};
+use crate::spec::{EngineOption, WorkerSpec};
 use model::job::{FALLOCATE, GROW, Kind, NEW};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite, pwritev2};
@@ -21,22 +21,13 @@ use sys::arena::Arena;
 use sys::file_pages::readahead;
 
 pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
-    EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },
-    EngineOption {
-        name: NEW,
-        about: "truncate the file and restore its length before the run, so that it has no blocks, as in a new file",
-        number: Number::No,
-    },
-    EngineOption {
-        name: FALLOCATE,
-        about: "like new, and allocate the whole file before the first write (fallocate)",
-        number: Number::No,
-    },
-    EngineOption {
-        name: GROW,
-        about: "truncate the file before the run, so that writes extend it, as a copy does",
-        number: Number::No,
-    },
+    EngineOption::with_number("readahead", "read N bytes ahead (readahead)"),
+    EngineOption::new(
+        NEW,
+        "truncate the file and restore its length before the run, so that it has no blocks, as in a new file",
+    ),
+    EngineOption::new(FALLOCATE, "like new, and allocate the whole file before the first write (fallocate)"),
+    EngineOption::new(GROW, "truncate the file before the run, so that writes extend it, as a copy does"),
 ];
 /// Maximum readahead in bytes.
 const MAX_READAHEAD: u64 = 1 << 30;
@@ -167,32 +158,15 @@ fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
 }
 
 pub(super) const VSYNC_OPTIONS: &[EngineOption] = &[
-    EngineOption {
-        name: "hipri",
-        about: "poll the device for the completion (RWF_HIPRI); direct I/O on a polling device",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "dsync",
-        about: "each write waits until it is stable (RWF_DSYNC)",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "nowait",
-        about: "fail with EAGAIN instead of blocking (RWF_NOWAIT)",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "retry",
-        about: "with nowait: repeat a call that would block, without the flag",
-        number: Number::No,
-    },
-    EngineOption {
-        name: "dontcache",
-        about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
-        number: Number::No,
-    },
-    EngineOption { name: targets::ATOMIC, about: targets::ABOUT_ATOMIC, number: Number::No },
+    EngineOption::new(
+        "hipri",
+        "poll the device for the completion (RWF_HIPRI); direct I/O on a polling device",
+    ),
+    EngineOption::new("dsync", "each write waits until it is stable (RWF_DSYNC)"),
+    EngineOption::new("nowait", "fail with EAGAIN instead of blocking (RWF_NOWAIT)"),
+    EngineOption::new("retry", "with nowait: repeat a call that would block, without the flag"),
+    EngineOption::new("dontcache", "drop pages from the page cache after each operation (RWF_DONTCACHE)"),
+    EngineOption::new(targets::ATOMIC, targets::ABOUT_ATOMIC),
 ];
 const NOWAIT: ReadWriteFlags = ReadWriteFlags::NOWAIT;
 /// `RWF_ATOMIC` of `linux/fs.h`, kernel 6.11.
@@ -303,11 +277,10 @@ impl Vsync {
     }
 }
 
-pub(super) const RW_OPTIONS: &[EngineOption] = &[EngineOption {
-    name: "vectors",
-    about: "readv and writev with N buffers per operation; with direct I/O each buffer has whole pages",
-    number: Number::Must,
-}];
+pub(super) const RW_OPTIONS: &[EngineOption] = &[EngineOption::with_number(
+    "vectors",
+    "readv and writev with N buffers per operation; with direct I/O each buffer has whole pages",
+)];
 
 /// Maximum number of buffers per operation.
 const MAX_VECTORS: usize = 16;

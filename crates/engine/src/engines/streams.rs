@@ -8,7 +8,7 @@
 use crate::engines::targets::Targets;
 use crate::interface::{Call, Granted, refusal};
 use crate::source::Op;
-use crate::spec::{EngineOption, Number, WorkerSpec};
+use crate::spec::{EngineOption, WorkerSpec};
 use model::job::Kind;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -56,8 +56,8 @@ impl<S: Library> Call for Streams<S> {
         }
         let (stream, position) = &mut self.opened[op.file as usize];
         // After an error the position is unknown.
-        let known = position.take() == Some((op.kind, op.offset));
-        if matches!(op.kind, Kind::Read | Kind::Write) && !known {
+        let is_in_place = position.take() == Some((op.kind, op.offset));
+        if matches!(op.kind, Kind::Read | Kind::Write) && !is_in_place {
             stream.seek(op.offset)?;
         }
         let moved = match op.kind {
@@ -78,17 +78,15 @@ impl<S: Library> Call for Streams<S> {
 }
 
 pub(super) const STDIO_OPTIONS: &[EngineOption] = &[
-    EngineOption {
-        name: "buffer",
-        about: "setvbuf with N bytes; 0 for no buffer [default: that of the C library]",
-        number: Number::Must,
-    },
-    EngineOption { name: "getc", about: "fgetc and fputc, byte by byte", number: Number::No },
-    EngineOption {
-        name: "getc-unlocked",
-        about: "getc_unlocked and putc_unlocked, byte by byte without the stream's lock",
-        number: Number::No,
-    },
+    EngineOption::with_number(
+        "buffer",
+        "setvbuf with N bytes; 0 for no buffer [default: that of the C library]",
+    ),
+    EngineOption::new("getc", "fgetc and fputc, byte by byte"),
+    EngineOption::new(
+        "getc-unlocked",
+        "getc_unlocked and putc_unlocked, byte by byte without the stream's lock",
+    ),
 ];
 /// Maximum buffer size in bytes.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
@@ -128,11 +126,10 @@ impl Library for sys::stdio::cxx::Stream {
     }
 }
 
-pub(super) const STD_OPTIONS: &[EngineOption] = &[EngineOption {
-    name: "buffer",
-    about: "BufReader and BufWriter with a buffer of N bytes; 0 for their default of 8 KiB",
-    number: Number::Must,
-}];
+pub(super) const STD_OPTIONS: &[EngineOption] = &[EngineOption::with_number(
+    "buffer",
+    "BufReader and BufWriter with a buffer of N bytes; 0 for their default of 8 KiB",
+)];
 
 /// Default buffer size of a `BufReader` in bytes.
 const DEFAULT_BUFFER_BYTES: u64 = 8192;
@@ -215,10 +212,10 @@ impl RustStream {
         if self.writes_at.is_some() {
             self.flush()?;
         }
-        let known = self.reads_at.take() == Some(offset);
+        let is_in_place = self.reads_at.take() == Some(offset);
         let moved = match &mut self.buffering {
-            Buffering::Plain(file) => read_from(file, known, offset, data),
-            Buffering::Buffered(reader, _) => read_from(reader, known, offset, data),
+            Buffering::Plain(file) => read_from(file, is_in_place, offset, data),
+            Buffering::Buffered(reader, _) => read_from(reader, is_in_place, offset, data),
         }?;
         self.reads_at = Some(offset + moved as u64);
         Ok(moved)
@@ -226,10 +223,10 @@ impl RustStream {
 
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<usize> {
         self.reads_at = None;
-        let known = self.writes_at.take() == Some(offset);
+        let is_in_place = self.writes_at.take() == Some(offset);
         match &mut self.buffering {
-            Buffering::Plain(file) => write_to(file, known, offset, data),
-            Buffering::Buffered(_, writer) => write_to(writer, known, offset, data),
+            Buffering::Plain(file) => write_to(file, is_in_place, offset, data),
+            Buffering::Buffered(_, writer) => write_to(writer, is_in_place, offset, data),
         }?;
         self.writes_at = Some(offset + data.len() as u64);
         Ok(data.len())
@@ -242,8 +239,13 @@ impl RustStream {
     }
 }
 
-fn read_from(from: &mut (impl Read + Seek), known: bool, offset: u64, data: &mut [u8]) -> io::Result<usize> {
-    if !known {
+fn read_from(
+    from: &mut (impl Read + Seek),
+    is_in_place: bool,
+    offset: u64,
+    data: &mut [u8],
+) -> io::Result<usize> {
+    if !is_in_place {
         from.seek(SeekFrom::Start(offset))?;
     }
     let mut moved = 0;
@@ -257,8 +259,8 @@ fn read_from(from: &mut (impl Read + Seek), known: bool, offset: u64, data: &mut
     Ok(moved)
 }
 
-fn write_to(to: &mut (impl Write + Seek), known: bool, offset: u64, data: &[u8]) -> io::Result<()> {
-    if !known {
+fn write_to(to: &mut (impl Write + Seek), is_in_place: bool, offset: u64, data: &[u8]) -> io::Result<()> {
+    if !is_in_place {
         to.seek(SeekFrom::Start(offset))?;
     }
     to.write_all(data)

@@ -4,7 +4,7 @@
 //! 2. After the first miss it goes halfway between the largest depth that met the target and the smallest that missed it.
 //! 3. Between two windows all operations in flight complete, so that no window contains operations of another depth.
 
-use crate::hot::{Loop, Stage};
+use crate::hot::{Budget, Loop, Stage};
 use crate::interface::Engine;
 use crate::link::Block;
 use crate::recorder::Recorder;
@@ -28,7 +28,7 @@ pub(super) struct Search {
     /// Whether the next window with an unchanged depth is the final one.
     last: bool,
     /// The stop rule's remaining budget, saved while the worker waits for its operations in flight.
-    saved_budget: Option<(u64, u64)>,
+    saved_budget: Option<Budget>,
 }
 
 /// The step after a window.
@@ -165,8 +165,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Begins the next window at the new depth once all operations in flight have completed or the window is over. Returns whether it
-    /// began.
+    /// Begins the next window at the new depth, after all operations in flight have completed. Ends the interval instead if the window is
+    /// over, or if the search has no final window. Returns whether the run is over.
     fn resume_with_depth(&mut self, search: &Search) -> bool {
         // If the window is over, more operations may be in flight than the new depth allows.
         if self.in_flight == 0 {

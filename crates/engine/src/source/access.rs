@@ -347,43 +347,38 @@ impl Line {
             lengths(Kind::Write, &line.sizes.write)?,
             lengths(Kind::Trim, &line.sizes.trim)?,
         ];
-        // A line with a pause is drawn once per burst, any other line for each operation.
         let pause = Pause::new(line)?;
-        let burst = if pause.is_none() { 1 } else { line.burst.max(1) };
-        let own = line.positions != Positions::Shared && matches!(kinds, Kinds::Drawn { .. });
-        let restarts = own && line.positions == Positions::OwnRestart;
-        let reply_bytes = line.reply_bytes;
-        let goes_on = line
+        let is_mixed = matches!(kinds, Kinds::Drawn { .. });
+        let has_own_positions = line.positions != Positions::Shared && is_mixed;
+        let continue_chance = line
             .chances_to_continue()
             .ok_or("a mean run length below 1 is not possible; give 1 or more operations")?;
-        let interleaved = line.interleaved.clamp(1, MAX_INTERLEAVED);
-        let pair = line.has_pairs().then_some(pair_flags);
-        let (row, times) = (line.consecutive, line.times);
-        let by_run = line.mix_by_run && matches!(kinds, Kinds::Drawn { .. });
+        let mix_by_run = line.mix_by_run && is_mixed;
         let mut drawn = line.drawn_sizes().map(Sizes::fixed);
         let first = drawn.next().flatten();
         let is_of_one_size = first.is_some() && drawn.all(|size| size == first);
-        if (by_run || times > 1) && (!is_of_one_size || pair.is_some() || reply_bytes > 0) {
+        let has_replies = line.has_pairs() || line.reply_bytes > 0;
+        if (mix_by_run || line.times > 1) && (!is_of_one_size || has_replies) {
             return Err("repeated offsets, and runs of one direction, need one size for all operations and no replies; set one size, or remove times and mix-by-run".into());
         }
-        let (left_in_row, of_run) = (0, None);
         Ok(Self {
             kinds,
             lengths,
-            burst,
+            // A line with a pause is drawn once per burst, any other line for each operation.
+            burst: if pause.is_none() { 1 } else { line.burst.max(1) },
             pause,
             by_period: line.by_period,
-            reply_bytes,
-            pair,
-            has_own_positions: own,
-            row,
-            left_in_row,
-            continue_chance: goes_on.iter().any(|chance| *chance > 0.0).then_some(goes_on),
-            restarts,
-            interleaved,
-            times,
-            mix_by_run: by_run,
-            run_kind: of_run,
+            reply_bytes: line.reply_bytes,
+            pair: line.has_pairs().then_some(pair_flags),
+            has_own_positions,
+            row: line.consecutive,
+            left_in_row: 0,
+            continue_chance: continue_chance.iter().any(|chance| *chance > 0.0).then_some(continue_chance),
+            restarts: has_own_positions && line.positions == Positions::OwnRestart,
+            interleaved: line.interleaved.clamp(1, MAX_INTERLEAVED),
+            times: line.times,
+            mix_by_run,
+            run_kind: None,
         })
     }
 
@@ -478,8 +473,7 @@ impl Place {
         // With a huge alignment only offset 0 fits, as with any alignment above the span.
         span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
         let (worker, workers) = (share.worker, share.workers);
-        if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
-        {
+        if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && workers > 1 {
             return Err(
                 "workers that share one position cannot have a separate position for each direction; choose another start"
                     .into(),
@@ -494,8 +488,8 @@ impl Place {
         let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
         let drawn = !matches!(plan.order, Order::Sequential(_) | Order::Mixed(_));
         let begin = |run: u32| {
-            let part = u128::from(run) * u128::from(share.workers) + u128::from(share.worker);
-            let parts = u128::from(runs) * u128::from(share.workers);
+            let part = u128::from(run) * u128::from(workers) + u128::from(worker);
+            let parts = u128::from(runs) * u128::from(workers);
             if drawn { Last::NONE } else { Last::at((u128::from(span.bytes) * part / parts) as u64, 0) }
         };
         let heads = (0..runs).flat_map(|run| [begin(run); 3]).collect();

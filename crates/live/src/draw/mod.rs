@@ -213,6 +213,11 @@ fn wrap_text(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// Draws a text on the topmost of the remaining rows.
+fn row(frame: &mut Frame, rest: &mut Rect, text: String, style: Style) {
+    frame.render_widget(Line::styled(text, style), take(rest, 1));
+}
+
 fn footer(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
     let text = match (state.end, at.width < NARROW) {
         (End::Now, _) => "ending",
@@ -282,7 +287,7 @@ fn draw_figures(frame: &mut Frame, rest: &mut Rect, state: &State, theme: Theme)
         let text_columns = text_columns.max(Span::raw(figure.text.as_str()).width() + 1);
         let series = figure.series.filter(|_| room >= text_columns + SPARKLINE_COLUMNS_MIN);
         let room = if series.is_some() { text_columns } else { room };
-        let style = if figure.bad { paint.style(Color::Yellow) } else { ratatui::style::Style::new() };
+        let style = if figure.bad { paint.style(Color::Yellow) } else { Style::new() };
         let spans = [
             Span::styled(format!("{:label_columns$}", figure.label), paint.label()),
             Span::styled(fit(&figure.text, room), style),
@@ -313,13 +318,13 @@ fn draw_sparkline(frame: &mut Frame, at: Rect, points: &Points, theme: Theme) {
 
 fn workload_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
     let rate = state.pulse.rate.map(|r| show_rates(r.iops, r.bytes_per_s, narrow));
-    let rate = match (&state.run, rate) {
+    let rate = match (state.run_depth, rate) {
         (Some(_), None) => "- warming up".to_owned(),
         (_, rate) => rate.unwrap_or_else(|| UNKNOWN.into()),
     };
     let [p50, p99, max] = state.pulse.latency_ns.map(|ns| show_latency(ns.map(|ns| ns as f64)));
-    let depth = match (state.pulse.rate, &state.run) {
-        (Some(rate), Some(run)) => format!("{} of {}", show_rate(rate.depth), show_count(run.depth as f64)),
+    let depth = match (state.pulse.rate, state.run_depth) {
+        (Some(rate), Some(depth)) => format!("{} of {}", show_rate(rate.depth), show_count(depth as f64)),
         _ => UNKNOWN.into(),
     };
     let mut lines = vec![Figure::new("rate", rate).over(&state.series.iops)];
@@ -435,17 +440,17 @@ fn draw_results(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) 
         let all = state.rows_in_all.map_or(String::new(), |n| format!(" of {}", show_count(n as f64)));
         let title = format!("results: {}{all}", show_count(state.rows.len() as f64));
         let cells = columns.iter().map(|name| (*name).to_owned());
-        let at = take(&mut rest, 1);
-        frame.render_widget(Line::styled(table_row(&title, cells, at.width), paint.label()), at);
+        let text = table_row(&title, cells, rest.width);
+        row(frame, &mut rest, text, paint.label());
     }
     let shown = usize::from(rest.height);
     // Scrolls so that the last changed row is visible.
     let from = (state.last_row + 1).saturating_sub(shown).min(state.rows.len().saturating_sub(shown));
     for (index, named) in state.rows.iter().enumerate().skip(from).take(shown) {
-        let at = take(&mut rest, 1);
         let style = if index == state.last_row { paint.title() } else { Style::new() };
         let cells = columns.iter().map(|name| result_cell(named, name));
-        frame.render_widget(Line::styled(table_row(&named.name, cells, at.width), style), at);
+        let text = table_row(&named.name, cells, rest.width);
+        row(frame, &mut rest, text, style);
     }
 }
 
@@ -453,7 +458,7 @@ fn draw_results(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) 
 fn table_row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u16) -> String {
     let room = usize::from(width).saturating_sub(cells.len() * CELL_COLUMNS);
     let name = fit(name, room.saturating_sub(1));
-    let blanks = room.saturating_sub(ratatui::text::Span::raw(name.as_str()).width());
+    let blanks = room.saturating_sub(Span::raw(name.as_str()).width());
     let start = format!("{name}{}", " ".repeat(blanks));
     cells.fold(start, |line, cell| format!("{line}{cell:>CELL_COLUMNS$}"))
 }
@@ -470,7 +475,7 @@ fn result_cell(named: &Named, column: &str) -> String {
         "p99" => p99,
         _ => max,
     };
-    text.unwrap_or_else(|| "-".into())
+    text.unwrap_or_else(|| UNKNOWN.into())
 }
 
 /// Headings of the hosts on a wide screen.
@@ -495,23 +500,21 @@ fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
         } else {
             format!("hosts: {all}")
         };
-        let at = take(rest, 1);
         let headings = columns.iter().map(|name| (*name).to_owned());
-        frame.render_widget(Line::styled(table_row(&title, headings, at.width), paint.label()), at);
+        row(frame, rest, table_row(&title, headings, rest.width), paint.label());
     }
     let mut rows: Vec<&HostRow> = state.hosts.iter().take(shown).collect();
     if shown == state.hosts_in_all {
         rows.sort_by_key(|host| host.rank);
     }
     for host in rows {
-        let at = take(rest, 1);
         let style = match host.state {
             HostState::Lost | HostState::Hung => paint.bad(Some(Severity::Void)),
             HostState::Waiting => paint.label(),
             HostState::Measuring => Style::new(),
         };
         let cells = columns.iter().map(|name| host_cell(host, name));
-        frame.render_widget(Line::styled(table_row(&host.name, cells, at.width), style), at);
+        row(frame, rest, table_row(&host.name, cells, rest.width), style);
     }
     if roomy {
         take(rest, 1);
@@ -525,7 +528,7 @@ fn host_cell(host: &HostRow, column: &str) -> String {
         "p99" => host.p99_ns.map(|ns| show_ns(ns as f64)),
         _ => Some(host.state.word().into()),
     };
-    text.unwrap_or_else(|| "-".into())
+    text.unwrap_or_else(|| UNKNOWN.into())
 }
 
 /// Columns of the name of a device.
@@ -561,8 +564,8 @@ pub(crate) fn draw_observed(frame: &mut Frame, observed: &Observed, theme: Theme
     let at = take(&mut rest, 1);
     watch_title(frame, at, observed, paint);
     if let Some(cpu) = observed.cpu.filter(|_| is_spacious) {
-        let at = take(&mut rest, 1);
-        frame.render_widget(Line::styled(fit(&cpu_line(cpu), at.width.into()), paint.label()), at);
+        let text = fit(&cpu_line(cpu), rest.width.into());
+        row(frame, &mut rest, text, paint.label());
     }
     if is_spacious {
         take(&mut rest, 1);
@@ -622,8 +625,7 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: T
     let names = names.concat();
     let load = if has_load { format!("{:>LOAD_COLUMNS$}", "load") } else { String::new() };
     let head = fit(&format!("{:NAME_COLUMNS$}{names}{load}", "device"), rest.width.into());
-    let at = take(rest, 1);
-    frame.render_widget(Line::styled(head, paint.label()), at);
+    row(frame, rest, head, paint.label());
     for device in &observed.devices {
         let at = take(rest, 1);
         if at.height == 0 {
@@ -658,8 +660,7 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: T
         device_latencies(frame, rest, device, paint);
         for conclusion in &device.conclusions {
             for line in wrap_text(&conclusion.text, usize::from(rest.width).saturating_sub(INDENT.len())) {
-                let at = take(rest, 1);
-                frame.render_widget(Line::styled(format!("{INDENT}{line}"), paint.style(Color::Yellow)), at);
+                row(frame, rest, format!("{INDENT}{line}"), paint.style(Color::Yellow));
             }
         }
     }
@@ -699,8 +700,7 @@ fn device_latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, 
             (format!("  ms p50/p99/max  {}", parts.join("  ")), Style::new())
         }
     };
-    let at = take(rest, 1);
-    frame.render_widget(Line::styled(fit(&text, at.width.into()), style), at);
+    row(frame, rest, fit(&text, rest.width.into()), style);
 }
 
 fn show_percentiles(latency: &Latency) -> String {
@@ -713,15 +713,12 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
     let Some(processes) = observed.processes.as_ref().filter(|p| !p.most.is_empty()) else { return };
     let head =
         format!("{:PROCESS_COLUMNS$}{:>FIGURE_COLUMNS$}{:>FIGURE_COLUMNS$}", "process", "rMB/s", "wMB/s");
-    let at = take(rest, 1);
-    frame.render_widget(Line::styled(fit(&head, at.width.into()), paint.label()), at);
+    row(frame, rest, fit(&head, rest.width.into()), paint.label());
     if let Some(why) = &processes.calls_not_known {
-        let at = take(rest, 1);
-        let text = fit(&format!("  calls unknown: {why}"), at.width.into());
-        frame.render_widget(Line::styled(text, paint.style(Color::Yellow)), at);
+        let text = fit(&format!("  calls unknown: {why}"), rest.width.into());
+        row(frame, rest, text, paint.style(Color::Yellow));
     }
     for process in &processes.most {
-        let at = take(rest, 1);
         let id = process.tid.unwrap_or(process.pid).to_string();
         let who = fit(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
         let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);
@@ -730,15 +727,14 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
             format!("{who} ({id})")
         );
         // A narrow screen has room only for the figures.
-        if at.width >= NARROW {
+        if rest.width >= NARROW {
             text += &format!("  {}", describe_process(process));
         }
-        frame.render_widget(Line::raw(fit(&text, at.width.into())), at);
+        row(frame, rest, fit(&text, rest.width.into()), Style::new());
     }
     if processes.more > 0 {
-        let at = take(rest, 1);
-        let text = fit(&format!("and {} more processes that moved less", processes.more), at.width.into());
-        frame.render_widget(Line::styled(text, paint.label()), at);
+        let text = fit(&format!("and {} more processes that moved less", processes.more), rest.width.into());
+        row(frame, rest, text, paint.label());
     }
 }
 
@@ -779,7 +775,6 @@ fn remark_rows(frame: &mut Frame, mut rest: Rect, observed: &Observed, paint: Pa
         lines.splice(0..0, parts);
     }
     for line in lines {
-        let at = take(&mut rest, 1);
-        frame.render_widget(Line::styled(line, paint.label()), at);
+        row(frame, &mut rest, line, paint.label());
     }
 }

@@ -41,7 +41,7 @@ fn busy() -> State {
     let mut state = State { rows_in_all: Some(8), ..State::default() };
     state.step("run 12 of 40  4K random read, depth 32", None);
     state.say("It takes about 75 s. It writes at most 1 GiB of test files.");
-    state.begin(32);
+    state.begin_run(32);
     let device = |iops: f64| Device {
         name: "vda".into(),
         iops,
@@ -81,7 +81,7 @@ fn busy() -> State {
             latency_ns: [Some(402_000), (job != 1).then_some(1_210_000), Some(42_000_000)],
         };
         let findings = if job == 2 { vec![holes()] } else { Vec::new() };
-        state.ended(Named { name: name.into(), row, op_bytes: Some(4096.0) }, findings);
+        state.show_result(Named { name: name.into(), row, op_bytes: Some(4096.0) }, findings);
     }
     state.tick(Done { part: 4_300, total: 10_000 }, Left { time: Duration::from_secs(61), at_most: false });
     state
@@ -217,7 +217,7 @@ fn blind() -> State {
     let mut state = busy();
     state.rows.clear();
     state.findings.clear();
-    state.begin(32);
+    state.begin_run(32);
     let why = || "permission denied".to_owned();
     state.seen = Some(Sample {
         counted: Counted {
@@ -236,7 +236,7 @@ fn hidden_findings_are_counted_not_their_lines() {
     let mut state = busy();
     for id in [CheckId::A01, CheckId::A02, CheckId::A03] {
         let row = state.rows[2].clone();
-        state.ended(row, vec![Finding { id, sentence: "a word and ".repeat(40), ..holes() }]);
+        state.show_result(row, vec![Finding { id, sentence: "a word and ".repeat(40), ..holes() }]);
     }
     // Four lines are free: two for the finding about holes, one for the first long finding, one for the count.
     let shown = screen(&state, PLAIN, (80, 24));
