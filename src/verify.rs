@@ -373,7 +373,7 @@ impl<'a> VerifyRun<'a> {
     ) -> Result<Self, Failure> {
         let root = Root::real();
         let live = Live::plain(options.quiet || !fleet.reports_results());
-        let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
+        let Some((stream, target)) = plan.streams().next().zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
         run::probe(&root, &plan)?;
@@ -495,7 +495,8 @@ impl<'a> VerifyRun<'a> {
 
     /// Reads back, bypassing the page cache as far as possible.
     fn read(&self, what: &State, outcome: &mut Verified) -> Result<(), Failure> {
-        let last = streams(&self.plan).last().and_then(|stream| self.targets.get(*stream.targets.first()?));
+        // The first stream writes, and the last one reads the data, which may be of another host.
+        let last = self.plan.streams().last().and_then(|stream| self.targets.get(*stream.targets.first()?));
         let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
         let evicted = self.evict(target);
         let before = read_by_last_devices(&self.root, &self.place);
@@ -636,11 +637,6 @@ fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
         ),
         _ => format!("the device: {evicted}, and {names} read {shown_read}"),
     }
-}
-
-/// The streams of a plan: the writer, then the reader of another host's data.
-fn streams(plan: &Plan) -> impl Iterator<Item = &Stream> {
-    plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams)
 }
 
 /// The blocks that this host writes.

@@ -75,7 +75,7 @@ fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Fai
     for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
         check_target(target)?;
     }
-    for stream in job.phases.iter_mut().flat_map(|phase| &mut phase.streams).filter(|s| s.create.is_none()) {
+    for stream in job.streams_mut().filter(|s| s.create.is_none()) {
         let lengths = stream.target.iter().filter_map(|path| length(&name::path(path)));
         let (Some(size), Some(shortest)) = (stream.size, lengths.min()) else { continue };
         let left = shortest.saturating_sub(stream.resolved.access.offset_bytes);

@@ -69,11 +69,10 @@ fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
             stream.engine.as_ref().is_some_and(|e| ["null", "fallocate"].contains(&e.name.as_str()));
         stream.rw.and_then(Rw::fixed_mix) == Some(Mix::from_percents(0, 100)) && !is_able
     };
-    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(trims);
     let is_device = |path: &String| {
         std::fs::metadata(name::path(path)).is_ok_and(|facts| facts.file_type().is_block_device())
     };
-    match streams.flat_map(|stream| &stream.target).find(|path| !is_device(path)) {
+    match job.streams().filter(trims).flat_map(|stream| &stream.target).find(|path| !is_device(path)) {
         Some(path) => Err(Failure::Usage(format!(
             "{path}: Inappropriate ioctl for device (error 25): as under fio, a trim needs a block device; name one with filename"
         ))),
@@ -91,7 +90,7 @@ fn make_directories(job: &JobSpec) -> Result<(), Failure> {
     {
         return Ok(());
     }
-    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| stream.create.is_some());
+    let streams = job.streams().filter(|stream| stream.create.is_some());
     for path in streams.flat_map(|stream| &stream.target).map(|target| name::path(target)) {
         let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { continue };
         std::fs::create_dir_all(folder).map_err(|e| {
@@ -113,11 +112,10 @@ fn conventions(line: &CommandLine, job: &JobSpec) -> ToolOutput {
         fio::Piece::File { name, .. } => Some(name::path(name)),
         fio::Piece::Option { .. } => None,
     });
-    let mut streams = job.phases.iter().flat_map(|phase| &phase.streams);
     ToolOutput {
         tool: Tool::Fio,
         formats,
-        measures: streams.any(|stream| stream.resolved.limit.operations != Some(0)),
+        measures: job.streams().any(|stream| stream.resolved.limit.operations != Some(0)),
         output: line.output.as_deref().map(name::path),
         bandwidth_log: line.bandwidth_log,
         status_interval: line.status_interval_ns.map(Duration::from_nanos),

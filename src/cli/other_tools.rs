@@ -272,14 +272,13 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
 /// because the variable may serve many jobs.
 fn allowed_paths(job: &JobSpec) -> Vec<String> {
     let only_reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
-    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !only_reads(&stream.rw));
+    let streams = job.streams().filter(|stream| !only_reads(&stream.rw));
     // Compare real paths, because a file may have several paths.
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let targets: Vec<PathBuf> =
         streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
     // A replayed log may name its target itself, so any path may be a target.
-    let is_any =
-        job.phases.iter().flat_map(|phase| &phase.streams).any(|s| s.replay.is_some() && s.target.is_empty());
+    let is_any = job.streams().any(|s| s.replay.is_some() && s.target.is_empty());
     let is_target = |path: &Path| is_any || targets.contains(&real(path));
     paths().into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }

@@ -119,7 +119,7 @@ impl Args {
             )));
         }
         let mut request = self.measuring.request(Work::Job, targets);
-        for stream in request.job.phases.iter_mut().flat_map(|phase| &mut phase.streams) {
+        for stream in request.job.streams_mut() {
             stream.replay.get_or_insert_default().file = name::text(&file);
         }
         check_job(&request.job)?;
@@ -276,12 +276,13 @@ fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), 
 
 /// Refuses a target that no stream uses.
 fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<(), Failure> {
-    let mut streams = job.phases.iter().flat_map(|p| &p.streams);
     match targets.first() {
-        Some(target) if streams.all(|stream| !stream.target.is_empty()) => Err(Failure::Usage(format!(
-            "{} would not be measured: every stream of {file} names its own target; leave {0} out",
-            target.display()
-        ))),
+        Some(target) if job.streams().all(|stream| !stream.target.is_empty()) => {
+            Err(Failure::Usage(format!(
+                "{} would not be measured: every stream of {file} names its own target; leave {0} out",
+                target.display()
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -281,8 +281,10 @@ impl Args {
         }
         // Whether a flag has an effect depends on the cells, which only the plan knows: check the job as if it read and wrote.
         let mut widest = request.job.clone();
-        let streams = widest.phases.iter_mut().flat_map(|p| &mut p.streams);
-        streams.filter(|s| s.resolved.access.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
+        widest
+            .streams_mut()
+            .filter(|s| s.resolved.access.lines.is_empty())
+            .for_each(|s| s.rw = Some(Rw::Randrw));
         check_job(&widest)?;
         add_own_lines(&mut request);
         if self.list {
@@ -334,8 +336,8 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
 
 /// Makes the lines of `--line` an access specification, next to those of `--spec` or instead of the preset's.
 fn add_own_lines(request: &mut Request) {
-    let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
-    let lines: Vec<Line> = streams.flat_map(|s| std::mem::take(&mut s.resolved.access.lines)).collect();
+    let lines: Vec<Line> =
+        request.job.streams_mut().flat_map(|s| std::mem::take(&mut s.resolved.access.lines)).collect();
     if let Work::Sweep(spec) = &mut request.work
         && !lines.is_empty()
     {

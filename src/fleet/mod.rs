@@ -79,7 +79,7 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
             Fleet::Alone
         }
     };
-    let mut streams = request.job.phases.iter().flat_map(|phase| &phase.streams);
+    let mut streams = request.job.streams();
     let of_several = [
         (
             streams.clone().any(|s| s.shared.is_some() && s.resolved.workers < 2),

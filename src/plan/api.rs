@@ -166,7 +166,7 @@ pub(super) fn compare(
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
     let (found, place) = target::inspect_target(root, &given, &path)?;
-    let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
+    let spec = request.job.streams().next().cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let memory = [memory, machine::cgroup::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
     let fits = |bytes: &u64| {
@@ -324,7 +324,7 @@ impl Setup<'_> {
         let several = |many| if interface.many == many { self.depth } else { 1 };
         let random = work.rw.is_random();
         let size = Sizes::Fixed(work.block_bytes);
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        for stream in job.streams_mut() {
             stream.target = vec![model::name::text(&self.given)];
             stream.rw = Some(work.rw);
             stream.cache = Some(interface.cache);

@@ -60,7 +60,7 @@ pub(super) fn layer_jobs(
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
     let (found, place) = target::inspect_target(root, &given, &path)?;
-    let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
+    let spec = request.job.streams().next().cloned().unwrap_or_default();
     let engine = crate::plan::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {
         let name = engine.name;
@@ -265,7 +265,7 @@ impl Setup<'_> {
     ) -> usize {
         let mut job = self.request.job.clone();
         job.name = Some(format!("{}: {}", layer.name, layer.work));
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        for stream in job.streams_mut() {
             stream.target = vec![model::name::text(path)];
             stream.rw = Some(rw);
             stream.cache = Some(cache);

@@ -163,7 +163,7 @@ fn is_cold(
     origins: &mut Origins,
 ) -> bool {
     // A user's file that is read through the page cache is not evicted; all other targets are.
-    let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
+    let direct = jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct());
     let usual = direct || study.starts_cold() || targets.iter().all(|t| t.role != Role::File);
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = touched && request.job.cold.unwrap_or(usual);
@@ -215,11 +215,6 @@ fn device_name(given: &str) -> Result<String, Failure> {
     name.ok_or_else(|| {
         Failure::Usage(format!("--expect-device {given} is not a device; type one such as nvme0n1"))
     })
-}
-
-/// The streams of a job.
-fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
-    job.phases.iter().flat_map(|p| &p.streams)
 }
 
 /// The jobs of a request, and how they relate.
@@ -498,7 +493,7 @@ fn renumbered_job(
 ) -> Result<Job, Failure> {
     let Plan { targets: were, .. } = &record.header.plan;
     let mut job = job.clone();
-    for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+    for stream in job.streams_mut() {
         if ::engine::engines::find(&stream.engine).is_none() {
             return Err(Failure::Usage(format!("this fathom has no engine {}", stream.engine)));
         }
@@ -577,8 +572,7 @@ fn choose_seed(
     // A file made by fathom is new each time, and the clock never gives the same seed twice.
     let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
     // diskspd and fio use the same seed in each call by default. This is harmless if the page cache has none of the blocks.
-    let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    if is_foreign && (is_cold || streams.into_iter().all(|s| s.cache.is_direct())) {
+    if is_foreign && (is_cold || jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct())) {
         return (seed, None);
     }
     let seed_again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {

@@ -116,7 +116,7 @@ fn target_facts(request: &Request, root: &Root) -> Result<Option<TargetFacts>, F
 }
 
 fn stream(job: &JobSpec) -> StreamSpec {
-    job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default()
+    job.streams().next().cloned().unwrap_or_default()
 }
 
 impl Tests<'_> {
@@ -203,7 +203,7 @@ impl Tests<'_> {
             self.differs.push(format!("{} {words}.", test.name_of(read_percent)));
         }
         let mut job = self.request.job.clone();
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        for stream in job.streams_mut() {
             stream.size = stream.size.or(span.filter(|_| test.span_bytes.is_some()));
         }
         done.spec(read_percent, span.unwrap_or(target::MADE_BYTES), &mut job);
@@ -366,7 +366,7 @@ pub(super) fn compared_targets_jobs(
         for mut spec in asked.specs {
             let test = spec.name.take().unwrap_or_default();
             spec.name = Some(format!("{test} on {called}"));
-            for stream in spec.phases.iter_mut().flat_map(|p| &mut p.streams) {
+            for stream in spec.streams_mut() {
                 stream.target = vec![name::text(typed_path)];
             }
             tests.push((test, all.specs.len()));

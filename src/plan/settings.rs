@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
-use crate::plan::{explain_refusal, profile, streams};
+use crate::plan::{explain_refusal, profile};
 use crate::request::{BenchSpec, JobSource, Request, Work};
 use engine::engines;
 use engine::engines::Entry;
@@ -45,7 +45,7 @@ pub(super) fn plan_precondition(
         return Ok(None);
     }
     let mut fills: Vec<Stream> = Vec::new();
-    for stream in jobs.iter().flat_map(streams) {
+    for stream in jobs.iter().flat_map(Job::streams) {
         for index in &stream.targets {
             let Some(target) = targets.get(*index).filter(|t| t.role != Role::None) else { continue };
             // Jobs of this session have permission to write; those of an earlier one may not.
@@ -69,7 +69,7 @@ pub(super) fn plan_precondition(
             "--precondition has no effect: the job uses no target; leave --precondition out".into(),
         ));
     }
-    let writes = |job: &Job| streams(job).any(|s| s.access.kinds().any(|k| k == Kind::Write));
+    let writes = |job: &Job| job.streams().any(|s| s.access.kinds().any(|k| k == Kind::Write));
     let writing =
         jobs.iter().enumerate().filter(|(_, job)| writes(job) && !filled).map(|(at, _)| at).collect();
     let planned = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
@@ -132,7 +132,7 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
     let phase_ns =
         |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if planned.jobs.is_empty() {
-        let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
+        let why = if jobs.iter().any(|j| j.streams().any(|s| s.access.writes())) {
             "the rounds of the sweep follow"
         } else {
             "no job writes, so no rounds follow"
@@ -236,7 +236,7 @@ pub(super) fn plan_op_log(
     jobs: &mut [Job],
     origins: &mut Origins,
 ) -> Result<Option<String>, Failure> {
-    let streams = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|phase| &mut phase.streams);
+    let streams = jobs.iter_mut().flat_map(Job::streams_mut);
     let Some(file) = &spec.op_log else {
         let mut streams = streams;
         // Logs of other tools have their own options.

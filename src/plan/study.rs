@@ -90,7 +90,7 @@ pub(super) fn study_plan(study: &Study) -> &dyn StudyPlan {
 pub(super) fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
     if spec.gates_a_percentile() {
         (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
-    } else if spec.phases.iter().flat_map(|phase| &phase.streams).any(|stream| stream.replay.is_some()) {
+    } else if spec.streams().any(|stream| stream.replay.is_some()) {
         // A replay takes as long as its capture.
         (1, "default of a replay")
     } else {

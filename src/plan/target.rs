@@ -319,7 +319,7 @@ impl<'a> Targets<'a> {
         }
         let last = targets.len();
         targets.extend(self.nothing);
-        let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
+        let streams = jobs.iter_mut().flat_map(Job::streams_mut);
         for target in streams.flat_map(|s| &mut s.targets).filter(|t| **t == NOTHING) {
             *target = last;
         }
@@ -688,9 +688,8 @@ pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u
 /// Gives streams that drop a file's blocks their own file, as large as the largest one needs.
 pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
     let own = targets.len();
-    let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
     let mut most = None;
-    for stream in streams.filter(|s| s.renews_file()) {
+    for stream in jobs.iter_mut().flat_map(Job::streams_mut).filter(|s| s.renews_file()) {
         stream.targets = vec![own];
         let limit = stream.limit.operations.filter(|_| stream.access.pattern() == Some(Pattern::Sequential));
         let written = limit.map_or(u64::MAX, |n| n.saturating_mul(stream.access.largest_bytes().into()));

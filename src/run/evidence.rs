@@ -54,9 +54,8 @@ impl Measurement {
 
     /// The open targets, each with one range that contains every byte that a stream touches.
     pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
-        let streams = || self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let region = |index: usize| {
-            let mine = streams().filter(|s| s.targets.contains(&index));
+            let mine = self.plan.streams().filter(|s| s.targets.contains(&index));
             let regions = mine.map(|s| span(s.access.offset_bytes, s.access.span_bytes, u64::MAX));
             regions.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..u64::MAX)
         };
@@ -115,8 +114,7 @@ impl Measurement {
         if self.plan.targets[index].role == Role::None {
             return None;
         }
-        let streams = self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-        let reading = streams.filter(|s| s.targets.contains(&index) && s.access.reads());
+        let reading = self.plan.streams().filter(|s| s.targets.contains(&index) && s.access.reads());
         let spans = reading.map(|s| span(s.access.offset_bytes, s.access.span_bytes, ready.bytes()));
         // The gap between two streams' ranges is probed too.
         let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;

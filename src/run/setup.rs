@@ -36,7 +36,7 @@ use machine::snapshot::Watch;
 use machine::test_file::TestFile;
 use machine::{page_cache, safety};
 use model::evidence::{Moment, Snapshot};
-use model::job::{Cache, Data, FALLOCATE, Options, Pace, Pattern, StopRule, Stream, TaskNumber};
+use model::job::{Cache, Data, FALLOCATE, Job, Options, Pace, Pattern, StopRule, Stream, TaskNumber};
 use model::machine::{LayerKind, Machine};
 use model::plan::{Plan, Planned, Role, Target};
 use model::record::{self, Ceiling, Frame, Header, Record, SelfTest, Trial};
@@ -252,7 +252,7 @@ pub(crate) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
     }
     for (index, target) in plan.targets.iter().enumerate().filter(|(_, t)| t.role != Role::None) {
         let mut streams: Vec<&Stream> = Vec::new();
-        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+        for stream in plan.streams() {
             let is_probed = |s: &&Stream| {
                 (&s.engine, &s.options, s.cache, s.depth)
                     == (&stream.engine, &stream.options, stream.cache, stream.depth)
@@ -672,15 +672,14 @@ impl Measurement {
 
     fn limit_operations(&mut self, of_jobs: Vec<(usize, u64)>) {
         for (job, operations) in of_jobs {
-            let phases = self.plan.jobs.get_mut(job).into_iter().flat_map(|job| &mut job.phases);
-            for stream in phases.flat_map(|phase| &mut phase.streams) {
+            for stream in self.plan.jobs.get_mut(job).into_iter().flat_map(Job::streams_mut) {
                 stream.limit.operations = Some(operations);
             }
         }
     }
 
     fn only_stream(&self, job: usize) -> Option<&Stream> {
-        self.plan.jobs.get(job)?.phases.first()?.streams.first()
+        self.plan.jobs.get(job)?.streams().next()
     }
 
     /// Number of operations that fit into the stream's span on its smallest target: all blocks for sequential access, half of the blocks

@@ -372,7 +372,7 @@ impl Supplies {
     /// A file that cannot be read or is empty, by name.
     pub(super) fn load(plan: &Plan) -> Result<Self, Failure> {
         let mut files = BTreeMap::new();
-        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+        for stream in plan.streams() {
             if let Data::File(path) = &stream.data
                 && !files.contains_key(path)
             {

@@ -60,8 +60,7 @@ impl Ready {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
         let (mut writing, found_empty) = keep(root, plan.host_seed(), &mut target, stop, progress)?;
-        let streams = plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
-        let mut its = streams.filter(|stream| stream.targets.contains(&index));
+        let mut its = plan.streams().filter(|stream| stream.targets.contains(&index));
         if let Some(writing) = &mut writing
             && !its.any(|stream| stream.renews_file() || stream.moves_no_data())
         {
@@ -469,10 +468,9 @@ impl Parts {
 /// The parts of a shared file that this host writes: the parts of its workers in the first stream that shares the file. The first host
 /// also writes the bytes before and after all parts.
 fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
-    let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     let sharing = |s: &&Stream| s.shared.is_some() && s.targets.contains(&target);
     let bytes = plan.targets[target].bytes;
-    let Some((stream, shared)) = all.find(sharing).and_then(|s| Some((s, s.shared?))) else {
+    let Some((stream, shared)) = plan.streams().find(sharing).and_then(|s| Some((s, s.shared?))) else {
         return Ok(vec![Parts::Rest(0..bytes)]);
     };
     stream_parts(stream, shared, bytes, plan.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 }))
@@ -518,8 +516,7 @@ impl Measurement {
         if !comparison.layers.iter().any(|r| r.job == job && r.stored) {
             return Ok(None);
         }
-        let target_of =
-            |job: usize| Some(*self.plan.jobs.get(job)?.phases.first()?.streams.first()?.targets.first()?);
+        let target_of = |job: usize| Some(*self.plan.jobs.get(job)?.streams().next()?.targets.first()?);
         let above = comparison.layers.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
         let above = above.ok_or("no file on this device is measured, so there are no blocks to read")?;
         let below = target_of(job).ok_or("the row has no target")?;

@@ -158,6 +158,11 @@ impl Plan {
         }
     }
 
+    /// Returns the streams of all jobs.
+    pub fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.jobs.iter().flat_map(Job::streams)
+    }
+
     /// Returns the seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run
     /// in the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
     pub fn host_seed(&self) -> u64 {

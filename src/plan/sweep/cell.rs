@@ -163,7 +163,7 @@ impl Growing<'_> {
 
     /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
     fn beginning(&self, sweep_spec: Offset, assignment: Assignment) -> CellStart {
-        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+        let size = self.base.streams().next().and_then(|s| s.size);
         let there =
             |t: &TargetFacts| if t.role == Role::Made { size.unwrap_or(target::MADE_BYTES) } else { t.bytes };
         let there = self.used(assignment).iter().map(there).min();
@@ -232,7 +232,7 @@ impl Growing<'_> {
             return Some(format!("a batch of {batch} is more than the {} in flight", point.depth));
         }
         let bs = u64::from(point.bs);
-        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+        let size = self.base.streams().next().and_then(|s| s.size);
         if let Some(size) = size.filter(|s| *s < bs) {
             return Some(format!("the region has only {}", show_bytes(size)));
         }
@@ -355,7 +355,7 @@ impl Growing<'_> {
 
     /// Bytes of a baseline; `None` if no operation of its size fits.
     fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
-        let stream = self.base.phases.first().and_then(|p| p.streams.first())?;
+        let stream = self.base.streams().next()?;
         let target = self.targets.first()?;
         let there = if target.role == Role::Made { target::MADE_BYTES } else { target.bytes };
         let bytes = stream.size.unwrap_or(there).min(YARDSTICK_BYTES) / u64::from(bs) * u64::from(bs);
@@ -426,7 +426,7 @@ impl Point<'_> {
 
     fn spec(&self, base: &JobSpec, with_cache: bool) -> JobSpec {
         let mut job = base.clone();
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        for stream in job.streams_mut() {
             match self.doing {
                 CellWork::Plain(rw, mix) => {
                     let size = Sizes::Fixed(self.bs);

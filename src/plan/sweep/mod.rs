@@ -165,7 +165,7 @@ fn base(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> J
         !targets.is_empty() && targets.iter().all(fits)
     };
     let wished = sweep_spec.preset.map(|p| p.size_bytes).filter(room);
-    for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+    for stream in job.streams_mut() {
         stream.size = stream.size.or(wished);
     }
     for phase in &mut job.phases {
@@ -411,7 +411,7 @@ fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
             show_block(u64::from(tracked_bytes))
         )));
     };
-    let size = growing.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+    let size = growing.base.streams().next().and_then(|s| s.size);
     let size = size.or(growing.targets.first().map(|t| t.bytes));
     let bytes = capacities.map(|times| size.unwrap_or(0).saturating_mul(times));
     Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
