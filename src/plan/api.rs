@@ -53,8 +53,10 @@ const SPANS: [u64; 8] =
 const MEMORY_PART: u64 = 8;
 /// Shortest run that is planned: a delay of one scheduler tick is 3 % of it.
 const SHORTEST_NS: u64 = 300_000_000;
-/// Longest run: without and with `--budget`.
-const LONGEST_NS: (u64, u64) = (500_000_000, 2_000_000_000);
+/// Longest run without `--budget`.
+const LONGEST_NS: u64 = 500_000_000;
+/// Longest run with `--budget`.
+const LONGEST_IN_BUDGET_NS: u64 = 2_000_000_000;
 /// Runs of each job: the fewest with a confidence interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
 /// The time to make the test file is at most the budget divided by `MAKING_PART`, and at most `MAKING_NS`.
@@ -129,7 +131,7 @@ impl Schedule {
         budget::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
-        let longest = if typed.is_some() { LONGEST_NS.1 } else { LONGEST_NS.0 };
+        let longest = if typed.is_some() { LONGEST_IN_BUDGET_NS } else { LONGEST_NS };
         let of_run = (each / u64::from(runs.max(1))).saturating_sub(OVERHEAD_NS);
         let window_ns = window_ns.unwrap_or_else(|| of_run.clamp(SHORTEST_NS, longest));
         Ok(Self { budget_ns, making_ns, runs, window_ns })
@@ -274,11 +276,10 @@ fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<
     let all = vec![Rw::Read, Rw::Randread, Rw::Write, Rw::Randwrite];
     let list_directions = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
     let rws = origins.choose("--rw", given.map(|rw| vec![rw]), all, list_directions);
-    let list_directions =
-        |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
+    let list_sizes = |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
     let (value, from) = match sizes {
-        [] => (format!("{}; random {}", list_directions(SIZES), list_directions(RANDOM_SIZES)), "default"),
-        given => (list_directions(given), "command line"),
+        [] => (format!("{}; random {}", list_sizes(SIZES), list_sizes(RANDOM_SIZES)), "default"),
+        given => (list_sizes(given), "command line"),
     };
     origins.fixed("--bs", &value, from);
     let sizes_for = |rw: Rw| match (sizes, rw.is_random()) {
@@ -386,7 +387,7 @@ fn the_budget_pays_for_rounds_before_longer_runs() {
         [(36, None), (36, seconds(60)), (36, seconds(600)), (219, None), (4, seconds(20)), (2, None)]
     {
         let schedule = divide(jobs, typed).unwrap_or_else(|why| panic!("{jobs}: {why:?}"));
-        assert!((SHORTEST_NS..=LONGEST_NS.1).contains(&schedule.window_ns), "{jobs}: {schedule:?}");
+        assert!((SHORTEST_NS..=LONGEST_IN_BUDGET_NS).contains(&schedule.window_ns), "{jobs}: {schedule:?}");
         assert!((RUNS[0]..=RUNS[2]).contains(&schedule.runs), "{jobs}: {schedule:?}");
         assert!(takes(&schedule, jobs as u64) <= schedule.budget_ns, "{jobs}: {schedule:?}");
     }

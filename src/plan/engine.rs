@@ -103,7 +103,7 @@ fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, w
             } else {
                 ("ioengine=io_uring", "ioengine=libaio")
             };
-            (format!("{}: {named}", crate::plan::shown(file)), instead)
+            (format!("{}: {named}", name::text(file)), instead)
         }
         _ => ("--engine io_uring".to_owned(), "--engine libaio"),
     };
@@ -140,10 +140,7 @@ fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> Str
             "set 'Queue Depth' to 1 in the configuration file, and use more workers".into()
         }
         Some(JobSource::File(file)) => {
-            format!(
-                "write into {}: engine = \"sync\", depth = 1, workers = {in_flight}",
-                crate::plan::shown(file)
-            )
+            format!("write into {}: engine = \"sync\", depth = 1, workers = {in_flight}", name::text(file))
         }
         _ => {
             let subcommand = request.command.get(1).map_or("", String::as_str);

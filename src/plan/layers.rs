@@ -3,7 +3,7 @@
 //!
 //! The jobs are ordinary ones. Crate `analysis` computes the costs.
 
-use super::{stream, target};
+use super::{Jobs, stream, target};
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::request::Request;
@@ -25,14 +25,14 @@ const BLOCK_BYTES: u32 = 8192;
 /// Span of the comparison. It fits in the page cache of most machines, and is read completely before buffered reads.
 const SPAN_BYTES: u64 = GIB;
 
-/// The jobs, and how they relate.
+/// The jobs while they are made, and how they relate.
 #[derive(Default)]
-pub(super) struct LayerJobs {
+struct LayerJobs {
     /// One job per layer, in the order of the layers.
-    pub(super) specs: Vec<JobSpec>,
-    pub(super) comparison: LayerComparison,
+    specs: Vec<JobSpec>,
+    comparison: LayerComparison,
     /// Index of the headline's job: direct I/O at the place itself, if possible.
-    pub(super) headline: Option<usize>,
+    headline: Option<usize>,
 }
 
 /// The place, and the work at each of its layers.
@@ -56,7 +56,7 @@ pub(super) fn layer_jobs(
     root: &Root,
     denial: Option<&str>,
     origins: &mut Origins,
-) -> Result<LayerJobs, Failure> {
+) -> Result<Jobs, Failure> {
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
     let (found, place) = target::inspect_target(root, &given, &path)?;
@@ -97,7 +97,8 @@ pub(super) fn layer_jobs(
         let reasons: Vec<String> = jobs.comparison.missing.iter().map(ToString::to_string).collect();
         return Err(Failure::Refused(format!("no layer can be measured: {}", reasons.join("; "))));
     }
-    Ok(jobs)
+    let LayerJobs { specs, comparison, headline } = jobs;
+    Ok(Jobs { specs, headline, study: comparison.into(), ..Jobs::default() })
 }
 
 /// Random reads and writes, unless the user gave one work.

@@ -2,7 +2,7 @@
 //!
 //! 1. The work of the request becomes jobs: from flags or a file, per test of a profile, per layer, interface or grid
 //!    cell.
-//! 2. Each stream is drafted with its defaults and checked; `settings::Origins` records where every setting came from.
+//! 2. Each stream is drafted with its defaults and checked; [`Origins`] records where every setting came from.
 //! 3. Targets are found, sized and guarded; operations are fitted to them.
 //! 4. Settings of the whole plan follow: seed, runs, conditions, preconditioning, memory limits.
 //!
@@ -30,7 +30,6 @@ use crate::{history, session};
 use ::engine::engines::Entry;
 use analysis::Judging;
 pub(crate) use engine::problems;
-use layers::LayerJobs;
 use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
@@ -44,7 +43,6 @@ use model::study::{HostSteps, Study};
 use model::units::{show_bytes, show_ns};
 use model::{Known, name};
 use origins::Origins;
-use std::borrow::Cow;
 use std::os::unix::fs::MetadataExt;
 use study::{Schedule, Timing, study_plan};
 use target::Targets;
@@ -76,9 +74,11 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let denial = engine::denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
-    let (mut origins, requested) = jobs_of_request(request, &root, memory, denial)?;
-    let mut drafts = drafts(request, &requested, &mut origins)?;
-    let (mut study, mut headline, schedule) = (requested.study, requested.headline, requested.schedule);
+    let mut origins = Origins::new(request);
+    let Jobs { specs, mut headline, mut study, schedule } =
+        jobs_of_request(request, &root, memory, denial, &mut origins)?;
+    let drafts = specs.iter().map(|spec| draft_job(request, spec, &mut origins));
+    let mut drafts = drafts.collect::<Result<Vec<DraftJob>, _>>()?;
     if let Some(host_steps) = host_steps(request, &mut drafts, &mut origins)? {
         headline = Some(drafts.len() - 1);
         study = host_steps.into();
@@ -195,7 +195,7 @@ fn title(request: &Request) -> String {
         }
         (Work::Api(_), _) => "api".into(),
         (Work::Job, None) => "run".into(),
-        (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
+        (Work::Job, Some(JobSource::File(file))) => format!("run {}", name::text(file)),
         (Work::Job, Some(source)) => source.name(),
     }
 }
@@ -231,51 +231,35 @@ struct Jobs {
 }
 
 /// Turns the request into jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn jobs_of_request<'a>(
-    request: &'a Request,
+fn jobs_of_request(
+    request: &Request,
     root: &Root,
     memory: Option<u64>,
     denial: Option<&str>,
-) -> Result<(Origins<'a>, Jobs), Failure> {
-    let mut origins = Origins::new(request, &[]);
-    let requested = match &request.work {
+    origins: &mut Origins,
+) -> Result<Jobs, Failure> {
+    let (jobs, defined_by_jobs) = match &request.work {
         Work::Profile(given) if given.compare => {
-            profile::compared_targets_jobs(request, given, root, &mut origins)?
+            return profile::compared_targets_jobs(request, given, root, origins);
         }
-        Work::Profile(given) => profile::profile_jobs(request, given, root, &mut origins)?,
-        Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
-        Work::Layers => {
-            let LayerJobs { specs, comparison, headline } =
-                layers::layer_jobs(request, root, denial, &mut origins)?;
-            origins.leave_out(layers::OF_LAYERS);
-            Jobs { specs, headline, study: comparison.into(), ..Jobs::default() }
+        Work::Profile(given) => return profile::profile_jobs(request, given, root, origins),
+        Work::Job | Work::Limit(_) => {
+            return Ok(Jobs { specs: vec![request.job.clone()], ..Jobs::default() });
         }
-        Work::Sweep(given) => {
-            let jobs = sweep::grid(request, given, root, memory, denial, &mut origins)?;
-            origins.leave_out(sweep::OF_CELLS);
-            Jobs { specs: jobs.specs, study: jobs.grid.into(), ..Jobs::default() }
-        }
+        Work::Layers => (layers::layer_jobs(request, root, denial, origins)?, layers::OF_LAYERS),
+        Work::Sweep(given) => (sweep::grid(request, given, root, memory, denial, origins)?, sweep::OF_CELLS),
         Work::Api(given) => {
-            let requested = api::compare(request, given, root, memory, denial, &mut origins)?;
-            origins.leave_out(api::OF_INTERFACES);
-            requested
+            (api::compare(request, given, root, memory, denial, origins)?, api::OF_INTERFACES)
         }
     };
-    Ok((origins, requested))
+    origins.leave_out(defined_by_jobs);
+    Ok(jobs)
 }
 
 #[derive(Clone)]
 struct DraftJob {
     name: String,
     phases: Vec<(Phase, Vec<Draft>)>,
-}
-
-fn drafts(request: &Request, requested: &Jobs, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
-    let mut jobs: Vec<DraftJob> = Vec::new();
-    for spec in &requested.specs {
-        jobs.push(draft_job(request, spec, origins)?);
-    }
-    Ok(jobs)
 }
 
 fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result<DraftJob, Failure> {
@@ -415,11 +399,6 @@ fn memory_of(stream: &Stream) -> u64 {
     workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
 }
 
-/// Returns a path as text that can be parsed back.
-fn shown(path: &std::path::Path) -> Cow<'_, str> {
-    Cow::Owned(model::name::text(path))
-}
-
 /// Adds the jobs of the session that `word` names.
 ///
 /// # Errors
@@ -475,13 +454,11 @@ fn append_baseline_jobs(
 
 /// Indices of the earlier jobs to measure again. If both sessions have a single job, it is that one; otherwise the jobs with the names of
 /// current jobs.
-fn matching_jobs(now: &[Job], baseline_report: &[Job]) -> Vec<usize> {
-    if let ([_], [_]) = (now, baseline_report) {
+fn matching_jobs(now: &[Job], earlier: &[Job]) -> Vec<usize> {
+    if let ([_], [_]) = (now, earlier) {
         return vec![0];
     }
-    (0..baseline_report.len())
-        .filter(|index| now.iter().any(|j| j.name == baseline_report[*index].name))
-        .collect()
+    (0..earlier.len()).filter(|index| now.iter().any(|j| j.name == earlier[*index].name)).collect()
 }
 
 /// An earlier job with the target indices of this plan.
@@ -491,7 +468,7 @@ fn renumbered_job(
     denial: Option<&str>,
     targets: &mut Targets,
 ) -> Result<Job, Failure> {
-    let Plan { targets: were, .. } = &record.header.plan;
+    let were = &record.header.plan.targets;
     let mut job = job.clone();
     for stream in job.streams_mut() {
         if ::engine::engines::find(&stream.engine).is_none() {

@@ -17,7 +17,6 @@ use model::plan::{Role, Target};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH};
 use model::spec::{Rw, StreamSpec};
 use model::units::{MIB, show_bytes, show_count, show_ns};
-use std::path::Path;
 
 /// Minimum room for operations in flight.
 const MIN_DEPTH: u32 = 32;
@@ -152,9 +151,8 @@ pub(crate) fn fill(
         )));
     }
     // In a directory, fathom makes a file of the touched size.
-    let is_folder = |path: &Path| path.is_dir();
     let named = draft.paths.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
-    let made = draft.engine.touches_targets() && named.is_none_or(|path| is_folder(&path));
+    let made = draft.engine.touches_targets() && named.is_none_or(|path| path.is_dir());
     if made {
         draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
     }

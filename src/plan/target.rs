@@ -8,7 +8,7 @@
 //!
 //! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
 
-use super::{DraftJob, shown};
+use super::DraftJob;
 use crate::capture::capture_file::is_capture;
 use crate::failure::Failure;
 use crate::files::Small;
@@ -37,10 +37,10 @@ use std::path::{Path, PathBuf};
 /// The targets of a plan in progress.
 pub(super) struct Targets<'a> {
     request: &'a Request,
-    pub(super) root: &'a Root,
-    pub(super) found: Vec<(Target, Place)>,
+    root: &'a Root,
+    found: Vec<(Target, Place)>,
     /// The target of streams that use no file or device. It comes after all others, since it has no place.
-    pub(super) nothing: Option<Target>,
+    nothing: Option<Target>,
     overwritten: bool,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Targets<'a> {
     ) -> Result<usize, Failure> {
         let path = match typed_path.canonicalize() {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(typed_path) {
-                Some(index) if draft.create.is_none() => return Ok(self.shares(index, draft)),
+                Some(index) if draft.create.is_none() => return Ok(self.use_made(index, draft)),
                 _ if draft.create.is_some() => return self.missing(typed_path, draft, from, origins),
                 _ => {
                     let creates = self.request.command.get(1).is_some_and(|command| command == "run");
@@ -158,9 +158,11 @@ impl<'a> Targets<'a> {
         let index = if let Some(known) = self.known(typed_path, &path, file)? {
             known
         } else {
-            let (target, place) = inspect_new_or_existing(draft, self.root, typed_path, &path)?;
+            // A file that will be made may already exist, empty, as created by mkstemp.
+            let inspect = if draft.create.is_some() { inspect_path } else { inspect_target };
+            let (target, place) = inspect(self.root, typed_path, &path)?;
             self.found.push((Target { made_for: file.where_made(target.role), ..target }, place));
-            origins.fixed("TARGET", &shown(&path), from);
+            origins.fixed("TARGET", &name::text(&path), from);
             self.found.len() - 1
         };
         let conditioned = self.request.job.precondition == Some(true);
@@ -236,7 +238,7 @@ impl<'a> Targets<'a> {
         };
         let known = self.found.iter().position(|(t, _)| is_it(t));
         if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
-            let typed = shown(typed_path).into_owned();
+            let typed = name::text(typed_path);
             if name::path(&target.path) != path && !target.other_names.contains(&typed) {
                 target.other_names.push(typed);
             }
@@ -298,6 +300,90 @@ impl<'a> Targets<'a> {
         target.writable |= writes;
         target.block_bytes = target.block_bytes.max(was.block_bytes);
         Ok(index)
+    }
+
+    /// The index of a missing file that is made for another stream.
+    fn to_be_made(&self, typed_path: &Path) -> Option<usize> {
+        let folder = folder_of(typed_path);
+        let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
+        self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
+    }
+
+    /// Lets a stream use a target that is made for another one. Returns its index.
+    fn use_made(&mut self, index: usize, draft: &Draft) -> usize {
+        if let Some((target, place)) = self.found.get_mut(index) {
+            target.writable |= draft.stream.changes_targets();
+            if draft.stream.cache.is_direct() {
+                target.block_bytes = target.block_bytes.max(direct_alignment(place));
+            }
+        }
+        index
+    }
+
+    /// The index of a missing file that is made before the first run.
+    fn missing(
+        &mut self,
+        typed_path: &Path,
+        draft: &Draft,
+        from: &str,
+        origins: &mut Origins,
+    ) -> Result<usize, Failure> {
+        let create =
+            draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
+        let folder = folder_of(typed_path);
+        let name = typed_path.file_name().ok_or_else(|| {
+            Failure::Usage(format!(
+                "{} does not end in a file name; type a path that does",
+                name::shown(typed_path)
+            ))
+        })?;
+        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
+        machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
+        let path = folder.join(name);
+        let index = if let Some(known) = self.to_be_made(typed_path) {
+            known
+        } else {
+            let place = machine::resolve::resolve(self.root, &folder)?;
+            let path = name::text(&path);
+            origins.fixed("TARGET", &format!("{path}, which is created and kept"), from);
+            self.found.push((Target::new(path, Role::File, 0), place));
+            self.found.len() - 1
+        };
+        let (target, _) = &mut self.found[index];
+        make_again(target, create);
+        check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
+        fits_beside(&folder, target.bytes)?;
+        Ok(self.use_made(index, draft))
+    }
+
+    /// Refuses flags without effect, so that they do not appear to work.
+    fn touch_nothing(
+        &mut self,
+        draft: &Draft,
+        paths: &[PathBuf],
+        origins: &mut Origins,
+    ) -> Result<(), Failure> {
+        let idle = |flag: &str| {
+            Err(Failure::Usage(format!(
+                "{flag} has no effect: the engine {} uses no target; leave {flag} out",
+                draft.engine.name
+            )))
+        };
+        if !paths.is_empty() {
+            return idle("TARGET");
+        }
+        if draft.cache_typed {
+            return idle("--cache");
+        }
+        if draft.create.is_some() {
+            return idle("--create");
+        }
+        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+        let path = format!("nothing: engine {}", draft.engine.name);
+        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
+        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
+        self.nothing = Some(Target::new(path, Role::None, most));
+        Ok(())
     }
 
     /// Returns all targets in the order of their indices, and the places of the targets that have one. With `apart`, streams that drop a
@@ -391,25 +477,6 @@ fn changes(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Fa
     )))
 }
 
-/// Bytes of a device according to the device itself, if `/sys` does not show them.
-fn device_bytes(path: &Path) -> std::io::Result<u64> {
-    std::fs::File::open(path)?.seek(SeekFrom::End(0))
-}
-
-/// Inspects a path. A file that will be made may already exist, empty, as created by mkstemp.
-fn inspect_new_or_existing(
-    draft: &Draft,
-    root: &Root,
-    typed_path: &Path,
-    path: &Path,
-) -> Result<(Target, Place), Failure> {
-    if draft.create.is_some() {
-        inspect_path(root, typed_path, path)
-    } else {
-        inspect_target(root, typed_path, path)
-    }
-}
-
 /// Inspects a path; refuses an empty file.
 pub(super) fn inspect_target(
     root: &Root,
@@ -440,7 +507,8 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         (Role::File, facts.len())
     } else if kind.is_block_device() {
         let bytes_in_sysfs = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
-        (Role::Device, if bytes_in_sysfs > 0 { bytes_in_sysfs } else { device_bytes(path).unwrap_or(0) })
+        let end = || std::fs::File::open(path).and_then(|mut device| device.seek(SeekFrom::End(0)));
+        (Role::Device, if bytes_in_sysfs > 0 { bytes_in_sysfs } else { end().unwrap_or(0) })
     } else {
         return Err(Failure::Usage(format!(
             "{} is neither a directory, a file nor a block device; type a directory such as ., a file, or a block device of `fathom devices`",
@@ -454,21 +522,12 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         )));
     }
     if role == Role::File {
-        refuse(typed_path)?;
+        refuse_workload_file(typed_path)?;
     }
     let target = Target {
-        path: shown(path).into_owned(),
-        role,
-        bytes,
-        block_bytes: 1,
         writable: role == Role::Made,
         identity: Some(machine::stack::marked(root, machine::identity::from_metadata(&facts))),
-        unseen_users: false,
-        only_by_mark: false,
-        other_names: Vec::new(),
-        create: None,
-        made_for: MadeFor::Host,
-        common: None,
+        ..Target::new(name::text(path), role, bytes)
     };
     Ok((target, place))
 }
@@ -565,6 +624,11 @@ pub(super) fn guard_writing(
     }
 }
 
+/// The directory of a path; the current directory for a name alone.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Explains a target that does not exist. `creates` is set if the typed command has `--create`.
 fn missing_target(typed_path: &Path, creates: bool) -> Failure {
     if typed_path.as_os_str().is_empty() {
@@ -573,7 +637,7 @@ fn missing_target(typed_path: &Path, creates: bool) -> Failure {
         );
     }
     let path = name::shown(typed_path);
-    let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(typed_path);
     let missing = folder.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).last();
     let is_device = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
     let dir = name::quoted(&name::shown(folder));
@@ -618,7 +682,7 @@ pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Fai
 pub(super) const MADE_BYTES: u64 = GIB;
 
 /// The owners of the files that a stream uses in a directory.
-pub(super) fn made_for(draft: &Draft) -> Vec<MadeFor> {
+fn made_for(draft: &Draft) -> Vec<MadeFor> {
     match draft.stream.shared {
         Some(_) => vec![MadeFor::All],
         None if draft.own => (0..draft.stream.workers).map(MadeFor::Worker).collect(),
@@ -627,7 +691,7 @@ pub(super) fn made_for(draft: &Draft) -> Vec<MadeFor> {
 }
 
 /// Default bytes of a made file: all workers' files of a host together are as large as a single file.
-pub(super) fn usual_bytes(draft: &Draft) -> u64 {
+fn usual_bytes(draft: &Draft) -> u64 {
     let files = if draft.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
@@ -636,11 +700,7 @@ pub(super) fn usual_bytes(draft: &Draft) -> u64 {
 ///
 /// # Errors
 /// If the file settings do not fit these targets.
-pub(super) fn divide(
-    stream: &mut Stream,
-    draft: &Draft,
-    found: &mut [(Target, Place)],
-) -> Result<(), Failure> {
+fn divide(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> Result<(), Failure> {
     let first_with = |found: &[(Target, Place)], role: fn(Role) -> bool| {
         let targets = stream.targets.iter().filter_map(|at| found.get(*at));
         targets.map(|(target, _)| target).find(|target| role(target.role)).map(|target| target.path.clone())
@@ -677,7 +737,7 @@ pub(super) fn divide(
 ///
 /// # Errors
 /// If no part is left for each worker.
-pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
+fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
     let workers = u64::from(stream.workers);
     let own = own_blocks(stream, shared, span_bytes, TaskNumber { index: 0, count: workers })
         .map_err(|why| Failure::Usage(format!("{job}: {why}")))?;
@@ -686,7 +746,7 @@ pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u
 }
 
 /// Gives streams that drop a file's blocks their own file, as large as the largest one needs.
-pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
+fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
     let own = targets.len();
     let mut most = None;
     for stream in jobs.iter_mut().flat_map(Job::streams_mut).filter(|s| s.renews_file()) {
@@ -703,77 +763,8 @@ pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places
     }
 }
 
-impl Targets<'_> {
-    /// The index of a missing file that is made for another stream.
-    pub(super) fn to_be_made(&self, typed_path: &Path) -> Option<usize> {
-        let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
-        self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
-    }
-
-    /// Lets a stream use a target that is made for another one.
-    pub(super) fn shares(&mut self, index: usize, draft: &Draft) -> usize {
-        if let Some((target, place)) = self.found.get_mut(index) {
-            target.writable |= draft.stream.changes_targets();
-            if draft.stream.cache.is_direct() {
-                target.block_bytes = target.block_bytes.max(direct_alignment(place));
-            }
-        }
-        index
-    }
-
-    /// The index of a missing file that is made before the first run.
-    pub(super) fn missing(
-        &mut self,
-        typed_path: &Path,
-        draft: &Draft,
-        from: &str,
-        origins: &mut Origins,
-    ) -> Result<usize, Failure> {
-        let create =
-            draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
-        let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = typed_path.file_name().ok_or_else(|| {
-            Failure::Usage(format!(
-                "{} does not end in a file name; type a path that does",
-                name::shown(typed_path)
-            ))
-        })?;
-        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
-        machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
-        let path = folder.join(name);
-        let index = if let Some(known) = self.to_be_made(typed_path) {
-            known
-        } else {
-            let place = machine::resolve::resolve(self.root, &folder)?;
-            let target = Target {
-                path: shown(&path).into_owned(),
-                role: Role::File,
-                bytes: 0,
-                block_bytes: 1,
-                writable: false,
-                identity: None,
-                unseen_users: false,
-                only_by_mark: false,
-                other_names: Vec::new(),
-                create: None,
-                made_for: MadeFor::Host,
-                common: None,
-            };
-            self.found.push((target, place));
-            origins.fixed("TARGET", &format!("{}, which is created and kept", shown(&path)), from);
-            self.found.len() - 1
-        };
-        let (target, _) = &mut self.found[index];
-        make_again(target, create);
-        check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
-        fits_beside(&folder, target.bytes)?;
-        Ok(self.shares(index, draft))
-    }
-}
-
 /// Makes a file, or makes it again, at least as large and as complete as other streams need.
-pub(super) fn make_again(target: &mut Target, create: Create) {
+fn make_again(target: &mut Target, create: Create) {
     let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing, unlink: false });
     let create = Create {
         bytes: before.bytes.max(create.bytes),
@@ -785,18 +776,13 @@ pub(super) fn make_again(target: &mut Target, create: Create) {
 }
 
 /// Refuses a file that would leave too little free space.
-pub(super) fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
+fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
     let there = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
     Ok(machine::test_file::fits(path, bytes.saturating_sub(there))?)
 }
 
 /// Refuses a span beyond the end of the target.
-pub(super) fn check_size(
-    typed_path: &Path,
-    target: &Target,
-    size: Option<u64>,
-    offset: u64,
-) -> Result<(), Failure> {
+fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64) -> Result<(), Failure> {
     let there = target.bytes;
     let end = offset.checked_add(size.unwrap_or(0));
     if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
@@ -812,12 +798,7 @@ pub(super) fn check_size(
 }
 
 /// Bytes of a file to make: the offset plus the region, `usual` by default.
-pub(super) fn made_bytes(
-    draft: &Draft,
-    usual: u64,
-    path: &Path,
-    origins: &mut Origins,
-) -> Result<u64, Failure> {
+fn made_bytes(draft: &Draft, usual: u64, path: &Path, origins: &mut Origins) -> Result<u64, Failure> {
     if draft.create.is_some() {
         return Err(Failure::Usage(format!(
             "--create makes the named file, and {} is a directory; name a file in it, or type --size alone",
@@ -832,7 +813,7 @@ pub(super) fn made_bytes(
 }
 
 /// Refuses operations that do not fit a target or its alignment.
-pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
+fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
     if !stream.turns.is_empty() {
         return stream.turns.iter().try_for_each(|turn| check_span(job, &stream.with_turn(turn), target));
     }
@@ -920,26 +901,26 @@ const OF_FIO: &str = "job";
 
 /// Refuses a workload file as a target, recognised by its content or, if it is text, by its name: its few bytes are not meant to
 /// be measured.
-pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
+fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
     let name = name::shown(typed_path);
-    let is_no_disk =
+    let not_a_disk =
         |what: String, then: &str| Failure::Usage(format!("{name} is {what}, not a disk to measure; {then}"));
     if is_capture(typed_path) {
         let then = format!("`fathom run {name} TARGET` replays it, `fathom show {name}` prints its profile");
-        return Err(is_no_disk("a capture".into(), &then));
+        return Err(not_a_disk("a capture".into(), &then));
     }
     if let Some(language) = capture::trace_language(typed_path) {
         let then = format!(
             "`fathom capture --import {name} -o x.capture` converts it to a capture, which can be replayed"
         );
-        return Err(is_no_disk(format!("a trace ({})", language.name()), &then));
+        return Err(not_a_disk(format!("a trace ({})", language.name()), &then));
     }
     let Small::Read(content) = files::small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
     if is_fio_result(&content) {
-        return Err(is_no_disk("a result of fio".into(), "name a directory, another file or a block device"));
+        return Err(not_a_disk("a result of fio".into(), "name a directory, another file or a block device"));
     }
     if content.starts_with(MAGIC.as_bytes()) {
-        return Err(is_no_disk(
+        return Err(not_a_disk(
             "a session of fathom".into(),
             &format!("`fathom show {name}` prints its report"),
         ));
@@ -950,7 +931,7 @@ pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let what = format!("a job file of {} ({})", tool.word(), show_bytes(content.len() as u64));
-    Err(is_no_disk(what, &format!("`fathom run {name}` runs it")))
+    Err(not_a_disk(what, &format!("`fathom run {name}` runs it")))
 }
 
 /// The tool whose job files have this extension.
@@ -958,49 +939,4 @@ fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
     let extension = typed_path.extension()?;
     let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);
     of_name(typed_path).map(|language| language.tool).or(of_fio)
-}
-
-impl Targets<'_> {
-    /// Refuses flags without effect, so that they do not appear to work.
-    pub(super) fn touch_nothing(
-        &mut self,
-        draft: &Draft,
-        paths: &[PathBuf],
-        origins: &mut Origins,
-    ) -> Result<(), Failure> {
-        let idle = |flag: &str| {
-            Err(Failure::Usage(format!(
-                "{flag} has no effect: the engine {} uses no target; leave {flag} out",
-                draft.engine.name
-            )))
-        };
-        if !paths.is_empty() {
-            return idle("TARGET");
-        }
-        if draft.cache_typed {
-            return idle("--cache");
-        }
-        if draft.create.is_some() {
-            return idle("--create");
-        }
-        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
-        let path = format!("nothing: engine {}", draft.engine.name);
-        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
-        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
-        self.nothing = Some(Target {
-            path,
-            role: Role::None,
-            bytes: most,
-            block_bytes: 1,
-            writable: false,
-            identity: None,
-            unseen_users: false,
-            only_by_mark: false,
-            other_names: Vec::new(),
-            create: None,
-            made_for: MadeFor::Host,
-            common: None,
-        });
-        Ok(())
-    }
 }

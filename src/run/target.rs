@@ -572,20 +572,8 @@ fn a_marked_file_is_refused_after_another_program_wrote_it() {
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = dir.path().join("data");
     std::fs::write(&path, "of another program").unwrap_or_else(|e| panic!("{e}"));
-    let mut target = Target {
-        path: name::text(&path),
-        role: Role::File,
-        bytes: 18,
-        block_bytes: 1,
-        writable: true,
-        identity: None,
-        unseen_users: false,
-        only_by_mark: true,
-        other_names: Vec::new(),
-        create: None,
-        made_for: MadeFor::Host,
-        common: None,
-    };
+    let new = Target::new(name::text(&path), Role::File, 18);
+    let mut target = Target { writable: true, only_by_mark: true, ..new };
     let prepared = |target: &mut Target| {
         keep(&Root::real(), 0, target, &AtomicBool::new(false), &mut |_, _| ()).map(|_| ())
     };

@@ -333,6 +333,26 @@ pub struct Target {
     pub common: Option<Common>,
 }
 
+impl Target {
+    /// Returns a target that is only read, without an identity.
+    pub fn new(path: String, role: Role, bytes: u64) -> Self {
+        Self {
+            path,
+            role,
+            bytes,
+            block_bytes: 1,
+            writable: false,
+            identity: None,
+            unseen_users: false,
+            only_by_mark: false,
+            other_names: Vec::new(),
+            create: None,
+            made_for: MadeFor::Host,
+            common: None,
+        }
+    }
+}
+
 /// The workers that a test file is for. A directory holds a separate file for each value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
