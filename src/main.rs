@@ -134,7 +134,8 @@ fn measure_one_of_several(
 ) -> Result<(history::Judged, Option<ExitCode>), Failure> {
     let fleet = fleet::join(request)?;
     let planned = plan::plan(request)?;
-    let finished = run::measure(planned, request.keep, showing.watched, None, &fleet, Some(&showing.accept))?;
+    let finished =
+        run::measure(planned, None, request.keep, showing.watched, None, &fleet, Some(&showing.accept))?;
     let record = finished.session.record()?;
     let kept = finished.session.is_kept().then(|| finished.session.path());
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
@@ -171,7 +172,8 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     let rules = Rules { flag: "--op-log", spared: protected_files.clone(), replace: showing.replace };
     let logs = collector::Files::decide(&planned.plan, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
-    let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
+    let finished =
+        run::measure(planned, None, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
     #[cfg(feature = "fleet")]
     let finished = finished.merge_hosts(fleet)?;
     if !fleet.reports_results() {
@@ -197,11 +199,9 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
                 plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(planned.plan.is_gated(), &showing)?;
             let outlets = show::outlets(&showing.outputs, showing.replace, protected_files(&planned, None))?;
-            conclude(
-                &run::resume(planned, before, keep, showing.watched, &showing.accept)?,
-                &showing,
-                &outlets,
-            )
+            let (mode, accept) = (showing.watched, Some(showing.accept.as_slice()));
+            let finished = run::measure(planned, Some(before), keep, mode, None, &Fleet::Alone, accept)?;
+            conclude(&finished, &showing, &outlets)
         }
     }
 }

@@ -159,17 +159,8 @@ impl HostTask {
 
 /// A request that is the same on all hosts, for joining them before this host knows its rank.
 fn request_of_all_hosts(options: &Args) -> Request {
-    let stream = StreamSpec {
-        shared: options.shared,
-        resolved: shifted(options.shift_hosts),
-        ..StreamSpec::default()
-    };
-    workload(options, vec![stream])
-}
-
-/// A stream that accesses the part of another host, `hosts` ranks later.
-fn shifted(hosts: Option<u32>) -> Stream {
-    Stream { shift_hosts: hosts.unwrap_or(0), ..Stream::default() }
+    let resolved = Stream { shift_hosts: options.shift_hosts.unwrap_or(0), ..Stream::default() };
+    workload(options, vec![StreamSpec { shared: options.shared, resolved, ..StreamSpec::default() }])
 }
 
 /// The verification as an ordinary workload.
@@ -340,10 +331,10 @@ fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// Why it is invalid.
 fn read(path: &Path) -> Result<State, Failure> {
-    let read = files::text(path, MAX_STATE_BYTES);
-    let usage = |why: String| Failure::Usage(format!("--check {}: {why}", name::shown(path)));
-    let text = read.map_err(|e| usage(format!("{e}; name the file that --state wrote")))?;
-    State::parse(&text).map_err(|e| usage(format!("{e}; name the file that --state wrote")))
+    let text = files::text(path, MAX_STATE_BYTES).map_err(|e| e.to_string());
+    text.and_then(|text| State::parse(&text)).map_err(|why| {
+        Failure::Usage(format!("--check {}: {why}; name the file that --state wrote", name::shown(path)))
+    })
 }
 
 /// A running verification.
@@ -479,18 +470,9 @@ impl<'a> VerifyRun<'a> {
     }
 
     fn outcome(&self, mark: Mark) -> Verified {
-        Verified {
-            verification: self.verification,
-            mark,
-            target: self.plan.targets.first().map_or_else(String::new, |t| t.path.clone()),
-            place: self.place.clone(),
-            written: None,
-            read: None,
-            source: String::new(),
-            notes: Vec::new(),
-            state: None,
-            read_of: self.fleet.shifted_host(self.options.shift_hosts),
-        }
+        let target = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
+        let read_of = self.fleet.shifted_host(self.options.shift_hosts);
+        Verified { read_of, ..not_read(self.verification, mark, target, self.place.clone()) }
     }
 
     /// Reads back, bypassing the page cache as far as possible.
@@ -573,18 +555,28 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     if read.damaged == 0 {
         return None;
     }
+    let place = machine::resolve::resolve(&Root::real(), &path).unwrap_or_default();
     Some(Verified {
-        verification: v,
-        mark: state.mark,
-        target: name::text(&path),
-        place: machine::resolve::resolve(&Root::real(), &path).unwrap_or_default(),
-        written: None,
         read: Some((read, Duration::ZERO)),
         source: "the length of the target, which ends before the first block".into(),
+        ..not_read(v, state.mark, name::text(&path), place)
+    })
+}
+
+/// The outcome before anything was read back.
+fn not_read(verification: Verification, mark: Mark, target: String, place: Place) -> Verified {
+    Verified {
+        verification,
+        mark,
+        target,
+        place,
+        written: None,
+        read: None,
+        source: String::new(),
         notes: Vec::new(),
         state: None,
         read_of: None,
-    })
+    }
 }
 
 /// At least this share of the data must come from the devices at the bottom, to name them as the source.

@@ -111,7 +111,7 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
             (Early::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
         });
         let (early, writer) = statuses.unzip();
-        let seen = run::measure(planned, request.keep, mode, early, &Fleet::Alone, None);
+        let seen = run::measure(planned, None, request.keep, mode, early, &Fleet::Alone, None);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
         seen.map(|seen| (seen, before.unwrap_or_default()))
     })?;

@@ -185,10 +185,7 @@ impl Fleet {
 
     /// Registers a flag that is set when the measurement ends on another host.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
-        #[cfg(feature = "fleet")]
-        if let Self::Several(hosts) = self {
-            hosts.stops(stop);
-        }
+        several!(self, hosts => hosts.stops(stop), alone => {});
     }
 
     /// Begins the session of all hosts, with this name.
@@ -233,10 +230,7 @@ impl Fleet {
 
     /// Reports that the load of a phase has ended on this host. Its last worker began `late_ns` after the start time.
     pub fn ended(&self, late_ns: u64) {
-        #[cfg(feature = "fleet")]
-        if let Self::Several(hosts) = self {
-            hosts.ended_phase(late_ns);
-        }
+        several!(self, hosts => hosts.ended_phase(late_ns), alone => {});
     }
 
     /// Merges one run of all hosts. `runs`, `interval_series` and `own` are its phases on this host, their intervals and their summary.

@@ -574,12 +574,10 @@ fn draws_again(seed: u64, jobs: &[Job], index: usize, target: &Target, before: &
 fn random_accesses(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &Access)> {
     let mut out = Vec::new();
     for (job, of_job) in jobs.iter().enumerate() {
-        for (phase, of_phase) in of_job.phases.iter().enumerate() {
-            for (stream, of) in of_phase.streams.iter().enumerate() {
-                let draws = of.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
-                if draws && of.targets.contains(&target) {
-                    out.push(((job, phase, stream), &of.access));
-                }
+        for (phase, index, stream) in of_job.numbered_streams() {
+            let draws = stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+            if draws && stream.targets.contains(&target) {
+                out.push(((job, phase, index), &stream.access));
             }
         }
     }

@@ -198,11 +198,7 @@ fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
         return Err("time is a condition of `fathom time`; type p99>10ms, iops<20000 or mb/s<90 here".into());
     }
     let results = jobs.iter().flat_map(|job| {
-        let phases = job.phases.iter().enumerate();
-        phases.flat_map(move |(phase, of_phase)| {
-            let streams = of_phase.streams.iter().enumerate();
-            streams.map(move |(index, stream)| (job.result_name(phase, index), stream))
-        })
+        job.numbered_streams().map(|(phase, index, stream)| (job.result_name(phase, index), stream))
     });
     let results: Vec<_> = results.collect();
     let named: Vec<_> = results

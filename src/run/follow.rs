@@ -46,7 +46,7 @@ impl Measurement {
         mut last: Snapshot,
         opened: Instant,
         total: Duration,
-    ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
+    ) -> Result<(Option<String>, Known<Still>), Failure> {
         self.begin_status_interval();
         let watch = StillWatch::begin();
         let mut recent = self.live.recent(collector.interval_ns());
@@ -70,7 +70,7 @@ impl Measurement {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
-                return Ok((Some(why), Some(watch.end())));
+                return Ok((Some(why), watch.end()));
             }
             let at = opened.elapsed();
             if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
@@ -88,7 +88,7 @@ impl Measurement {
                 self.live.pulse(recent);
             }
         }
-        Ok((ends.failure(), Some(watch.end())))
+        Ok((ends.failure(), watch.end()))
     }
 
     /// Shows the progress of each host if several measure, at limited intervals.
@@ -104,9 +104,7 @@ impl Measurement {
         let (all, view) = (sys::thread::usage_of_process().ok()?, self.live.cpu_ns());
         Some([all.user_ns.saturating_sub(view[0]), all.system_ns.saturating_sub(view[1])])
     }
-}
 
-impl Measurement {
     /// Prints the row of the last run. Without a display, prints one row per job, after its last run, if the number of runs is known.
     pub(super) fn show_row(&self, at: &Attempt) {
         let is_search = self.plan.study.grid().is_some();

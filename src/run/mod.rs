@@ -89,51 +89,47 @@ impl Finished {
             _ => None,
         }
     }
+
+    /// Returns the results of all hosts on the reporting host, and the results of this host elsewhere.
+    ///
+    /// # Errors
+    /// If another host ended the measurement and reports the reason.
+    #[cfg(feature = "fleet")]
+    pub fn merge_hosts(self, fleet: &Fleet) -> Result<Self, Failure> {
+        let Self { interrupted, failed, epoch, .. } = self;
+        let all =
+            fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
+        Ok(match all {
+            Some(::fleet::Gathered { session, interrupted, failed }) => {
+                Self { session, interrupted, failed, ..self }
+            }
+            None => self,
+        })
+    }
 }
 
-/// Measures a plan into a session file, together with the other hosts of `fleet`. The file remains if `keep` is set. `early` receives
-/// records during the runs. `accept` lists the findings that the user accepts: if another finding invalidates every result before the
-/// first run, nothing is measured. `None`, for command lines of other tools, always measures.
+/// Measures a plan into a session file, together with the other hosts of `fleet`. `interrupted` is the session of a sweep to continue; its
+/// results are at the beginning of the new file. The file remains if `keep` is set. `early` receives records during the runs. `accept`
+/// lists the findings that the user accepts: if another finding invalidates every result before the first run, nothing is measured.
+/// `None`, for command lines of other tools, always measures.
 ///
 /// # Errors
-/// Only if nothing could be measured. Later failures are in the session.
+/// Only if nothing could be measured, or no cell of the sweep is left. Later failures are in the session.
 pub fn measure(
     planned: Planned,
+    interrupted: Option<Record>,
     keep: bool,
     mode: Progress,
     early: Option<Early>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
-    measure_plan(planned, None, keep, accept, mode, early, fleet)
-}
-
-/// Continues a sweep. The earlier results are at the beginning of a new session file.
-///
-/// # Errors
-/// As [`measure`], and if no cell is left.
-pub fn resume(
-    planned: Planned,
-    done: Record,
-    keep: bool,
-    mode: Progress,
-    accept: &[CheckId],
-) -> Result<Finished, Failure> {
-    if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
+    let end = interrupted.as_ref().and_then(|record| record.end.as_ref());
+    if end.is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
     }
-    measure_plan(planned, Some(&Earlier::from_record(done)), keep, Some(accept), mode, None, &Fleet::Alone)
-}
-
-fn measure_plan(
-    planned: Planned,
-    earlier: Option<&Earlier>,
-    keep: bool,
-    accept: Option<&[CheckId]>,
-    mode: Progress,
-    early: Option<Early>,
-    fleet: &Fleet,
-) -> Result<Finished, Failure> {
+    let earlier = interrupted.map(Earlier::from_record);
+    let earlier = earlier.as_ref();
     let mut measurement = setup::begin(planned, earlier, keep, fleet, mode)?;
     measurement.early = early;
     measurement.accept = accept.map(<[CheckId]>::to_vec);
@@ -285,7 +281,7 @@ impl Measurement {
                 RunEnding::Complete => {}
                 ended => return Ok(ended),
             }
-            let summary = self.summary(&at)?;
+            let (summary, _) = self.summarize(&at)?;
             self.done.push(summary);
             self.show_row(&at);
             self.session.sync()?;
@@ -299,13 +295,9 @@ impl Measurement {
         job != self.plan.headline && self.plan.quick_ns.is_some_and(|until| ends > until)
     }
 
-    /// Summarises the last run, and decides once whether others disturbed it.
-    fn summary(&mut self, at: &Attempt) -> Result<Summary, Failure> {
-        Ok(self.summary_and_end(at)?.0)
-    }
-
-    /// Summarises the last run. For a sweep on several hosts, also returns how the run ended on all hosts.
-    fn summary_and_end(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
+    /// Summarises the last run, and decides once whether others disturbed it. For a sweep on several hosts, also returns how the run ended
+    /// on all hosts.
+    fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
@@ -338,7 +330,7 @@ impl Measurement {
     /// is new in each session.
     fn precondition_once(&mut self, earlier: Option<&Earlier>) -> Result<Option<RunEnding>, Failure> {
         let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
-        match earlier.and_then(Earlier::preconditioned).filter(|_| same) {
+        match earlier.and_then(|session| session.preconditioned.as_ref()).filter(|_| same) {
             Some(done) => {
                 self.session.append(&Frame::Preconditioned(done.clone()))?;
                 Ok(None)
@@ -483,7 +475,7 @@ impl Measurement {
             sync_ns,
             sync_failures,
             process_ns,
-            still,
+            still: Some(still),
             notes,
         };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
@@ -578,28 +570,7 @@ impl Measurement {
     fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
     }
-}
 
-impl Finished {
-    /// Returns the results of all hosts on the reporting host, and the results of this host elsewhere.
-    ///
-    /// # Errors
-    /// If another host ended the measurement and reports the reason.
-    #[cfg(feature = "fleet")]
-    pub fn merge_hosts(self, fleet: &Fleet) -> Result<Self, Failure> {
-        let Self { interrupted, failed, epoch, .. } = self;
-        let all =
-            fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
-        Ok(match all {
-            Some(::fleet::Gathered { session, interrupted, failed }) => {
-                Self { session, interrupted, failed, ..self }
-            }
-            None => self,
-        })
-    }
-}
-
-impl Measurement {
     /// Returns how a run ended, from its failures.
     fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
         match failure.or_else(|| self.fleet.over()) {
@@ -700,11 +671,6 @@ impl Earlier {
             std::iter::once(Frame::RunStart(start)).chain(seen).chain(intervals).chain(end).chain(disturbed)
         })
     }
-
-    /// The preconditioning before the first run of the earlier session.
-    fn preconditioned(&self) -> Option<&Preconditioned> {
-        self.preconditioned.as_ref()
-    }
 }
 
 impl Measurement {
@@ -767,7 +733,7 @@ impl Measurement {
             RunEnding::Failed(_) if !began || is_alone => return Ok(Some((refused, end))),
             RunEnding::Failed(_) | RunEnding::NotMeasured(_) | RunEnding::Complete => {}
         }
-        let (summary, all) = self.summary_and_end(at)?;
+        let (summary, all) = self.summarize(at)?;
         let end = all.unwrap_or(end);
         Ok(Some((if end.ending == RunEnding::Complete { summary } else { refused }, end)))
     }

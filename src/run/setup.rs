@@ -62,8 +62,12 @@ pub(super) fn begin(
 ) -> Result<Measurement, Failure> {
     let Planned { plan, mut machine } = planned;
     let root = Root::real();
-    // From here on a signal removes the cgroup too.
-    let stop = watch_signals()?;
+    // The first signal sets `stop`. The second one cleans up and ends the program at once.
+    let stop = signals::watch(|| {
+        live::give_back_now();
+        machine::test_file::remove_all_now();
+        cgroup::leave_now();
+    })?;
     // Enter before any worker starts, so that each one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
@@ -73,6 +77,7 @@ pub(super) fn begin(
     let cost = cost(&plan);
     let live = Live::start(mode, &cost, &stop)?;
     let supplies = Supplies::load(&plan)?;
+    // The reason is why the clock is a fallback.
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
     // Resumed runs keep their times; new ones come after them.
@@ -100,7 +105,7 @@ pub(super) fn begin(
         started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         plan: plan.clone(),
         hosts: vec![machine],
-        clock: as_recorded(clock, clock_reason),
+        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
         self_test,
     };
     let mut measurement = Measurement {
@@ -149,11 +154,6 @@ impl Measurement {
     }
 }
 
-/// The clock of the timestamps, as the session records it. `reason` is why the fallback is used.
-fn as_recorded(clock: Clock, reason: Option<String>) -> record::Clock {
-    record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() }
-}
-
 /// Enters a new cgroup, whose counters cover this measurement alone.
 fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup> {
     if plan.targets.iter().all(|t| t.role == Role::None) {
@@ -163,15 +163,6 @@ fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup>
     let layers = machine.places.iter().flat_map(|p| &p.layers);
     own.count_on(layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
     Ok(own)
-}
-
-/// Returns the flag that signals set. A second signal cleans up and ends the program at once.
-fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
-    signals::watch(|| {
-        live::give_back_now();
-        machine::test_file::remove_all_now();
-        cgroup::leave_now();
-    })
 }
 
 /// Makes or opens every target of a plan. Shows the time `left`, if known.
@@ -343,8 +334,11 @@ const COPY_BYTES: usize = 1 << 20;
 pub(super) fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
     let mut tried: Vec<(Stream, Known<f64>, Known<f64>)> = Vec::new();
     let mut ceilings = Vec::new();
-    for (job, phase, stream, shape) in streams(plan) {
-        let shape = closed(shape);
+    let streams = plan.jobs.iter().enumerate();
+    let streams =
+        streams.flat_map(|(job, of_job)| of_job.numbered_streams().map(move |stream| (job, stream)));
+    for (job, (phase, stream, planned)) in streams {
+        let shape = closed(planned);
         let known = tried.iter().find(|(s, ..)| *s == shape).map(|(_, a, b)| (a.clone(), b.clone()));
         let (loop_ns, interface_ns) = match known {
             Some(known) => known,
@@ -367,14 +361,6 @@ pub(super) fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> S
         ceilings.push(Ceiling { job, phase, stream, loop_ns, interface_ns });
     }
     SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings, trials: Vec::new() }
-}
-
-fn streams(plan: &Plan) -> impl Iterator<Item = (usize, usize, usize, &Stream)> {
-    plan.jobs.iter().enumerate().flat_map(|(job, j)| {
-        j.phases.iter().enumerate().flat_map(move |(phase, p)| {
-            p.streams.iter().enumerate().map(move |(stream, s)| (job, phase, stream, s))
-        })
-    })
 }
 
 /// One worker of the stream at full speed, without its pace and limits.
@@ -538,9 +524,8 @@ impl Measurement {
     fn trial(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
         let outcomes = self.try_job(job, TRIAL_BYTES, true)?;
         let moved = moved(&outcomes)?;
-        let phase = self.plan.jobs.get(job).and_then(|j| j.phases.first());
-        let engines = phase.iter().flat_map(|p| &p.streams).filter_map(|s| engines::find(&s.engine));
-        if engines.into_iter().any(|engine| engine.library_threads) {
+        let engine = self.only_stream(job).and_then(|stream| engines::find(&stream.engine));
+        if engine.is_some_and(|engine| engine.library_threads) {
             return Ok((
                 moved,
                 Err("the C library makes the calls in its own threads, which fathom does not count".into()),

@@ -378,9 +378,7 @@ impl Measurement {
         self.keep(Moment::Synced, true)?;
         Ok((failures.is_empty().then_some(took), failures))
     }
-}
 
-impl Measurement {
     /// The path of a target, as the plan has it.
     pub(crate) fn path_of(&self, target: usize) -> &str {
         self.plan.targets.get(target).map_or("a target", |target| target.path.as_str())

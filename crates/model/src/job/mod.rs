@@ -46,6 +46,13 @@ impl Job {
         self.phases.iter_mut().flat_map(|p| &mut p.streams)
     }
 
+    /// Returns each stream with the index of its phase and its index in the phase.
+    pub fn numbered_streams(&self) -> impl Iterator<Item = (usize, usize, &Stream)> {
+        self.phases.iter().enumerate().flat_map(|(phase, of_phase)| {
+            of_phase.streams.iter().enumerate().map(move |(index, stream)| (phase, index, stream))
+        })
+    }
+
     /// Returns the name of a stream's result: the job's name, followed by what distinguishes the stream from the job's
     /// other streams.
     pub fn result_name(&self, phase: usize, stream: usize) -> String {
