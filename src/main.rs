@@ -1,14 +1,15 @@
 //! The program `fathom`: dispatches each command and maps its outcome to the exit code.
 
 use fathom_io::capture::{capture_file, fit, record};
+use fathom_io::cli::other_tools;
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
-use fathom_io::cli::{compare, other_tools};
 use fathom_io::failure::Failure;
 use fathom_io::files::output::{Rules, Spared};
 use fathom_io::fleet::{self, Fleet};
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
-use fathom_io::{doctor, history, plan, run, session, show, signals, stderr, verify, watch};
+use fathom_io::show::{self, Outlets, Showing};
+use fathom_io::{doctor, history, plan, run, session, signals, stderr, verify, watch};
 use model::history::RowsOf;
 use model::plan::Planned;
 use model::record::Record;
@@ -62,7 +63,7 @@ fn fathom() -> ExitCode {
             ShowAction::Sessions(files, showing) => judge_again(&files, &showing),
             ShowAction::Capture(request) => capture_file::show(&request),
         }),
-        Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
+        Command::Compare(args) => args.compare(),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::annotate(&args.session, &args.change()),
         Command::Note(args) => history::annotate(&args.session, &args.change()),
@@ -87,14 +88,14 @@ fn fathom() -> ExitCode {
 }
 
 /// Measures, alone or as one of several hosts.
-fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let fleet = fleet::join(request)?;
     let outcome = measure_in(&fleet, request, &fleet.showing(showing.clone()));
     fleet.leave(outcome)
 }
 
 /// Measures targets one after the other, each in its own session, and prints a table of their devices.
-fn measure_each(requests: &[Request], showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Failure> {
     fleet::alone()?;
     let (mut protected, mut is_gated) = (Spared::default(), false);
     // Plan all targets first: if one cannot be measured, the command ends before the first measurement.
@@ -130,7 +131,7 @@ fn measure_each(requests: &[Request], showing: &show::Showing) -> Result<ExitCod
 /// measurement was interrupted or failed.
 fn measure_one_of_several(
     request: &Request,
-    showing: &show::Showing,
+    showing: &Showing,
 ) -> Result<(history::Judged, Option<ExitCode>), Failure> {
     let fleet = fleet::join(request)?;
     let planned = plan::plan(request)?;
@@ -148,11 +149,11 @@ fn measure_one_of_several(
 }
 
 /// Measures a request. `None` means that the command has already printed a list.
-fn measure_unless_listed(parsed: Option<(Request, show::Showing)>) -> Result<ExitCode, Failure> {
+fn measure_unless_listed(parsed: Option<(Request, Showing)>) -> Result<ExitCode, Failure> {
     parsed.map_or(Ok(ExitCode::SUCCESS), |(request, showing)| measure(&request, &showing))
 }
 
-fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let planned = fleet.settle(plan::plan(request))?;
     show::check_gated(planned.plan.is_gated(), showing)?;
     if showing.explain && !showing.outputs.is_empty() {
@@ -215,11 +216,7 @@ fn protected_files(planned: &Planned, job_file: Option<&Path>) -> Spared {
     protected_files
 }
 
-fn conclude(
-    finished: &run::Finished,
-    showing: &show::Showing,
-    outlets: &show::Outlets,
-) -> Result<ExitCode, Failure> {
+fn conclude(finished: &run::Finished, showing: &Showing, outlets: &Outlets) -> Result<ExitCode, Failure> {
     let kept = finished.session.is_kept();
     let file = kept.then(|| finished.session.path());
     let code =
@@ -231,7 +228,7 @@ fn conclude(
 }
 
 /// Judges stored sessions again: one as a report, several as a table.
-fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure> {
     let mut protected_files = Spared::default();
     for file in files {
         protected_files.add(file, "a session that is shown");
@@ -269,8 +266,8 @@ fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, F
 fn judge(
     record: &Record,
     kept: Option<&Path>,
-    showing: &show::Showing,
-    outlets: &show::Outlets,
+    showing: &Showing,
+    outlets: &Outlets,
     finished: Option<&run::Finished>,
 ) -> Result<ExitCode, Failure> {
     let annotations = kept.map(history::read_annotations).unwrap_or_default();

@@ -10,7 +10,6 @@ use dialect::Tool;
 use dialect::fio::{self, Ask, CommandLine};
 use model::job::Mix;
 use model::name;
-use model::report::Report;
 use model::spec::{JobSpec, Rw, StreamSpec};
 use std::io::IsTerminal;
 use std::os::unix::fs::FileTypeExt;
@@ -39,16 +38,15 @@ impl Args {
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let args = self.words.text();
         let line = CommandLine::parse(&args, &text).map_err(Failure::Usage)?;
-        let pointed = |trouble| run::pointed(&trouble);
         match &line.ask {
             Ask::Print(text) => stdout::text(text).map(|()| None),
             Ask::Version => stdout::text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
             Ask::ShowCommand => {
-                stdout::text(&format!("{}\n", fio::as_one_line(&line).map_err(pointed)?)).map(|()| None)
+                stdout::text(&format!("{}\n", fio::as_one_line(&line).map_err(run::pointed)?)).map(|()| None)
             }
-            Ask::Parse => fio::read(&line, &crate::plan::problems).map(|_| None).map_err(pointed),
+            Ask::Parse => fio::read(&line, &crate::plan::problems).map(|_| None).map_err(run::pointed),
             Ask::Measure => {
-                let mut job = fio::read(&line, &crate::plan::problems).map_err(pointed)?;
+                let mut job = fio::read(&line, &crate::plan::problems).map_err(run::pointed)?;
                 refuse_trims_of_files(&job)?;
                 make_directories(&job)?;
                 if let Some(typed) = &mut job.typed {
@@ -107,22 +105,19 @@ fn text(path: &str) -> Result<String, String> {
 }
 
 fn conventions(line: &CommandLine, job: &JobSpec) -> ToolOutput {
-    let formats = line.formats.iter().filter_map(|name| report::find::<Report>(name)).collect();
     let files = line.pieces.iter().filter_map(|piece| match piece {
         fio::Piece::File { name, .. } => Some(name::path(name)),
         fio::Piece::Option { .. } => None,
     });
     ToolOutput {
-        tool: Tool::Fio,
-        formats,
         measures: job.streams().any(|stream| stream.resolved.limit.operations != Some(0)),
         output: line.output.as_deref().map(name::path),
         bandwidth_log: line.bandwidth_log,
         status_interval: line.status_interval_ns.map(Duration::from_nanos),
         status_on_signal: true,
-        job_files: files.collect(),
         remarks: line.remarks.iter().chain(&job.remarks).cloned().collect(),
         // fio shows progress on a terminal, but not with JSON alone.
         quiet: line.quiet || !line.formats.contains(&report::FIO) || !std::io::stderr().is_terminal(),
+        ..ToolOutput::new(Tool::Fio, &line.formats, files.collect(), job)
     }
 }

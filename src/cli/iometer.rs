@@ -9,7 +9,6 @@ use crate::stdout;
 use dialect::Tool;
 use dialect::iometer::{self, Here};
 use model::name;
-use model::report::Report;
 use model::spec::iometer::Spec;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -53,22 +52,14 @@ impl Args {
         let text = run::text(&name::path(file))?;
         let here = Here { places: command_line.targets.clone(), seconds: command_line.seconds };
         if command_line.explains {
-            let text = iometer::explain(file, &text, &here).map_err(|trouble| run::pointed(&trouble))?;
+            let text = iometer::explain(file, &text, &here).map_err(run::pointed)?;
             return stdout::text(&text).map(|()| None);
         }
-        let job = iometer::read(file, &text, &here, &crate::plan::problems)
-            .map_err(|trouble| run::pointed(&trouble))?;
+        let job = iometer::read(file, &text, &here, &crate::plan::problems).map_err(run::pointed)?;
         let conventions = ToolOutput {
-            tool: Tool::Iometer,
-            formats: report::find::<Report>(report::IOMETER).into_iter().collect(),
             output: command_line.results.as_deref().map(name::path),
-            bandwidth_log: false,
-            status_interval: None,
-            status_on_signal: false,
-            job_files: vec![name::path(file)],
-            remarks: job.remarks.clone(),
-            measures: true,
             quiet: !std::io::stderr().is_terminal(),
+            ..ToolOutput::new(Tool::Iometer, &[report::IOMETER], vec![name::path(file)], &job)
         };
         Ok(Some((request(Tool::Iometer, job, command_line.destroy, true), conventions)))
     }
@@ -112,7 +103,7 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
 /// A usage failure that names the place in the file.
 pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
     let text = run::text(file)?;
-    iometer::specs(&name::shown(file), &text).map_err(|trouble| run::pointed(&trouble))
+    iometer::specs(&name::shown(file), &text).map_err(run::pointed)
 }
 
 #[test]

@@ -57,6 +57,22 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
+    /// The output of a tool that measures and prints once, at the end, on standard output.
+    pub(crate) fn new(tool: Tool, formats: &[&str], job_files: Vec<PathBuf>, job: &JobSpec) -> Self {
+        Self {
+            tool,
+            formats: formats.iter().filter_map(|name| report::find::<Report>(name)).collect(),
+            output: None,
+            bandwidth_log: false,
+            status_interval: None,
+            status_on_signal: false,
+            job_files,
+            remarks: job.remarks.clone(),
+            measures: true,
+            quiet: false,
+        }
+    }
+
     /// Whether the output is text for people.
     fn is_text(&self) -> bool {
         self.formats.iter().any(|format| matches!(format.name, report::FIO | report::DISKSPD))
