@@ -10,7 +10,7 @@ use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::fleet::{self, Fleet};
 use crate::live::Progress;
 use crate::request::{JobSource, Request};
-use crate::run::{Early, SoFar, collector};
+use crate::run::{RunStatus, StatusSender, collector};
 use crate::show::{Showing, judge};
 use crate::{history, plan, run, stderr, stdout};
 use dialect::fio::verify_state;
@@ -124,7 +124,7 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
         let every = conventions.status_interval;
         let statuses = (every.is_some() || conventions.status_on_signal).then(|| {
             let (early, statuses) = sync_channel(1);
-            (Early::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
+            (StatusSender::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
         });
         let (early, writer) = statuses.unzip();
         let seen = run::measure(planned, None, request.keep, mode, early, &Fleet::Alone, None);
@@ -178,7 +178,7 @@ fn write_states(record: &Record, written: &[Vec<u64>], rules: &Rules) {
 /// Writes an output for each status that arrives. Returns the outputs so far if they go to a file, which is rewritten completely each
 /// time.
 fn answer_so_far(
-    statuses: &Receiver<SoFar>,
+    statuses: &Receiver<RunStatus>,
     conventions: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
 ) -> Vec<u8> {

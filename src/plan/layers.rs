@@ -69,9 +69,8 @@ pub(super) fn layer_jobs(
         )));
     }
     let works = works(spec.rw, origins)?;
-    let bs = Sizes::Fixed(BLOCK_BYTES);
-    let bs = PerKind::all(bs);
-    let bs = origins.choose("--bs", spec.bs, bs, stream::size_words);
+    let default_sizes = PerKind::all(Sizes::Fixed(BLOCK_BYTES));
+    let bs = origins.choose("--bs", spec.bs, default_sizes, stream::size_words);
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
     origins.fixed("--cache", "each in turn", "fathom layers");
@@ -115,17 +114,14 @@ fn works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
 }
 
 /// Heading of the rows of a work.
-fn heading(rw: Rw) -> &'static str {
-    match rw {
-        Rw::Read => "sequential reads",
-        Rw::Write => "sequential writes",
-        Rw::Rw => "sequential reads and writes",
-        Rw::Randread => "random reads",
-        Rw::Randwrite => "random writes",
-        Rw::Randrw => "random reads and writes",
-        Rw::Trim | Rw::Randtrim => "trims",
-        Rw::Trimwrite | Rw::Randtrimwrite => "trims and writes",
-    }
+fn heading(rw: Rw) -> String {
+    let order = if rw.is_random() { "random" } else { "sequential" };
+    let directions = match (reads(rw), writes(rw)) {
+        (true, true) => "reads and writes",
+        (true, false) => "reads",
+        (false, _) => "writes",
+    };
+    format!("{order} {directions}")
 }
 
 pub(super) fn reads(rw: Rw) -> bool {
@@ -157,7 +153,7 @@ impl Setup<'_> {
             if !self.request.destroy.is_empty() {
                 return Err(why);
             }
-            miss(jobs, self.base(), rw, why.message());
+            add_missing(jobs, self.base(), rw, why.message());
             return Ok(());
         }
         let direct = self.layer(rw, Cache::Direct, "direct", below, jobs);
@@ -186,22 +182,22 @@ impl Setup<'_> {
         let name = format!("{} {how}", self.base());
         if !self.engine.caches.contains(&cache) {
             let why = format!("the engine {} does not work with --cache {}", self.engine.name, cache.word());
-            miss(jobs, &name, rw, &why);
+            add_missing(jobs, &name, rw, &why);
             return None;
         }
         let refuses = |d: &model::machine::DirectIo| d.offset_align == 0;
         if cache.is_direct() && self.place.direct.as_ref().is_some_and(refuses) {
-            miss(jobs, &name, rw, "its file system has no direct I/O");
+            add_missing(jobs, &name, rw, "its file system has no direct I/O");
             return None;
         }
         if let Some(why) = self.no_buffered.as_ref().filter(|_| !cache.is_direct()) {
-            miss(jobs, &name, rw, why);
+            add_missing(jobs, &name, rw, why);
             return None;
         }
         let warm = cache == Cache::Buffered && reads(rw);
         Some(self.add(
             jobs,
-            ComparedLayer { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
+            ComparedLayer { job: 0, name, work: heading(rw), below, warm, stored: false },
             rw,
             &self.given,
             cache,
@@ -217,19 +213,19 @@ impl Setup<'_> {
         // In `layers`, each layer precedes the layers below it.
         for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
             if writes(rw) {
-                miss(jobs, &layer.name, rw, "it stores the layers above, so it is only read");
+                add_missing(jobs, &layer.name, rw, "it stores the layers above, so it is only read");
                 continue;
             }
             let device = PathBuf::from(format!("/dev/{}", layer.name.replace('!', "/")));
             if let Err(why) = self.can_be_read(&device) {
-                miss(jobs, &layer.name, rw, &why);
+                add_missing(jobs, &layer.name, rw, &why);
                 continue;
             }
             let below = only(&layer.below).and_then(|b| indices.get(b).copied().flatten());
             let compared = ComparedLayer {
                 job: 0,
                 name: layer.name.clone(),
-                work: heading(rw).into(),
+                work: heading(rw),
                 below,
                 warm: false,
                 stored: true,
@@ -280,7 +276,7 @@ impl Setup<'_> {
     }
 }
 
-fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
+fn add_missing(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     let name = format!("{name}, {}", heading(rw));
     jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }

@@ -33,7 +33,7 @@ pub(crate) use engine::problems;
 use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
-use model::job::{Access, Create, Job, Order, Phase, Stream};
+use model::job::{Access, Job, Order, Phase, Stream};
 use model::plan::{MAKING_NS, Plan, Planned, Rerun, Role, Strategy, Target};
 use model::record::Record;
 use model::report::Report;
@@ -48,9 +48,9 @@ use study::{Schedule, Timing, study_plan};
 use target::Targets;
 
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
-const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
+const BENCH_TIMES: Times = Times { window_ns: 1_500_000_000, warmup_ns: 250_000_000 };
 /// Window and warm-up of each run of `run`.
-const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
+const RUN_TIMES: Times = Times { window_ns: 3_000_000_000, warmup_ns: 250_000_000 };
 /// The buffers of a job may take at most the machine's memory divided by this.
 const BUFFER_SHARE: u64 = 2;
 /// Memory of fathom itself while it measures, without workers and buffers: 9 MiB were measured in a cgroup.
@@ -259,7 +259,15 @@ fn jobs_of_request(
 #[derive(Clone)]
 struct DraftJob {
     name: String,
-    phases: Vec<(Phase, Vec<Draft>)>,
+    phases: Vec<DraftPhase>,
+}
+
+/// A phase before the targets of its streams are known.
+#[derive(Clone)]
+struct DraftPhase {
+    /// The times of the phase, without streams.
+    phase: Phase,
+    drafts: Vec<Draft>,
 }
 
 fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result<DraftJob, Failure> {
@@ -273,17 +281,17 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
             origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
-                replay::fill(request, &stream, replay, &mut draft, origins)?;
+                replay::fill(request, replay, &mut draft, origins)?;
             }
             drafts.push(draft);
         }
         origins.enter(&if spec.phases.len() > 1 { format!("phase {}", at + 1) } else { String::new() });
-        let times = times(request, phase, &drafts, origins)?;
+        let phase = times(request, phase, &drafts, origins)?;
         origins.enter("");
-        phases.push((times, drafts));
+        phases.push(DraftPhase { phase, drafts });
     }
     let stem = request.source.as_ref().map(JobSource::stem);
-    let name = match (&spec.name, stem, phases.first().and_then(|p| p.1.first())) {
+    let name = match (&spec.name, stem, phases.first().and_then(|p| p.drafts.first())) {
         (Some(name), ..) => name.clone(),
         (None, Some(stem), _) => stem,
         (None, None, Some(first)) => {
@@ -299,6 +307,13 @@ fn stream_name(stream: &StreamSpec, phase: usize, index: usize) -> String {
     stream.name.clone().unwrap_or_else(|| format!("phase {} stream {}", phase + 1, index + 1))
 }
 
+/// Default lengths of the window and the warm-up of a run.
+#[derive(Clone, Copy)]
+struct Times {
+    window_ns: u64,
+    warmup_ns: u64,
+}
+
 /// The times of a phase, before those of its streams.
 fn times(
     request: &Request,
@@ -306,30 +321,33 @@ fn times(
     drafts: &[Draft],
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
-    let (window, before) = match request.work {
-        Work::Profile(given) if given.compare && profile::is_timed(request) => profile::TIMES_NS,
+    let default = match request.work {
+        Work::Profile(given) if given.compare && profile::is_timed(request) => profile::TIMES,
         Work::Profile(given) if given.quick => profile::times(given.chosen())?,
-        Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
+        Work::Profile(_) | Work::Layers => BENCH_TIMES,
         // The cells of a sweep have their own times.
-        Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
-        Work::Limit(_) => limit::TIMES_NS,
+        Work::Job | Work::Sweep(_) => RUN_TIMES,
+        Work::Limit(_) => limit::TIMES,
         // The jobs set their own times. They have no warm-up, because the files are not in the page cache.
-        Work::Api { .. } => (RUN_TIMES_NS.0, 0),
+        Work::Api { .. } => Times { warmup_ns: 0, ..RUN_TIMES },
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
         // The phase must be long enough to read back all writes, and its window must include every read.
         origins.fixed("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
-    let limited = |d: &Draft| !d.stream.limit.is_none() || d.passes.is_some();
+    let limited = |d: &Draft| !d.stream.limit.is_none() || d.spec.passes.is_some();
     // A stream that ends by count or bytes needs no time, and all of its operations count.
     let api = matches!(request.work, Work::Api { .. });
     let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);
-    let (window, before, from) =
-        if by_count { (MAX_TIME_NS, 0, "ends by its limit") } else { (window, before, "default") };
+    let (default, from) = if by_count {
+        (Times { window_ns: MAX_TIME_NS, warmup_ns: 0 }, "ends by its limit")
+    } else {
+        (default, "default")
+    };
     let words = |ns: &u64| show_ns(*ns as f64);
-    let time_ns = origins.choose_from("--time", spec.time, window, from, words);
-    let warmup_ns = origins.choose_from("--warmup", spec.warmup, before, from, words);
+    let time_ns = origins.choose_from("--time", spec.time, default.window_ns, from, words);
+    let warmup_ns = origins.choose_from("--warmup", spec.warmup, default.warmup_ns, from, words);
     let cooldown_ns = spec.cooldown.unwrap_or(0);
     origins.note("--cooldown", spec.cooldown, words);
     if let Some(late) = drafts.iter().find(|d| d.stream.delay_ns >= warmup_ns + time_ns) {
@@ -612,7 +630,7 @@ fn host_steps(
     let [job] = drafts.as_slice() else {
         return Err(Failure::Usage("--hosts requires a single job; name one".into()));
     };
-    let streams: usize = job.phases.iter().map(|(_, streams)| streams.len()).sum();
+    let streams: usize = job.phases.iter().map(|phase| phase.drafts.len()).sum();
     if streams != 1 {
         return Err(Failure::Usage(format!(
             "--hosts requires a single stream, and {} has {streams}; measure them one by one",
@@ -634,22 +652,10 @@ fn host_steps(
 pub(crate) struct Draft {
     pub(crate) stream: Stream,
     pub(crate) engine: &'static Entry,
-    /// Whether the user named the engine.
-    pub(crate) engine_typed: bool,
-    /// Whether the user gave a cache mode.
-    pub(crate) cache_typed: bool,
-    /// The span that the user gave.
+    /// The span that the user gave. With turns, it covers the spans of all turns.
     pub(crate) size: Option<u64>,
-    /// Passes over the span after which the stream ends.
-    pub(crate) passes: Option<u32>,
-    /// Whether to create missing files.
-    pub(crate) create: Option<Create>,
-    /// Bytes of each file to create, if they differ.
-    pub(crate) create_bytes: Vec<u64>,
-    /// Whether each worker has its own test file.
-    pub(crate) own: bool,
-    /// Paths as typed.
-    pub(crate) paths: Vec<String>,
+    /// The settings that the user typed.
+    pub(crate) spec: StreamSpec,
 }
 
 /// Explains why preconditioning may not write a target that the job itself only reads.

@@ -128,13 +128,12 @@ fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
 /// Makes a drafted stream the replay of a capture.
 pub(crate) fn fill(
     request: &Request,
-    spec: &StreamSpec,
     from_capture: ReplayPlan,
     draft: &mut Draft,
     origins: &mut Origins,
 ) -> Result<(), Failure> {
     let ReplayPlan { mut replay, files } = from_capture;
-    let given = spec.replay.as_ref();
+    let given = draft.spec.replay.as_ref();
     let pace = given.and_then(|given| given.pace);
     let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
     origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
@@ -151,7 +150,8 @@ pub(crate) fn fill(
         )));
     }
     // In a directory, fathom makes a file of the touched size.
-    let named = draft.paths.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
+    let named =
+        draft.spec.target.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
     let made = draft.engine.touches_targets() && named.is_none_or(|path| path.is_dir());
     if made {
         draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
@@ -203,15 +203,16 @@ fn name_files(
             files[1]
         )));
     }
-    let is_named = !draft.paths.is_empty() || !request.targets.is_empty() || !draft.engine.touches_targets();
+    let is_named =
+        !draft.spec.target.is_empty() || !request.targets.is_empty() || !draft.engine.touches_targets();
     let original = &replay.original;
     if is_named || files.is_empty() {
         return Ok(());
     }
     let filling = if original.count(Kind::Read) > 0 { Filling::Data } else { Filling::Blocks };
     let writes = original.count(Kind::Write) > 0;
-    draft.create = writes.then_some(Create { bytes: original.end_bytes, filling, unlink: false });
-    draft.paths = files;
+    draft.spec.create = writes.then_some(Create { bytes: original.end_bytes, filling, unlink: false });
+    draft.spec.target = files;
     Ok(())
 }
 

@@ -27,7 +27,8 @@ const OPEN_DEPTH: u32 = 128;
 /// Drafts a stream.
 pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, Failure> {
     let engine = engine(spec, origins)?;
-    let cache = cache(spec, engine, origins);
+    let default_cache = engine.caches.first().copied().unwrap_or(Cache::Direct);
+    let cache = origins.choose("--cache", spec.cache, default_cache, |c| c.word().into());
     let (access, flush, turns) = what(spec, origins);
     let pace = pace(spec, &access, origins);
     let depth = usual_depth(&pace, &access);
@@ -66,18 +67,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     }
     let kinds: Vec<Kind> = stream.kinds().collect();
     stream.min_rate = stream.min_rate.map(|rule| rule.for_kinds(|kind| kinds.contains(&kind)));
-    Ok(Draft {
-        stream,
-        engine,
-        engine_typed: spec.engine.is_some(),
-        cache_typed: spec.cache.is_some(),
-        size: size(spec),
-        passes: spec.passes,
-        create: spec.create,
-        create_bytes: spec.create_bytes.clone(),
-        own: spec.own,
-        paths: spec.target.clone(),
-    })
+    Ok(Draft { stream, engine, size: size(spec), spec: spec.clone() })
 }
 
 /// The default depth.
@@ -147,11 +137,6 @@ fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Fa
     Ok(entry)
 }
 
-fn cache(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Cache {
-    let default = engine.caches.first().copied().unwrap_or(Cache::Direct);
-    origins.choose("--cache", spec.cache, default, |c| c.word().into())
-}
-
 fn unable(engine: &Entry, kind: Kind) -> Failure {
     let able: Vec<&str> = ENGINES.iter().filter(|e| e.kinds.contains(&kind)).map(|e| e.name).collect();
     Failure::Usage(format!(
@@ -219,8 +204,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         Some(mix) => mix,
         None => origins.choose("--mix", spec.mix, Mix::EVEN, |m| m.describe()),
     };
-    let default = Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 });
-    let default = PerKind::all(default);
+    let default = PerKind::all(Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 }));
     let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
     // With `--burst-time`, the think time separates bursts of the whole stream, not operations of this line.
     let own = spec.burst_time.is_none();

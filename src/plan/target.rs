@@ -8,7 +8,7 @@
 //!
 //! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
 
-use super::DraftJob;
+use super::{DraftJob, DraftPhase};
 use crate::capture::capture_file::is_capture;
 use crate::failure::Failure;
 use crate::files::Small;
@@ -55,7 +55,7 @@ impl<'a> Targets<'a> {
     /// Gives every stream of a job its targets.
     pub(super) fn settle(&mut self, job: DraftJob, origins: &mut Origins) -> Result<Job, Failure> {
         let mut phases = Vec::new();
-        for (mut phase, drafts) in job.phases {
+        for DraftPhase { mut phase, drafts } in job.phases {
             for draft in drafts {
                 phase.streams.push(self.stream(&job.name, &draft, origins)?);
             }
@@ -71,20 +71,20 @@ impl<'a> Targets<'a> {
                 "--size 0: there is nothing to measure; type a size such as 1g, or leave --size out".into(),
             ));
         }
-        let own: Vec<PathBuf> = draft.paths.iter().map(|p| name::path(p)).collect();
+        let own: Vec<PathBuf> = draft.spec.target.iter().map(|p| name::path(p)).collect();
         let paths = if own.is_empty() { self.request.targets.clone() } else { own };
         if !draft.engine.touches_targets() {
             self.touch_nothing(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
-            stream.limit.bytes = stream::bytes(draft.passes, &stream, &[stream.access.span_bytes]);
+            stream.limit.bytes = stream::bytes(draft.spec.passes, &stream, &[stream.access.span_bytes]);
             return Ok(stream);
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
         let mut sized = draft.clone();
         for (at, typed_path) in paths.iter().enumerate() {
-            if let (Some(create), Some(bytes)) = (&mut sized.create, draft.create_bytes.get(at)) {
+            if let (Some(create), Some(bytes)) = (&mut sized.spec.create, draft.spec.create_bytes.get(at)) {
                 create.bytes = *bytes;
             }
             for file in made_for(draft) {
@@ -130,7 +130,7 @@ impl<'a> Targets<'a> {
             .collect();
         match (stream.shared, spans.first()) {
             (Some(shared), Some(span)) => part(job, &mut stream, shared, *span)?,
-            _ => stream.limit.bytes = stream::bytes(draft.passes, &stream, &spans),
+            _ => stream.limit.bytes = stream::bytes(draft.spec.passes, &stream, &spans),
         }
         Ok(stream)
     }
@@ -146,8 +146,8 @@ impl<'a> Targets<'a> {
     ) -> Result<usize, Failure> {
         let path = match typed_path.canonicalize() {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(typed_path) {
-                Some(index) if draft.create.is_none() => return Ok(self.use_made(index, draft)),
-                _ if draft.create.is_some() => return self.missing(typed_path, draft, from, origins),
+                Some(index) if draft.spec.create.is_none() => return Ok(self.use_made(index, draft)),
+                _ if draft.spec.create.is_some() => return self.missing(typed_path, draft, from, origins),
                 _ => {
                     let creates = self.request.command.get(1).is_some_and(|command| command == "run");
                     return Err(missing_target(typed_path, creates));
@@ -159,7 +159,7 @@ impl<'a> Targets<'a> {
             known
         } else {
             // A file that will be made may already exist, empty, as created by mkstemp.
-            let inspect = if draft.create.is_some() { inspect_path } else { inspect_target };
+            let inspect = if draft.spec.create.is_some() { inspect_path } else { inspect_target };
             let (target, place) = inspect(self.root, typed_path, &path)?;
             self.found.push((Target { made_for: file.where_made(target.role), ..target }, place));
             origins.fixed("TARGET", &name::text(&path), from);
@@ -172,7 +172,7 @@ impl<'a> Targets<'a> {
         if target.role == Role::Made {
             target.bytes = target.bytes.max(made_bytes(draft, usual_bytes(draft), &path, origins)?);
         } else if let Some(create) =
-            draft.create.filter(|_| target.role == Role::File && machine::mark::may_be_made(&path))
+            draft.spec.create.filter(|_| target.role == Role::File && machine::mark::may_be_made(&path))
         {
             // A file that fathom made and kept may be made again.
             make_again(target, create);
@@ -329,7 +329,7 @@ impl<'a> Targets<'a> {
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
         let create =
-            draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
+            draft.spec.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
         let folder = folder_of(typed_path);
         let name = typed_path.file_name().ok_or_else(|| {
             Failure::Usage(format!(
@@ -372,10 +372,10 @@ impl<'a> Targets<'a> {
         if !paths.is_empty() {
             return idle("TARGET");
         }
-        if draft.cache_typed {
+        if draft.spec.cache.is_some() {
             return idle("--cache");
         }
-        if draft.create.is_some() {
+        if draft.spec.create.is_some() {
             return idle("--create");
         }
         let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
@@ -685,14 +685,14 @@ pub(super) const MADE_BYTES: u64 = GIB;
 fn made_for(draft: &Draft) -> Vec<MadeFor> {
     match draft.stream.shared {
         Some(_) => vec![MadeFor::All],
-        None if draft.own => (0..draft.stream.workers).map(MadeFor::Worker).collect(),
+        None if draft.spec.own => (0..draft.stream.workers).map(MadeFor::Worker).collect(),
         None => vec![MadeFor::Host],
     }
 }
 
 /// Default bytes of a made file: all workers' files of a host together are as large as a single file.
 fn usual_bytes(draft: &Draft) -> u64 {
-    let files = if draft.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
+    let files = if draft.spec.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
 
@@ -706,7 +706,7 @@ fn divide(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> 
         targets.map(|(target, _)| target).find(|target| role(target.role)).map(|target| target.path.clone())
     };
     let not_made = first_with(found, |role| role != Role::Made);
-    if let Some(path) = not_made.as_ref().filter(|_| draft.own) {
+    if let Some(path) = not_made.as_ref().filter(|_| draft.spec.own) {
         return Err(Failure::Usage(format!(
             "--own makes a test file for each worker, and {path} is a single one; name a directory, or leave --own out"
         )));
@@ -719,7 +719,7 @@ fn divide(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> 
     if stream.shared.is_some() && stream.targets.len() > 1 {
         return Err(Failure::Usage("--shared requires a single file; name one target".into()));
     }
-    if draft.own && stream.workers > 1 {
+    if draft.spec.own && stream.workers > 1 {
         stream.clones = Some(Clones::Own);
     }
     if stream.shared.is_some() || stream.shift_hosts > 0 {
@@ -799,7 +799,7 @@ fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64
 
 /// Bytes of a file to make: the offset plus the region, `usual` by default.
 fn made_bytes(draft: &Draft, usual: u64, path: &Path, origins: &mut Origins) -> Result<u64, Failure> {
-    if draft.create.is_some() {
+    if draft.spec.create.is_some() {
         return Err(Failure::Usage(format!(
             "--create makes the named file, and {} is a directory; name a file in it, or type --size alone",
             name::shown(path)

@@ -198,16 +198,19 @@ struct Sleeper {
     queue: Known<RunQueue>,
     seen: Still,
     workers: Known<Sampler>,
-    /// When the thread's CPU wait was last read, and its value in ns.
-    account: (Instant, u64),
+    /// When the thread's CPU wait was last read.
+    read_at: Instant,
+    /// The CPU wait at that time, in ns.
+    waited_ns: u64,
 }
 
 impl Sleeper {
     fn begin() -> Self {
         let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
         let workers = Ok(Sampler::new());
-        let mut sleeper = Self { queue, seen: Still::default(), workers, account: (Instant::now(), 0) };
-        sleeper.account.1 = sleeper.waited_ns();
+        let read_at = Instant::now();
+        let mut sleeper = Self { queue, seen: Still::default(), workers, read_at, waited_ns: 0 };
+        sleeper.waited_ns = sleeper.read_wait_ns();
         sleeper
     }
 
@@ -235,12 +238,12 @@ impl Sleeper {
 
     /// Stores how much longer a sleep took than requested, minus the time that this thread waited for a CPU.
     fn returned(&mut self, late: Duration) {
-        if late < STALL_FROM && self.account.0.elapsed() < ACCOUNT_EVERY {
+        if late < STALL_FROM && self.read_at.elapsed() < ACCOUNT_EVERY {
             return;
         }
-        let waited = self.waited_ns();
-        let waiting = Duration::from_nanos(waited.saturating_sub(self.account.1));
-        self.account = (Instant::now(), waited);
+        let waited_ns = self.read_wait_ns();
+        let waiting = Duration::from_nanos(waited_ns.saturating_sub(self.waited_ns));
+        (self.read_at, self.waited_ns) = (Instant::now(), waited_ns);
         self.note(late, waiting);
     }
 
@@ -254,7 +257,7 @@ impl Sleeper {
         }
     }
 
-    fn waited_ns(&self) -> u64 {
+    fn read_wait_ns(&self) -> u64 {
         self.queue.as_ref().ok().and_then(|q| q.waited_ns().ok()).unwrap_or(0)
     }
 }

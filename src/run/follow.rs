@@ -1,11 +1,11 @@
 //! Follows a run until its workers have ended.
 //!
 //! 1. The loop takes over the workers' blocks, reads device counters, and updates the display.
-//! 2. [`Ends`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
+//! 2. [`StopRules`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
 //!    of amount and time themselves; crate `model` has the rules.
 //! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
 //!    the record.
-//! 4. [`Early`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
+//! 4. [`StatusSender`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
 //!    and writes it on its own thread.
 
 use super::{COLLECT_EVERY, Measurement};
@@ -14,7 +14,7 @@ use crate::live::Named;
 use crate::run::collector::Collector;
 use crate::run::evidence::StillWatch;
 use crate::run::run_of;
-use crate::run::stop_rules::Ends;
+use crate::run::stop_rules::StopRules;
 use crate::signals;
 use analysis::strategy::Budget;
 use analysis::{strategy, under_way};
@@ -41,7 +41,7 @@ impl Measurement {
     pub(super) fn follow(
         &mut self,
         workers: &mut Workers,
-        ends: &mut Ends,
+        ends: &mut StopRules,
         collector: &mut Collector,
         mut last: Snapshot,
         opened: Instant,
@@ -146,30 +146,30 @@ fn op_bytes<'s>(streams: impl Iterator<Item = &'s StreamEnd>) -> Option<f64> {
 
 /// A receiver of records during a run.
 #[derive(Debug)]
-pub struct Early {
+pub struct StatusSender {
     every: Option<Duration>,
-    to: SyncSender<SoFar>,
+    to: SyncSender<RunStatus>,
     /// Run time at which the next status is due; `None` if only signals ask for it.
     due: Option<Duration>,
 }
 
 /// The state of a running measurement. The receiver computes the record, so that the measuring thread is not delayed.
 #[derive(Debug)]
-pub struct SoFar {
+pub struct RunStatus {
     /// The session file so far, without an end of the current run.
     session: Vec<u8>,
     at_ns: u64,
     streams: Vec<StreamEnd>,
 }
 
-impl Early {
+impl StatusSender {
     /// Sends a status after each `every` of a run, and whenever a signal asks for one.
-    pub fn new(every: Option<Duration>, to: SyncSender<SoFar>) -> Self {
+    pub fn new(every: Option<Duration>, to: SyncSender<RunStatus>) -> Self {
         Self { every, to, due: every }
     }
 }
 
-impl SoFar {
+impl RunStatus {
     /// The record as if the run had ended now; `None` if no run was active.
     pub fn record(self) -> Option<Record> {
         let (mut record, _torn) = record::decode(&self.session).ok()?;
@@ -212,7 +212,7 @@ impl Measurement {
         }
         let Ok(session) = self.session.content() else { return };
         let at_ns = self.epoch.elapsed().as_nanos() as u64;
-        let sent = early.to.try_send(SoFar { session, at_ns, streams: collector.so_far() });
+        let sent = early.to.try_send(RunStatus { session, at_ns, streams: collector.so_far() });
         if is_requested && sent.is_ok() {
             signals::status_given();
         }

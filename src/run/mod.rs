@@ -23,15 +23,13 @@ use analysis::strategy::cost::{run_ns, search_left, time_left};
 use analysis::strategy::sweep::SweepProgress;
 use analysis::strategy::{self, Budget, Next, Summary};
 use analysis::{Judging, KnownBefore};
-use collector::{
-    Collector, OpLog, add_totals, attempted, differences, found_depths, interval_ns, log_waits, worker_end,
-};
+use collector::{Collector, OpLog, attempted, differences, found_depths, interval_ns, log_waits, worker_end};
 use engine::link::Outcome;
 use engine::workers::{Who, Workers};
 use evidence::Driver;
 #[cfg(feature = "capture")]
 pub(crate) use evidence::is_worker_of;
-pub use follow::{Early, SoFar};
+pub use follow::{RunStatus, StatusSender};
 use machine::cgroup::OwnCgroup;
 use machine::processes::{Busy, Processes};
 use machine::root::Root;
@@ -53,7 +51,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use stop_rules::Ends;
+use stop_rules::StopRules;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
 use target::Ready;
@@ -120,7 +118,7 @@ pub fn measure(
     interrupted: Option<Record>,
     keep: bool,
     mode: Progress,
-    early: Option<Early>,
+    early: Option<StatusSender>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
@@ -128,7 +126,7 @@ pub fn measure(
     if end.is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
     }
-    let earlier = interrupted.map(Earlier::from_record);
+    let earlier = interrupted.map(EarlierSession::from_record);
     let earlier = earlier.as_ref();
     let mut measurement = setup::begin(planned, earlier, keep, fleet, mode)?;
     measurement.early = early;
@@ -160,7 +158,7 @@ struct Measurement {
     /// The participating hosts.
     fleet: Fleet,
     /// Receiver of records during a run.
-    early: Option<Early>,
+    early: Option<StatusSender>,
     /// Findings that the user accepts; `None` measures whatever the targets contain.
     accept: Option<Vec<CheckId>>,
     clock: Clock,
@@ -204,9 +202,9 @@ fn moved_most(busy: &[Busy]) -> String {
 
 impl Measurement {
     /// Preconditions, then measures all runs of the plan and, if the plan allows more, the runs that would decide an undecided condition.
-    fn measure_all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+    fn measure_all(&mut self, earlier: Option<&EarlierSession>) -> Result<RunEnding, Failure> {
         let ended = self.precondition_once(earlier)?;
-        for frame in earlier.into_iter().flat_map(Earlier::frames) {
+        for frame in earlier.into_iter().flat_map(EarlierSession::frames) {
             self.session.append(&frame)?;
         }
         if let Some(ended) = ended {
@@ -328,7 +326,7 @@ impl Measurement {
 
     /// Preconditions before the first run. Skips this if the resumed session has preconditioned the same targets. A file that fathom makes
     /// is new in each session.
-    fn precondition_once(&mut self, earlier: Option<&Earlier>) -> Result<Option<RunEnding>, Failure> {
+    fn precondition_once(&mut self, earlier: Option<&EarlierSession>) -> Result<Option<RunEnding>, Failure> {
         let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
         match earlier.and_then(|session| session.preconditioned.as_ref()).filter(|_| same) {
             Some(done) => {
@@ -436,7 +434,7 @@ impl Measurement {
         let before = self.cpu_ns();
         let opened = collector::open(&mut workers, begin);
         let mut collector = Collector::for_phase(&phase, interval_ns(&phase));
-        let mut ends = Ends::for_phase(&phase);
+        let mut ends = StopRules::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
@@ -455,8 +453,7 @@ impl Measurement {
         let last = self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
         let mut workers = Vec::new();
         for (who, outcome) in outcomes {
-            outcome.last.iter().for_each(|block| collector.add(who, block));
-            add_totals(&mut collector.streams_mut()[who.stream], &outcome);
+            collector.add_outcome(who, &outcome);
             workers.push(worker_end(who, outcome));
         }
         let is_stable = writes && failure.is_none();
@@ -639,14 +636,14 @@ fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
 const MAX_CONSECUTIVE_FAILURES: usize = 3;
 
 /// An earlier session that is resumed.
-struct Earlier {
+struct EarlierSession {
     /// The preconditioning before the session's first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
     tries: Vec<SweepRun>,
 }
 
-impl Earlier {
+impl EarlierSession {
     /// Takes the runs that ended.
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
@@ -675,7 +672,7 @@ impl Earlier {
 
 impl Measurement {
     /// The loop of a sweep.
-    fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+    fn sweep(&mut self, earlier: Option<&EarlierSession>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.tries);
         let mut search = SweepProgress::after(&grid, &self.plan, before);

@@ -5,8 +5,8 @@
 
 use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::failure::Failure;
-use crate::run::collector::{Collector, add_totals};
-use crate::run::stop_rules::Ends;
+use crate::run::collector::Collector;
+use crate::run::stop_rules::StopRules;
 use analysis::strategy::rate;
 use engine::workers::Workers;
 use model::errno;
@@ -134,14 +134,13 @@ impl Measurement {
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
         // Rules that end a stream of the job apply here too.
-        let mut ends = Ends::for_phase(phase);
+        let mut ends = StopRules::for_phase(phase);
         let stuck = self.watch_exercise(&mut workers, &mut ends, &mut collector, phase);
         workers.collect(|who, block| collector.add(who, block));
         let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         for (who, outcome) in &outcomes {
-            outcome.last.iter().for_each(|block| collector.add(*who, block));
-            add_totals(&mut collector.streams_mut()[who.stream], outcome);
+            collector.add_outcome(*who, outcome);
         }
         let failure = failure.or_else(|| failed_writes(collector.streams_mut()));
         match failure {
@@ -155,7 +154,7 @@ impl Measurement {
     fn watch_exercise(
         &self,
         workers: &mut Workers,
-        ends: &mut Ends,
+        ends: &mut StopRules,
         collector: &mut Collector,
         phase: &Phase,
     ) -> Option<String> {

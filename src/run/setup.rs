@@ -16,7 +16,7 @@ use super::Measurement;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::live::{self, Left, Live, Progress};
-use crate::run::Earlier;
+use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
 use crate::run::specs::Supplies;
 use crate::run::target::{Ready, open_others, refuse_flags};
@@ -55,7 +55,7 @@ use sys::open_file::{CloseErrors, OpenFile};
 /// Begins a measurement, up to its first run.
 pub(super) fn begin(
     planned: Planned,
-    earlier: Option<&Earlier>,
+    earlier: Option<&EarlierSession>,
     keep: bool,
     fleet: &Fleet,
     mode: Progress,
@@ -81,7 +81,7 @@ pub(super) fn begin(
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
     // Resumed runs keep their times; new ones come after them.
-    let passed = earlier.map_or(Duration::ZERO, Earlier::until);
+    let passed = earlier.map_or(Duration::ZERO, EarlierSession::until);
     let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
