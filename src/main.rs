@@ -11,7 +11,6 @@ use fathom_io::run::collector;
 use fathom_io::show::{self, Outlets, Showing};
 use fathom_io::{doctor, history, plan, run, session, signals, stderr, verify, watch};
 use model::history::RowsOf;
-use model::plan::Planned;
 use model::record::Record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -102,19 +101,16 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     for request in requests {
         let planned = plan::plan(request)?;
         is_gated |= planned.plan.is_gated();
-        protected.extend(protected_files(&planned, None));
+        protected.extend(Spared::from_plan(&planned.plan, &planned.machine.places));
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
     let (mut judged, mut ended) = (Vec::new(), Ok(None));
     for request in requests {
-        match measure_one_of_several(request, showing) {
-            Ok((session, code)) => {
-                judged.push(Ok(session));
-                ended = Ok(code);
-            }
-            Err(failure) => ended = Err(failure),
-        }
+        ended = measure_one_of_several(request, showing).map(|(session, code)| {
+            judged.push(Ok(session));
+            code
+        });
         if !matches!(ended, Ok(None)) {
             break;
         }
@@ -168,11 +164,13 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
         return show::explain(planned.plan, planned.machine, recipe, showing.format);
     }
-    let job_file = request.source.as_ref().and_then(JobSource::path);
-    let protected_files = protected_files(&planned, job_file);
-    let rules = Rules { flag: "--op-log", spared: protected_files.clone(), replace: showing.replace };
+    let mut protected = Spared::from_plan(&planned.plan, &planned.machine.places);
+    if let Some(file) = request.source.as_ref().and_then(JobSource::path) {
+        protected.add(file, "the job file of this call");
+    }
+    let rules = Rules { flag: "--op-log", spared: protected.clone(), replace: showing.replace };
     let logs = collector::Files::decide(&planned.plan, rules, &showing.outputs)?;
-    let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
     let finished =
         run::measure(planned, None, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
     #[cfg(feature = "fleet")]
@@ -199,7 +197,8 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
             let (planned, keep) =
                 plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(planned.plan.is_gated(), &showing)?;
-            let outlets = show::outlets(&showing.outputs, showing.replace, protected_files(&planned, None))?;
+            let protected = Spared::from_plan(&planned.plan, &planned.machine.places);
+            let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
             let (mode, accept) = (showing.watched, Some(showing.accept.as_slice()));
             let finished = run::measure(planned, Some(before), keep, mode, None, &Fleet::Alone, accept)?;
             conclude(&finished, &showing, &outlets)
@@ -207,24 +206,16 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Collects the files that this call reads or measures. Reports must not overwrite these files.
-fn protected_files(planned: &Planned, job_file: Option<&Path>) -> Spared {
-    let mut protected_files = Spared::from_plan(&planned.plan, &planned.machine.places);
-    if let Some(file) = job_file {
-        protected_files.add(file, "the job file of this call");
-    }
-    protected_files
-}
-
+/// Judges a finished measurement, prints its report, and updates the index of the history.
 fn conclude(finished: &run::Finished, showing: &Showing, outlets: &Outlets) -> Result<ExitCode, Failure> {
     let kept = finished.session.is_kept();
     let file = kept.then(|| finished.session.path());
-    let code =
-        finished.session.record().and_then(|record| judge(&record, file, showing, outlets, Some(finished)));
+    let code = finished.session.record().and_then(|record| judge(&record, file, showing, outlets));
     if kept {
         history::remember();
     }
-    code
+    // An interruption or failure takes precedence over the verdict.
+    code.map(|code| finished.exit_code().unwrap_or(code))
 }
 
 /// Judges stored sessions again: one as a report, several as a table.
@@ -248,7 +239,7 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
     if let [file] = files {
         let record = session::read(file)?;
         show::check_gated(record.header.plan.is_gated(), showing)?;
-        return judge(&record, Some(file), showing, &outlets, None);
+        return judge(&record, Some(file), showing, &outlets);
     }
     let mut is_gated = false;
     let judged = files.iter().map(|file| {
@@ -263,17 +254,15 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))
 }
 
+/// Judges a record, prints its report, and returns the exit code of the verdict.
 fn judge(
     record: &Record,
     kept: Option<&Path>,
     showing: &Showing,
     outlets: &Outlets,
-    finished: Option<&run::Finished>,
 ) -> Result<ExitCode, Failure> {
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(record, kept, annotations, showing);
     show::report(&report, showing, outlets, kept)?;
-    // An interruption or failure takes precedence over the verdict.
-    let ended = finished.and_then(run::Finished::exit_code);
-    Ok(ended.unwrap_or_else(|| ExitCode::from(analysis::exit_code(&report))))
+    Ok(ExitCode::from(analysis::exit_code(&report)))
 }

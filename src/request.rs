@@ -181,6 +181,11 @@ pub struct CaptureRequest {
 }
 
 impl Request {
+    /// Whether the job is a command line of another tool.
+    pub fn is_of_other_tool(&self) -> bool {
+        matches!(self.source, Some(JobSource::CommandOf(_)))
+    }
+
     /// Returns the origin of a setting: `command line`, or the name of the job file, preset or profile.
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {

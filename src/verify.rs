@@ -198,17 +198,18 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
             }
         }
         HostTask::Check(state) => {
-            let v = &state.verification;
+            let (verification, target) = (&state.verification, check_target(options, state));
+            let there = whole_blocks_of(&target, verification);
             let mut read = StreamSpec {
                 rw: Some(Rw::Randread),
-                bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
+                bs: Some(PerKind::all(Sizes::Fixed(verification.block_bytes))),
                 // Blocks missing at the end of a truncated target are reported as lost, not refused.
-                size: Some(v.span_bytes().min(whole_blocks_of(&check_target(options, state), v))),
+                size: Some(verification.span_bytes().min(there)),
                 ..stream
             };
-            read.give("offset").access.offset_bytes = v.offset_bytes;
+            read.give("offset").access.offset_bytes = verification.offset_bytes;
             let request = workload(options, vec![read]);
-            Request { targets: vec![check_target(options, state)], ..request }
+            Request { targets: vec![target], ..request }
         }
     }
 }
@@ -219,9 +220,9 @@ fn check_target(options: &Args, state: &State) -> PathBuf {
 }
 
 /// Bytes of the complete blocks that a target still has.
-fn whole_blocks_of(path: &Path, v: &Verification) -> u64 {
-    let there = end_of(path).saturating_sub(v.offset_bytes);
-    there - there.checked_rem(u64::from(v.block_bytes)).unwrap_or(0)
+fn whole_blocks_of(path: &Path, verification: &Verification) -> u64 {
+    let there = end_of(path).saturating_sub(verification.offset_bytes);
+    there - there.checked_rem(u64::from(verification.block_bytes)).unwrap_or(0)
 }
 
 /// Size of a file or block device in bytes; `u64::MAX` for anything else and if it cannot be opened.
@@ -409,26 +410,26 @@ impl<'a> VerifyRun<'a> {
 
     /// Writes, then reads back the data of this host or of another one.
     fn write_and_read(&mut self, state: Option<&Path>) -> Result<Verified, Failure> {
-        let v = self.verification;
+        let verification = self.verification;
         let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
-        let kept = State::new(path.clone(), v, v.mark(0));
+        let kept = State::new(path.clone(), verification, verification.mark(0));
         let mut keeper = match state {
             Some(file) => Some(Keeper::create(file, kept.clone())?),
             None => None,
         };
         let file = self.targets[0].open(&self.root, self.through.cache, true)?;
-        let words = |pass: u64| format!("writing pass {pass} of {}", v.passes);
+        let words = |pass: u64| format!("writing pass {pass} of {}", verification.passes);
         self.live.begin(&words(1));
         let since = Instant::now();
         let live = &self.live;
         let writing = Writing {
-            verification: &v,
+            verification: &verification,
             until: self.options.time.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
             stop: &self.stop,
-            progress: &mut |done| self.show(since, done, v.writes()),
+            progress: &mut |done| self.show(since, done, verification.writes()),
             marked: &mut |mark| {
-                if mark.synced.is_multiple_of(v.blocks) && mark.synced < v.writes() {
-                    live.begin(&words(mark.synced / v.blocks + 1));
+                if mark.synced.is_multiple_of(verification.blocks) && mark.synced < verification.writes() {
+                    live.begin(&words(mark.synced / verification.blocks + 1));
                 }
                 keeper.as_mut().map_or(Ok(()), |k| k.keep(mark))
             },
@@ -442,7 +443,7 @@ impl<'a> VerifyRun<'a> {
             self.notes.push(format!(
                 "--time ended the writing after {} of {} writes",
                 show_count(written.mark.begun as f64),
-                show_count(v.writes() as f64)
+                show_count(verification.writes() as f64)
             ));
         }
         let mut outcome = self.outcome(written.mark);
@@ -476,19 +477,20 @@ impl<'a> VerifyRun<'a> {
     }
 
     /// Reads back, bypassing the page cache as far as possible.
-    fn read(&self, what: &State, outcome: &mut Verified) -> Result<(), Failure> {
+    fn read(&self, state: &State, outcome: &mut Verified) -> Result<(), Failure> {
         // The first stream writes, and the last one reads the data, which may be of another host.
         let last = self.plan.streams().last().and_then(|stream| self.targets.get(*stream.targets.first()?));
         let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
         let evicted = self.evict(target);
         let before = read_by_last_devices(&self.root, &self.place);
-        let v = &what.verification;
+        let verification = &state.verification;
         let file = target.open(&self.root, self.through.cache, false)?;
         self.live.begin("reading back");
         let since = Instant::now();
-        let mut progress = |done| self.show(since, done, v.blocks);
-        let seen = verifier::read_back(&self.through, file, v, what.mark, &self.stop, &mut progress)
-            .map_err(|e| refused(&outcome.target, &e))?;
+        let mut progress = |done| self.show(since, done, verification.blocks);
+        let seen =
+            verifier::read_back(&self.through, file, verification, state.mark, &self.stop, &mut progress)
+                .map_err(|e| refused(&outcome.target, &e))?;
         let none_read = seen.blocks == 0 && !seen.interrupted;
         if let Some(refusal) = refusal(&outcome.target, &seen.failures).filter(|_| none_read) {
             return Err(refusal);
@@ -546,12 +548,13 @@ impl<'a> VerifyRun<'a> {
 /// The outcome of a check if the file or device ends before the first complete block: everything is lost, and nothing can
 /// be planned. `None` if there is something to read.
 fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
-    let (v, path) = (state.verification, check_target(options, state));
+    let (verification, path) = (state.verification, check_target(options, state));
     let end = end_of(&path);
-    if v.check().is_err() || end >= v.offset_bytes.saturating_add(u64::from(v.block_bytes)) {
+    let first_end = verification.offset_bytes.saturating_add(u64::from(verification.block_bytes));
+    if verification.check().is_err() || end >= first_end {
         return None;
     }
-    let read = verifier::all_lost(&v, state.mark, end);
+    let read = verifier::all_lost(&verification, state.mark, end);
     if read.damaged == 0 {
         return None;
     }
@@ -559,7 +562,7 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     Some(Verified {
         read: Some((read, Duration::ZERO)),
         source: "the length of the target, which ends before the first block".into(),
-        ..not_read(v, state.mark, name::text(&path), place)
+        ..not_read(verification, state.mark, name::text(&path), place)
     })
 }
 

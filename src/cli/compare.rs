@@ -88,7 +88,9 @@ impl Args {
         let options = self.options()?;
         let typed = std::iter::once(&self.a).chain(&self.b);
         let sides = typed.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
-        refuse_twice(sides.iter().flatten())?;
+        // A file that is named twice would count double, or be compared with itself. A missing file is reported when it is read.
+        let canonical = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
+        refuse_twice(sides.iter().flatten().map(|file| (canonical(file), name::shown(file))))?;
         let mut spared = Spared::default();
         for file in sides.iter().flatten() {
             spared.add(file, "a side of this comparison");
@@ -98,7 +100,9 @@ impl Args {
             files.iter().map(|f| report(f, &options.accept)).collect::<Result<Vec<Report>, _>>()
         };
         let sides = sides.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        refuse_one_session(sides.iter().flatten())?;
+        // A session may be named both as itself and as its JSON report.
+        let sessions = sides.iter().flatten();
+        refuse_twice(sessions.filter_map(|r| Some(((&r.session, &r.started), r.session.clone()?))))?;
         let style = Style { detail: detail(self.brief, self.verbose), ..Style::default() };
         let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
         if let [b] = others {
@@ -205,34 +209,17 @@ fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure>
     Ok(all)
 }
 
-/// Refuses a file that is named twice: it would count double, or be compared with itself.
-fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Failure> {
+/// Refuses a measurement that occurs twice. Each one comes with the name to show.
+fn refuse_twice<K: Ord>(measurements: impl Iterator<Item = (K, String)>) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
-    for file in files {
-        // A missing file is reported when it is read.
-        let canonical = file.canonicalize().unwrap_or_else(|_| file.clone());
-        if !seen.insert(canonical) {
-            return Err(named_twice(&name::shown(file)));
+    for (measurement, name) in measurements {
+        if !seen.insert(measurement) {
+            return Err(Failure::Usage(format!(
+                "{name} is named twice; a comparison requires two measurements: type the id of another session, or measure again"
+            )));
         }
     }
     Ok(())
-}
-
-/// Refuses a session that is named both as itself and as its JSON report.
-fn refuse_one_session<'r>(reports: impl Iterator<Item = &'r Report>) -> Result<(), Failure> {
-    let mut seen = BTreeSet::new();
-    for report in reports.filter(|r| r.session.is_some()) {
-        if !seen.insert((&report.session, &report.started)) {
-            return Err(named_twice(report.session.as_deref().unwrap_or_default()));
-        }
-    }
-    Ok(())
-}
-
-fn named_twice(what: &str) -> Failure {
-    Failure::Usage(format!(
-        "{what} is named twice; a comparison requires two measurements: type the id of another session, or measure again"
-    ))
 }
 
 /// Reads a JSON report, or judges a session. Accepts the findings of `accept` in either.

@@ -31,8 +31,8 @@ struct CommandLine {
     seconds: Option<u64>,
     destroy: Vec<String>,
     targets: Vec<String>,
-    explains: bool,
-    helps: bool,
+    asks_for_explanation: bool,
+    asks_for_help: bool,
 }
 
 impl Args {
@@ -43,15 +43,15 @@ impl Args {
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let args = self.words.text();
         let command_line = parse(&args).map_err(Failure::Usage)?;
-        let Some(file) = command_line.configuration.as_deref().filter(|_| !command_line.helps) else {
-            if command_line.helps {
+        let Some(file) = command_line.configuration.as_deref().filter(|_| !command_line.asks_for_help) else {
+            if command_line.asks_for_help {
                 return stdout::text(&iometer::options::help()).map(|()| None);
             }
             return Err(Failure::Usage("no configuration file was typed; type /c FILE".into()));
         };
         let text = run::text(&name::path(file))?;
         let here = Here { places: command_line.targets.clone(), seconds: command_line.seconds };
-        if command_line.explains {
+        if command_line.asks_for_explanation {
             let text = iometer::explain(file, &text, &here).map_err(run::pointed)?;
             return stdout::text(&text).map(|()| None);
         }
@@ -83,8 +83,8 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
                         .ok_or_else(|| format!("/t {text} is not a valid time; type 1 to 86400 seconds"))?,
                 );
             }
-            "/?" | "-?" | "--help" => command_line.helps = true,
-            "--explain" => command_line.explains = true,
+            "/?" | "-?" | "--help" => command_line.asks_for_help = true,
+            "--explain" => command_line.asks_for_explanation = true,
             _ if word.starts_with("--destroy=") => {
                 command_line.destroy.push(word["--destroy=".len()..].to_owned());
             }
@@ -116,8 +116,8 @@ fn iometer_arguments_are_parsed() {
         seconds: Some(5),
         destroy: vec!["/dev/sdx".into()],
         targets: vec!["/data".into(), "b".into()],
-        explains: false,
-        helps: false,
+        asks_for_explanation: false,
+        asks_for_help: false,
     };
     assert_eq!(all, Ok(expected));
     for bad in ["/c", "/t 0", "/t x", "-x", "/r"] {

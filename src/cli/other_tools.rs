@@ -278,7 +278,7 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
         job,
         source: Some(JobSource::CommandOf(tool)),
         destroy,
-        unseen_users: unseen_users(),
+        unseen_users: paths_in(UNSEEN_USERS),
         keep,
         ..Request::default()
     }
@@ -296,7 +296,7 @@ fn allowed_paths(job: &JobSpec) -> Vec<String> {
     // A replayed log may name its target itself, so any path may be a target.
     let is_any = job.streams().any(|s| s.replay.is_some() && s.target.is_empty());
     let is_target = |path: &Path| is_any || targets.contains(&real(path));
-    paths().into_iter().filter(|path| is_target(path)).map(name::text).collect()
+    paths_in(DESTROY).into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }
 
 // A doc comment here would appear in the help of each command with these arguments.
@@ -319,16 +319,7 @@ const DESTROY: &str = "FATHOM_DESTROY";
 /// Environment variable with paths that may be written although other users of them may be hidden, in the syntax of `PATH`.
 const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
 
-/// Returns the paths that may be overwritten.
-pub(crate) fn paths() -> Vec<PathBuf> {
-    paths_in(DESTROY)
-}
-
-/// Returns the paths that may be written although other users of them may be hidden.
-pub(crate) fn unseen_users() -> Vec<PathBuf> {
-    paths_in(UNSEEN_USERS)
-}
-
+/// Returns the paths in an environment variable.
 fn paths_in(variable: &str) -> Vec<PathBuf> {
     let list: Option<OsString> = std::env::var_os(variable);
     list.map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()

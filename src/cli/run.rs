@@ -235,7 +235,7 @@ pub(super) fn use_job(
 ) -> Result<(), Failure> {
     let name = source.name();
     apply_flags(&mut job, given, &name)?;
-    targets_are_used(&job, &request.targets, &name)?;
+    refuse_unused_target(&job, &request.targets, &name)?;
     // The parser checked the text, to name its lines. This checks the flags of the command line.
     let problems = job.check().into_iter().chain(job.check_targets(request.targets.len()));
     if let Some(problem) = problems.into_iter().next() {
@@ -276,7 +276,7 @@ fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), 
 }
 
 /// Refuses a target that no stream uses.
-fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<(), Failure> {
+fn refuse_unused_target(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<(), Failure> {
     match targets.first() {
         Some(target) if job.streams().all(|stream| !stream.target.is_empty()) => {
             Err(Failure::Usage(format!(

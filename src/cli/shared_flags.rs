@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::files::output;
 use crate::files::output::Replace;
 use crate::live::Progress;
+use crate::plan::engine_names;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use crate::stderr;
@@ -433,8 +434,7 @@ fn known_engine(text: &str) -> Result<(), String> {
     if engine::engines::find(name).is_some() {
         return Ok(());
     }
-    let known: Vec<&str> = engine::engines::ENGINES.iter().map(|e| e.name).collect();
-    Err(format!("there is no engine '{name}'; type one of {}", known.join(", ")))
+    Err(format!("there is no engine '{name}'; type one of {}", engine_names(|_| true)))
 }
 
 /// Lists the engines with their options, for help.

@@ -50,9 +50,6 @@ pub enum Fleet {
     Several(Arc<Hosts>),
 }
 
-/// Whether this fathom was built with MPI.
-const HAS_MPI: bool = cfg!(feature = "fleet");
-
 /// Evaluates one expression for several hosts and another one for a host alone. A build without the feature `fleet` has only the expression
 /// for a host alone.
 macro_rules! several {
@@ -113,7 +110,7 @@ pub fn alone() -> Result<(), Failure> {
 }
 
 fn check_launcher(launched: Option<&Launched>, world: u32) -> Result<(), Failure> {
-    launcher::check(launched, world, HAS_MPI).map_err(|why| {
+    launcher::check(launched, world, cfg!(feature = "fleet")).map_err(|why| {
         // Only the first process reports a problem that all have.
         if launcher::is_first() { Failure::Usage(why) } else { Failure::Elsewhere(2) }
     })

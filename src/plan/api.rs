@@ -12,7 +12,7 @@
 use super::Jobs;
 use super::layers::{reads, writes};
 use crate::failure::Failure;
-use crate::interfaces::{CXX, Directions, INTERFACES, Interface, Many, common};
+use crate::interfaces::{CXX, Concurrency, Directions, INTERFACES, Interface, common};
 use crate::plan::origins::Origins;
 use crate::plan::study::{self, Schedule, StudyPlan};
 use crate::plan::{budget, engine, target};
@@ -204,9 +204,9 @@ pub(super) fn compare(
     let setup = Setup { request, given, place, found, span, depth, denial, may_write };
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
-    let mut renews = false;
+    let mut needs_new_file = false;
     comparison.missing.extend(unsupported_interfaces(named, &works));
-    if request.flags.contains(&"depth") && !interfaces.iter().any(|i| i.many != Many::One) {
+    if request.flags.contains(&"depth") && !interfaces.iter().any(|i| i.concurrency != Concurrency::One) {
         return Err(Failure::Usage(
             "--depth has no effect: these interfaces have one operation in flight; leave --depth out, or type other interfaces".into(),
         ));
@@ -218,8 +218,8 @@ pub(super) fn compare(
                     if interface.name == HEADLINE && asked.headline.is_none() {
                         asked.headline = Some(asked.specs.len());
                     }
-                    renews |= interface.renews_file();
-                    let (job, sees) = (asked.specs.len(), interface.sees);
+                    needs_new_file |= interface.renews_file();
+                    let (job, sees) = (asked.specs.len(), interface.uses_memory);
                     let (interface, work) = (interface.name_for(writes(work.rw)), work.describe());
                     comparison.candidates.push(Candidate { job, interface, work, sees });
                     asked.specs.push(spec);
@@ -238,7 +238,7 @@ pub(super) fn compare(
         let why = if is_denied { format!("{why}; type --interface 'libaio O_DIRECT'") } else { why };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
-    let files = if setup.found.role == Role::Made { 1 + u64::from(renews) } else { 0 };
+    let files = if setup.found.role == Role::Made { 1 + u64::from(needs_new_file) } else { 0 };
     let typed_time = request.job.phases.first().and_then(|phase| phase.time);
     let schedule =
         Schedule::divide(asked.specs.len(), files, request.budget_ns, request.job.runs, typed_time)?;
@@ -295,7 +295,7 @@ fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<
 
 impl Interface {
     fn is_for(&self, rw: Rw) -> bool {
-        match self.ways {
+        match self.directions {
             Directions::Both => true,
             Directions::In => reads(rw),
             Directions::Out => writes(rw),
@@ -322,7 +322,7 @@ impl Setup<'_> {
         let engine = values::engine(interface.engine)?;
         let mut job = self.request.job.clone();
         job.name = Some(name(interface, work));
-        let several = |many| if interface.many == many { self.depth } else { 1 };
+        let several = |concurrency| if interface.concurrency == concurrency { self.depth } else { 1 };
         let random = work.rw.is_random();
         let size = Sizes::Fixed(work.block_bytes);
         for stream in job.streams_mut() {
@@ -332,8 +332,8 @@ impl Setup<'_> {
             stream.bs = Some(PerKind::all(size.clone()));
             stream.size = Some(self.span);
             stream.engine = Some(engine.clone());
-            stream.depth = Some(several(Many::Depth));
-            stream.give("workers").workers = several(Many::Threads);
+            stream.depth = Some(several(Concurrency::Depth));
+            stream.give("workers").workers = several(Concurrency::Threads);
             stream.random = random.then_some(Order::Once);
             // Each thread takes the next block, like the threads of a pool.
             stream.steps.start = if random { Start::default() } else { Start::Interlocked };

@@ -119,11 +119,6 @@ fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, w
     Failure::Refused(format!("{named}: {cause}; {advice}"))
 }
 
-/// Refuses io_uring as a value of an axis. Leaving it out silently would hide it among the other values.
-pub(super) fn refuse_axis(cause: &str) -> Failure {
-    Failure::Refused(format!("--engine io_uring: {cause}; type --engine libaio"))
-}
-
 /// A command, or a change, for the same work with the same number of operations in flight.
 fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> String {
     let in_flight = in_flight.min(u64::from(MAX_WORKERS));
@@ -145,12 +140,12 @@ fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> Str
         _ => {
             let subcommand = request.command.get(1).map_or("", String::as_str);
             let flags = match (&request.work, subcommand) {
-                (Work::Profile(_), _) | (_, "recipe") => vec!["--engine".to_owned(), "sync".to_owned()],
-                (_, "verify") => split_words("--engine sync --depth 1"),
-                _ if stream.replay.is_some() => split_words("--engine sync --depth 1"),
-                _ => split_words(&format!("--engine sync --depth 1 --workers {in_flight}")),
+                (Work::Profile(_), _) | (_, "recipe") => "--engine sync".to_owned(),
+                (_, "verify") => "--engine sync --depth 1".to_owned(),
+                _ if stream.replay.is_some() => "--engine sync --depth 1".to_owned(),
+                _ => format!("--engine sync --depth 1 --workers {in_flight}"),
             };
-            format!("type: {}", name::line(&with_flags(&request.command, flags)))
+            format!("type: {}", name::line(&with_flags(&request.command, split_words(&flags))))
         }
     }
 }
@@ -206,6 +201,11 @@ fn with_single_requests(command: &[String], depth: u32) -> String {
     name::line(&out)
 }
 
+/// Lists the names of the engines for which `is_able` returns true.
+pub(crate) fn engine_names(is_able: impl Fn(&Entry) -> bool) -> String {
+    ENGINES.iter().filter(|entry| is_able(entry)).map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the default engine of a stream.
 pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
     if spec.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
@@ -229,8 +229,7 @@ pub(super) fn find(given: &StreamSpec) -> Result<&'static Entry, Problem> {
         |keys: &[&'static str], message| Problem { keys: keys.to_vec(), phase: 0, stream: 0, message };
     let name = given.engine.as_ref().map_or(default_of(given), |e| &e.name);
     let entry = engines::find(name).ok_or_else(|| {
-        let known: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
-        let known = known.join(", ");
+        let known = engine_names(|_| true);
         problem(&["engine"], format!("{{engine {name}}}: there is no such engine; type one of {known}"))
     })?;
     if let Some(asked) = &given.engine {

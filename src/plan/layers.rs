@@ -146,8 +146,9 @@ impl Setup<'_> {
     /// Adds all layers for one kind of access, from the lowest layer upwards.
     fn work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
         let below = self.devices(rw, jobs);
+        let may_write = || target::guard_writing(self.request, self.root, &self.given, &self.path, self.role);
         if writes(rw)
-            && let Err(why) = self.may_write()
+            && let Err(why) = may_write()
         {
             // The user permitted writing to the target by name, so report why it is refused.
             if !self.request.destroy.is_empty() {
@@ -164,10 +165,6 @@ impl Setup<'_> {
         }
         self.layer(rw, Cache::Buffered, "buffered", against, jobs);
         Ok(())
-    }
-
-    fn may_write(&self) -> Result<(), Failure> {
-        target::guard_writing(self.request, self.root, &self.given, &self.path, self.role)
     }
 
     /// Adds one cache mode at the place itself.

@@ -29,7 +29,7 @@ use crate::request::{BenchSpec, JobSource, Request, Work};
 use crate::{history, session};
 use ::engine::engines::Entry;
 use analysis::Judging;
-pub(crate) use engine::problems;
+pub(crate) use engine::{engine_names, problems};
 use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
@@ -114,7 +114,7 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     }
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = is_cold(request, &jobs, &targets, &study, strategy, &mut origins);
-    let foreign = request.job.typed.is_some() || matches!(request.source, Some(JobSource::CommandOf(_)));
+    let foreign = request.job.typed.is_some() || request.is_of_other_tool();
     let (seed, seed_again) = choose_seed(request.job.seed, &jobs, &targets, foreign, cold, &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
@@ -140,7 +140,7 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
         making_ns: schedule.map_or(if is_quick { profile::MAKING_NS } else { MAKING_NS }, |s| s.making_ns),
         quick_ns: is_quick.then_some(profile::ROWS_UNTIL_NS),
         budget_ns,
-        origins: origins.into_all(),
+        origins: origins.all,
         hook: request.hook,
         expect_device,
         against,
@@ -163,10 +163,10 @@ fn is_cold(
     origins: &mut Origins,
 ) -> bool {
     // A user's file that is read through the page cache is not evicted; all other targets are.
-    let direct = jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct());
-    let usual = direct || study.starts_cold() || targets.iter().all(|t| t.role != Role::File);
-    let touched = targets.iter().any(|t| t.role != Role::None);
-    let cold = touched && request.job.cold.unwrap_or(usual);
+    let is_direct = jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct());
+    let usual = is_direct || study.starts_cold() || targets.iter().all(|t| t.role != Role::File);
+    let is_touched = targets.iter().any(|t| t.role != Role::None);
+    let cold = is_touched && request.job.cold.unwrap_or(usual);
     let words = match strategy {
         _ if !cold => "no: not evicted from the page cache",
         Strategy::Steady { .. } => {
@@ -271,14 +271,16 @@ struct DraftPhase {
 }
 
 fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result<DraftJob, Failure> {
-    let several = spec.phases.len() > 1 || spec.phases.iter().any(|p| p.streams.len() > 1);
+    let is_several = spec.phases.len() > 1 || spec.phases.iter().any(|p| p.streams.len() > 1);
     let mut phases = Vec::new();
     for (at, phase) in spec.phases.iter().enumerate() {
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
             let mut stream = stream::resolve_read_back(spec, at, stream)?;
             let replay = replay::from_capture(&mut stream)?;
-            origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
+            let number = || format!("phase {} stream {}", at + 1, index + 1);
+            let name = || stream.name.clone().unwrap_or_else(number);
+            origins.enter(&if is_several { name() } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
                 replay::fill(request, replay, &mut draft, origins)?;
@@ -301,10 +303,6 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
         (None, None, None) => String::new(),
     };
     Ok(DraftJob { name, phases })
-}
-
-fn stream_name(stream: &StreamSpec, phase: usize, index: usize) -> String {
-    stream.name.clone().unwrap_or_else(|| format!("phase {} stream {}", phase + 1, index + 1))
 }
 
 /// Default lengths of the window and the warm-up of a run.
@@ -336,11 +334,11 @@ fn times(
         origins.fixed("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
-    let limited = |d: &Draft| !d.stream.limit.is_none() || d.spec.passes.is_some();
+    let is_limited = |d: &Draft| !d.stream.limit.is_none() || d.spec.passes.is_some();
     // A stream that ends by count or bytes needs no time, and all of its operations count.
-    let api = matches!(request.work, Work::Api { .. });
-    let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);
-    let (default, from) = if by_count {
+    let is_api = matches!(request.work, Work::Api { .. });
+    let ends_by_count = !is_api && !drafts.is_empty() && drafts.iter().all(is_limited);
+    let (default, from) = if ends_by_count {
         (Times { window_ns: MAX_TIME_NS, warmup_ns: 0 }, "ends by its limit")
     } else {
         (default, "default")

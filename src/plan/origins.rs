@@ -10,7 +10,8 @@ const DEFAULT: &str = "default";
 
 /// All settings chosen so far.
 pub(crate) struct Origins<'a> {
-    all: Vec<Origin>,
+    /// In the order of choosing.
+    pub(super) all: Vec<Origin>,
     request: &'a Request,
     /// Prefix of settings of one stream among several: `oltp: `.
     prefix: String,
@@ -99,10 +100,5 @@ impl<'a> Origins<'a> {
                 origin.from = format!("engine {instead}");
             }
         }
-    }
-
-    /// All origins, in the order of choosing.
-    pub(crate) fn into_all(self) -> Vec<Origin> {
-        self.all
     }
 }

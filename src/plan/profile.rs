@@ -10,10 +10,12 @@ use super::{Jobs, Times};
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::study::{StudyPlan, Timing, first_runs, runs_of_jobs};
+use crate::plan::target::TargetFacts;
 use crate::plan::{budget, engine, target};
 use crate::request::{BenchSpec, Request};
 use analysis::strategy::cost::OVERHEAD_NS;
 use machine::root::Root;
+use model::job::Cache;
 use model::machine::Identity;
 use model::name;
 use model::plan::{Role, Strategy};
@@ -32,16 +34,6 @@ const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--
 /// Settings that tests define if they also define their data, and end after the whole target.
 const OF_REWRITES: &[&str] =
     &["--rw", "--mix", "--bs", "--depth", "--workers", "--size", "data", "--time", "--warmup"];
-
-/// Facts of the place that the tests depend on.
-struct TargetFacts {
-    role: Role,
-    path: String,
-    /// Usable bytes; unknown for a file that will be made.
-    bytes: Option<u64>,
-    /// Alignment for direct I/O; `None` without direct I/O.
-    align: Option<u32>,
-}
 
 /// The tests while they become jobs.
 struct Tests<'a> {
@@ -68,7 +60,7 @@ pub(super) fn profile_jobs(
     let mut tests = Tests {
         request,
         profile,
-        target: target_facts(request, root)?,
+        target: only_target(request, root)?,
         jobs: Jobs::default(),
         rows: Vec::new(),
         left_out: Vec::new(),
@@ -78,8 +70,8 @@ pub(super) fn profile_jobs(
     tests.refuse_workers()?;
     tests.record_settings(origins);
     // A bench only reads a user's file or device; writing requires its name in --destroy.
-    let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
-    let reads_only = theirs && request.destroy.is_empty();
+    let has_user_target = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
+    let reads_only = has_user_target && request.destroy.is_empty();
     if reads_only {
         origins.fixed("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
     }
@@ -99,20 +91,19 @@ pub(super) fn profile_jobs(
 }
 
 /// Facts of the target; `None` if the engine touches none.
-fn target_facts(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
+fn only_target(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
     let spec = request.job.streams().next().cloned().unwrap_or_default();
     let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !entry.moves_bytes {
         return Ok(None);
     }
-    let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
-    let (found, place) = target::inspect_target(root, &given, &path)?;
     let cache = spec.cache.or(entry.caches.first().copied());
-    let align =
-        if cache.is_some_and(model::job::Cache::is_direct) { target::whole_alignment(&place) } else { None };
-    let bytes = (found.role != Role::Made).then_some(found.bytes);
-    Ok(Some(TargetFacts { role: found.role, path: model::name::text(&path), bytes, align }))
+    let mut target = target::target_facts(request, root)?.into_iter().next();
+    if let Some(target) = target.as_mut().filter(|_| !cache.is_some_and(Cache::is_direct)) {
+        // Any alignment works through the page cache.
+        target.align = None;
+    }
+    Ok(target)
 }
 
 impl Tests<'_> {
@@ -135,11 +126,11 @@ impl Tests<'_> {
                 "--workers: the tests of --profile {name} have their own numbers of threads; leave --workers out, or type `fathom run` with your own settings"
             )));
         }
-        let own = self.profile.tests.iter().any(|t| t.files == Files::Own);
-        match self.target.as_ref().filter(|t| own && t.role != Role::Made) {
+        let needs_own_files = self.profile.tests.iter().any(|t| t.files == Files::Own);
+        match self.target.as_ref().filter(|t| needs_own_files && t.role != Role::Made) {
             Some(target) => Err(Failure::Usage(format!(
                 "--profile {name} needs a file for each worker, and {} is a single one; name a directory, in which fathom makes them",
-                target.path
+                name::text(&target.path)
             ))),
             None => Ok(()),
         }
@@ -166,7 +157,8 @@ impl Tests<'_> {
         } else if let Some(span) = sized {
             let whole = tests.iter().find(|t| t.span_bytes.is_none());
             let words = whole.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
-            let span = self.target.as_ref().and_then(|g| g.bytes).map_or(span, |there| span.min(there));
+            let span =
+                self.target.as_ref().and_then(TargetFacts::known_bytes).map_or(span, |there| span.min(there));
             origins.fixed("--size", &format!("{}{words}", show_bytes(span)), &from);
         }
         origins.leave_out(match (self.rewrites(), sized) {
@@ -218,14 +210,14 @@ impl Tests<'_> {
 
     /// Returns the alignment that direct I/O to the target needs, and a sentence about it, if the test's block size is no multiple of it.
     fn misaligned(&self, test: &Test) -> Option<(u32, String)> {
-        let TargetFacts { path, align, .. } = self.target.as_ref().filter(|_| self.may_leave_out())?;
-        let align = align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
-        Some((align, format!("direct I/O to {path} needs multiples of {align} bytes")))
+        let target = self.target.as_ref().filter(|_| self.may_leave_out())?;
+        let align = target.align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
+        Some((align, format!("direct I/O to {} needs multiples of {align} bytes", name::text(&target.path))))
     }
 
     /// Bytes that a test touches, if known.
     fn span(&self, test: &Test) -> Option<u64> {
-        let there = self.target.as_ref().and_then(|g| g.bytes);
+        let there = self.target.as_ref().and_then(TargetFacts::known_bytes);
         self.typed_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
     }
 
@@ -460,8 +452,8 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     };
     let longest = paths.iter().map(|p| p.components().count()).max().unwrap_or(1);
     let suffixes = |parts: usize| paths.iter().map(|p| end(p, parts)).collect::<Vec<String>>();
-    let distinct = |names: &Vec<String>| names.iter().enumerate().all(|(at, n)| !names[..at].contains(n));
-    (1..=longest).map(suffixes).find(distinct).unwrap_or_else(|| suffixes(longest))
+    let are_distinct = |names: &Vec<String>| names.iter().enumerate().all(|(at, n)| !names[..at].contains(n));
+    (1..=longest).map(suffixes).find(are_distinct).unwrap_or_else(|| suffixes(longest))
 }
 
 #[test]

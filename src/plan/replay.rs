@@ -4,9 +4,9 @@
 use crate::capture::replay::{Scanned, scan};
 use crate::failure::Failure;
 use crate::plan::Draft;
+use crate::plan::engine::engine_names;
 use crate::plan::origins::Origins;
 use crate::request::Request;
-use engine::engines::ENGINES;
 use machine::test_file::LEAST_BYTES;
 use model::job::{
     Arrivals, Cache, Changes, Create, Filling, Kind, Mix, Order, Original, PerKind, Percent, Replay,
@@ -164,16 +164,12 @@ pub(crate) fn fill(
     }
     stream.replay = Some(Box::new(replay));
     match stream.kinds().find(|kind| !draft.engine.kinds.contains(kind)) {
-        Some(kind) => {
-            let able: Vec<&str> =
-                ENGINES.iter().filter(|e| e.kinds.contains(&kind)).map(|e| e.name).collect();
-            Err(Failure::Usage(format!(
-                "the capture has {}s, which the engine {} cannot do; type --engine with one of {}",
-                kind.word(),
-                stream.engine,
-                able.join(", ")
-            )))
-        }
+        Some(kind) => Err(Failure::Usage(format!(
+            "the capture has {}s, which the engine {} cannot do; type --engine with one of {}",
+            kind.word(),
+            stream.engine,
+            engine_names(|e| e.kinds.contains(&kind))
+        ))),
         None => Ok(()),
     }
 }

@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::{explain_refusal, profile};
-use crate::request::{BenchSpec, JobSource, Request, Work};
+use crate::request::{BenchSpec, Request, Work};
 use engine::engines;
 use engine::engines::Entry;
 use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
@@ -40,8 +40,8 @@ pub(super) fn plan_precondition(
     origins: &mut Origins,
 ) -> Result<Option<Precondition>, Failure> {
     // A preset fills the target once, and its rounds are the measurement.
-    let filled = matches!(&request.work, Work::Sweep(given) if given.preset.is_some_and(Preset::fills));
-    if request.job.precondition != Some(true) && !filled {
+    let is_filled = matches!(&request.work, Work::Sweep(given) if given.preset.is_some_and(Preset::fills));
+    if request.job.precondition != Some(true) && !is_filled {
         return Ok(None);
     }
     let mut fills: Vec<Stream> = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn plan_precondition(
             }
         }
     }
-    if fills.is_empty() && filled {
+    if fills.is_empty() && is_filled {
         return Ok(None);
     }
     if fills.is_empty() {
@@ -71,9 +71,9 @@ pub(super) fn plan_precondition(
     }
     let writes = |job: &Job| job.streams().any(|s| s.access.kinds().any(|k| k == Kind::Write));
     let writing =
-        jobs.iter().enumerate().filter(|(_, job)| writes(job) && !filled).map(|(at, _)| at).collect();
+        jobs.iter().enumerate().filter(|(_, job)| writes(job) && !is_filled).map(|(at, _)| at).collect();
     let planned = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
-    if filled {
+    if is_filled {
         origins.fixed(
             "precondition",
             &describe_precondition(&planned, jobs),
@@ -182,8 +182,8 @@ pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<
                 .into(),
         ));
     }
-    let gated = given.is_some() || request.job.fail_if.is_some();
-    if request.job.settle == Some(true) && !gated {
+    let is_gated = given.is_some() || request.job.fail_if.is_some();
+    if request.job.settle == Some(true) && !is_gated {
         return Err(Failure::Usage(
             "--settle measures until a condition is decided, and there is none; type a condition such as --fail-if 'p99>10ms' too, or leave --settle out"
                 .into(),
@@ -258,10 +258,10 @@ const IDLE_VARIABLE: &str = "FATHOM_TEST_IDLE";
 
 /// How long the idle machine is watched before the first run. A reason for a shorter watch is recorded.
 pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
-    let usual = match (&request.work, &request.source) {
-        (Work::Profile(BenchSpec { quick: true, .. }), _) => profile::WATCH_NS,
+    let usual = match &request.work {
+        Work::Profile(BenchSpec { quick: true, .. }) => profile::WATCH_NS,
         // Other tools start at once.
-        (_, Some(JobSource::CommandOf(_))) => return 0,
+        _ if request.is_of_other_tool() => return 0,
         _ => IDLE_WATCH_NS,
     };
     let ns = at_most_ns(usual);

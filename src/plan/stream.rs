@@ -9,8 +9,9 @@
 
 use crate::failure::Failure;
 use crate::plan::Draft;
+use crate::plan::engine::engine_names;
 use crate::plan::origins::Origins;
-use engine::engines::{ENGINES, Entry};
+use engine::engines::Entry;
 use model::job::{
     Access, Advice, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, Mix, Order, Pace,
     PerKind, Placement, ReplayPace, Shared, Sizes, Stream, SyncCall, ThinkLaw, Turn, Verify,
@@ -109,11 +110,10 @@ fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     if spec.resolved.op_priorities.is_empty() || engine.takes_priorities {
         return Ok(());
     }
-    let able: Vec<&str> = ENGINES.iter().filter(|e| e.takes_priorities).map(|e| e.name).collect();
     Err(Failure::Usage(format!(
         "--op-priority: the engine {} cannot set the priority of single operations; type --engine with one of {}, or --io-priority for all operations",
         engine.name,
-        able.join(", ")
+        engine_names(|e| e.takes_priorities)
     )))
 }
 
@@ -138,12 +138,11 @@ fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Fa
 }
 
 fn unable(engine: &Entry, kind: Kind) -> Failure {
-    let able: Vec<&str> = ENGINES.iter().filter(|e| e.kinds.contains(&kind)).map(|e| e.name).collect();
     Failure::Usage(format!(
         "the engine {} cannot {}; type --engine with one of {}",
         engine.name,
         kind.word(),
-        able.join(", ")
+        engine_names(|e| e.kinds.contains(&kind))
     ))
 }
 
@@ -263,13 +262,12 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
 
 /// Resolves the CPUs of workers: a NUMA node without CPUs means the node's CPUs if each worker has its own.
 fn resolve_cpus(place: &Placement) -> Result<Placement, Failure> {
-    let cpus = match place.node {
-        Some(node) if place.split && place.cpus.is_empty() => {
-            sys::thread::cpus_of(node).map_err(|e| Failure::Usage(format!("--pin --node {node}: {e}")))?
-        }
-        _ => place.cpus.clone(),
-    };
-    Ok(Placement { cpus, ..place.clone() })
+    let mut resolved = place.clone();
+    if let Some(node) = place.node.filter(|_| place.split && place.cpus.is_empty()) {
+        let cpus = sys::thread::cpus_of(node);
+        resolved.cpus = cpus.map_err(|e| Failure::Usage(format!("--pin --node {node}: {e}")))?;
+    }
+    Ok(resolved)
 }
 
 fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -> Result<Batch, Failure> {

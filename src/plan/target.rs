@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::files::Small;
 use crate::plan::origins::Origins;
 use crate::plan::{Draft, replay, stream};
-use crate::request::{JobSource, Request};
+use crate::request::Request;
 use crate::{capture, files};
 use dialect::{MAX_FILE_BYTES, Tool, of_name, what_language};
 use engine::source::own_blocks;
@@ -165,7 +165,7 @@ impl<'a> Targets<'a> {
             origins.fixed("TARGET", &name::text(&path), from);
             self.found.len() - 1
         };
-        let conditioned = self.request.job.precondition == Some(true);
+        let is_preconditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
         let writes = changes(draft, typed_path, target)?;
@@ -204,7 +204,7 @@ impl<'a> Targets<'a> {
                     name::shown(typed_path)
                 )));
             }
-            if writes || conditioned {
+            if writes || is_preconditioned {
                 guard_writing(self.request, self.root, typed_path, &path, target.role)
                     .map_err(|why| if writes { why } else { crate::plan::explain_refusal(why) })?;
                 target.only_by_mark |=
@@ -213,7 +213,7 @@ impl<'a> Targets<'a> {
                 inspect_opened(self.root, typed_path, &path, target, place)?;
             }
         }
-        target.writable |= writes || conditioned;
+        target.writable |= writes || is_preconditioned;
         if draft.stream.cache.is_direct() {
             target.block_bytes = target.block_bytes.max(direct_alignment(place));
         }
@@ -226,15 +226,15 @@ impl<'a> Targets<'a> {
         let what = machine::identity::from_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
         let all = file_systems::identities(self.root, path);
         // An overlay gives a file its own identity. Its storage is the same by both names.
-        let below = |t: &Target| {
+        let has_same_storage = |t: &Target| {
             t.role == Role::File && {
-                let its = file_systems::identities(self.root, &name::path(&t.path));
-                its.iter().any(|one| all.iter().any(|other| one.is_same(other)))
+                let identities = file_systems::identities(self.root, &name::path(&t.path));
+                identities.iter().any(|one| all.iter().any(|other| one.is_same(other)))
             }
         };
         let is_it = |t: &Target| {
-            let same = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || below(t);
-            same && t.made_for == file.where_made(t.role)
+            let is_same_target = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || has_same_storage(t);
+            is_same_target && t.made_for == file.where_made(t.role)
         };
         let known = self.found.iter().position(|(t, _)| is_it(t));
         if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
@@ -391,7 +391,7 @@ impl<'a> Targets<'a> {
     pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
         // A command line of another tool may have permission for targets that it does not use, because an environment variable may permit
         // them for many calls.
-        let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
+        let is_foreign = self.request.is_of_other_tool();
         if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
             return Err(Failure::Usage(
                 "--destroy has no effect: no file or device of yours is overwritten; leave --destroy out"
@@ -428,7 +428,7 @@ pub(super) fn mark_unseen_users(
     }
     let marked = || targets.iter().filter(|t| t.unseen_users).map(|t| name::path(&t.path));
     // For other tools' commands, the environment variable may be set once for many calls.
-    let is_foreign = matches!(request.source, Some(JobSource::CommandOf(_)));
+    let is_foreign = request.is_of_other_tool();
     let needless = |path: &&PathBuf| !marked().any(|target| is_named(std::slice::from_ref(path), &target));
     if let Some(path) = request.unseen_users.iter().find(needless).filter(|_| !is_foreign) {
         return Err(Failure::Usage(format!(
@@ -475,6 +475,54 @@ fn changes(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Fa
         draft.engine.name,
         name::shown(typed_path)
     )))
+}
+
+/// Facts of a target that the jobs of a sweep or a profile depend on.
+pub(super) struct TargetFacts {
+    pub(super) role: Role,
+    pub(super) path: PathBuf,
+    /// Usable bytes; 0 for a file that will be made.
+    pub(super) bytes: u64,
+    /// Alignment of direct I/O; `None` if unsupported.
+    pub(super) align: Option<u32>,
+    /// Whether direct I/O bypasses the page cache, as far as known.
+    pub(super) direct: bool,
+    /// The kind of its file system if another machine or a program (FUSE) has the data.
+    pub(super) remote: Option<String>,
+}
+
+impl TargetFacts {
+    /// Usable bytes; `None` for a file that will be made.
+    pub(super) fn known_bytes(&self) -> Option<u64> {
+        (self.role != Role::Made).then_some(self.bytes)
+    }
+}
+
+/// Inspects every named target once.
+pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
+    let here = [PathBuf::from(".")];
+    let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
+    let mut all: Vec<TargetFacts> = Vec::new();
+    for typed_path in named {
+        let path = typed_path.canonicalize().map_err(|e| unreachable_path(typed_path, &e))?;
+        if all.iter().any(|known| known.path == path) {
+            return Err(Failure::Usage(format!(
+                "TARGET {} is named twice; name each target once",
+                name::shown(typed_path)
+            )));
+        }
+        let (found, place) = inspect_target(root, typed_path, &path)?;
+        let direct = place.without_direct().is_none();
+        all.push(TargetFacts {
+            role: found.role,
+            bytes: found.bytes,
+            align: whole_alignment(&place),
+            direct,
+            remote: place.file_system.map(|f| f.kind).filter(|kind| analysis::is_remote(kind)),
+            path,
+        });
+    }
+    Ok(all)
 }
 
 /// Inspects a path; refuses an empty file.
@@ -555,10 +603,10 @@ fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Fail
     };
     for (disk, _) in found.iter().filter(|(t, _)| t.writable) {
         let Some(number) = number(disk) else { continue };
-        let on = |(t, place): &&(Target, Place)| {
+        let is_on_disk = |(t, place): &&(Target, Place)| {
             t.path != disk.path && place.layers.iter().any(|l| l.number == number)
         };
-        if let Some((other, _)) = found.iter().find(on) {
+        if let Some((other, _)) = found.iter().find(is_on_disk) {
             return Err(Failure::Usage(format!(
                 "{} is stored on {}, so writing to one would change the other; name one of them",
                 other.path, disk.path
@@ -590,8 +638,7 @@ fn describe_change(then: &Place, now: &Place) -> Option<String> {
 /// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written
 /// since. Such tools overwrite their own files without asking.
 fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
-    let is_of_tool = matches!(request.source, Some(JobSource::CommandOf(_)));
-    is_of_tool && role == Role::File && machine::mark::is_ours(path)
+    request.is_of_other_tool() && role == Role::File && machine::mark::is_ours(path)
 }
 
 /// First check of write permission. The second one, right before opening, is in `machine::safety`.
@@ -701,11 +748,9 @@ fn usual_bytes(draft: &Draft) -> u64 {
 /// # Errors
 /// If the file settings do not fit these targets.
 fn divide(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> Result<(), Failure> {
-    let first_with = |found: &[(Target, Place)], role: fn(Role) -> bool| {
-        let targets = stream.targets.iter().filter_map(|at| found.get(*at));
-        targets.map(|(target, _)| target).find(|target| role(target.role)).map(|target| target.path.clone())
-    };
-    let not_made = first_with(found, |role| role != Role::Made);
+    let mut targets = stream.targets.iter().filter_map(|at| found.get(*at));
+    let not_made =
+        targets.find(|(target, _)| target.role != Role::Made).map(|(target, _)| target.path.clone());
     if let Some(path) = not_made.as_ref().filter(|_| draft.spec.own) {
         return Err(Failure::Usage(format!(
             "--own makes a test file for each worker, and {path} is a single one; name a directory, or leave --own out"
@@ -880,7 +925,7 @@ fn line_sizes(line: &Line) -> Vec<u32> {
 }
 
 /// Alignment of direct I/O at a place; `None` if unsupported.
-pub(in crate::plan) fn whole_alignment(place: &Place) -> Option<u32> {
+fn whole_alignment(place: &Place) -> Option<u32> {
     if place.direct.is_some_and(|d| d.offset_align == 0) {
         return None;
     }

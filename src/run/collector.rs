@@ -2,8 +2,8 @@
 //!
 //! 1. `Collector` adds the workers' blocks to the rows of the time series and to the totals.
 //! 2. `interval_ns` chooses the length of a row.
-//! 3. `close_streams` adds the totals of the workers to their streams. Notes report wrong data that workers read, and workers that had to
-//!    wait.
+//! 3. `Collector::add_outcome` adds the totals of a worker that has ended, and `close_streams` completes the totals of the streams. Notes
+//!    report wrong data that workers read, and workers that had to wait.
 //! 4. `OpLog` takes over logged operations in bounded memory, and `Files` writes them at the end.
 
 use crate::failure::Failure;
@@ -424,7 +424,7 @@ pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
 pub struct OpLog {
     all: Vec<WorkerLog>,
     /// For each worker of the current phase: its index in `all`, or `None` if its operations are not logged.
-    present: Vec<Option<usize>>,
+    log_of_worker: Vec<Option<usize>>,
     /// Memory of all logged operations, in bytes.
     bytes: usize,
 }
@@ -434,14 +434,14 @@ impl OpLog {
     pub fn begin(&mut self, plan: &Plan, start: &RunStart, run: usize) {
         let Some(job) = plan.jobs.get(start.job) else { return };
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-        self.present.clear();
+        self.log_of_worker.clear();
         let Some(phase) = job.phases.get(start.phase) else { return };
         for (stream, of) in phase.streams.iter().enumerate() {
             let first = first_number(job, start.phase, stream);
             // Intervals of fio's logs count from the end of the ramp.
             let ramp_ns = if plan.typed.is_some() { phase.warmup_ns } else { 0 };
             for number in first..first + of.workers {
-                self.present.push(of.log_interval_ns.map(|interval_ns| {
+                self.log_of_worker.push(of.log_interval_ns.map(|interval_ns| {
                     self.all.push(WorkerLog {
                         run,
                         job: start.job,
@@ -459,7 +459,7 @@ impl OpLog {
 
     /// Takes over a worker's operations.
     pub fn take(&mut self, who: Who, operations: &[Operation]) {
-        let place = self.present.get(who.worker as usize).copied().flatten();
+        let place = self.log_of_worker.get(who.worker as usize).copied().flatten();
         if let Some(log) = place.and_then(|place| self.all.get_mut(place)) {
             self.bytes += log.rows.take(operations);
         }

@@ -47,9 +47,7 @@ const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 impl Measurement {
     /// Takes a snapshot and appends it to the session file.
     pub(super) fn keep(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
-        let snapshot = self.watch.take(moment, &self.parts(), extents);
-        self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
-        Ok(snapshot)
+        self.keep_unless_dead(moment, false, extents)
     }
 
     /// The open targets, each with one range that contains every byte that a stream touches.
@@ -100,10 +98,8 @@ impl Measurement {
         failed: bool,
         extents: bool,
     ) -> Result<Snapshot, Failure> {
-        if !failed {
-            return self.keep(moment, extents);
-        }
-        let snapshot = self.watch.take(moment, &[], false);
+        let parts = if failed { Vec::new() } else { self.parts() };
+        let snapshot = self.watch.take(moment, &parts, extents && !failed);
         self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
         Ok(snapshot)
     }

@@ -16,7 +16,7 @@ use crate::run::evidence::StillWatch;
 use crate::run::run_of;
 use crate::run::stop_rules::StopRules;
 use crate::signals;
-use analysis::strategy::Budget;
+use analysis::strategy::{Budget, Summary};
 use analysis::{strategy, under_way};
 use engine::workers::Workers;
 use model::evidence::Snapshot;
@@ -117,9 +117,9 @@ impl Measurement {
         let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let op_bytes = op_bytes(ends.flat_map(|end| &end.streams));
         // A disturbed run does not count if it may be repeated.
-        let stands = |disturbed: bool| !disturbed || self.plan.attempts == 1;
-        let stands = self.done.last().is_some_and(|s| stands(s.disturbed.is_some()) && !s.refused);
-        let findings = if stands { under_way::of_run(&self.last) } else { Vec::new() };
+        let counts = |run: &Summary| !run.refused && (run.disturbed.is_none() || self.plan.attempts == 1);
+        let findings =
+            if self.done.last().is_some_and(counts) { under_way::of_run(&self.last) } else { Vec::new() };
         self.live.row(Named { name, row, op_bytes }, findings, self.is_last(at));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A sweep has its own loop over the cells of a grid, which skips cells that cannot begin and resumes earlier sessions.
 //! Files below: `setup` (before the first run), `specs` (workers), `target` (files and devices), `follow` (during
-//! a run), `collector` (results), `evidence`, `precondition`.
+//! a run), `stop_rules` (ends of streams), `collector` (results), `evidence`, `precondition`.
 
 pub mod collector;
 mod evidence;
@@ -542,14 +542,12 @@ impl Measurement {
         self.last.evidence.extend([start_of_watch, end_of_watch]);
         let neighbour = strategy::disturbed::before_runs(&self.last).map(|neighbour| neighbour.sentence());
         // Hosts that measure together must agree on repeats.
-        let Some(neighbour) = self.fleet.any_reason(neighbour)? else { return Ok(()) };
+        let Some(mut sentence) = self.fleet.any_reason(neighbour)? else { return Ok(()) };
         let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
-        let repeats = is_chosen || self.plan.attempts < 2;
-        if !repeats {
+        if !is_chosen && self.plan.attempts > 1 {
             self.plan.attempts = 1;
+            sentence += "; disturbed runs are not repeated (--attempts 3 repeats them)";
         }
-        let so = if repeats { "" } else { "; disturbed runs are not repeated (--attempts 3 repeats them)" };
-        let sentence = format!("{neighbour}{so}");
         self.live.say(&sentence);
         self.busy_host = Some(sentence).filter(|_| !matches!(self.fleet, Fleet::Alone));
         Ok(())

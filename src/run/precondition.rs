@@ -102,7 +102,11 @@ impl Measurement {
                     self.left(),
                 );
                 let number = planned.fills.len() + round as usize * planned.jobs.len() + at;
-                let ends = self.round(job, number)?;
+                let mut ends = Vec::new();
+                for (index, phase) in self.plan.jobs[job].phases.iter().enumerate() {
+                    let streams = self.exercise(phase, index, number)?;
+                    ends.push(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
+                }
                 done.rounds_bytes += ends.iter().map(|e| written(&e.streams)).sum::<u64>();
                 done.rounds[at].iops.push(rate(ends.iter()));
             }
@@ -114,16 +118,6 @@ impl Measurement {
         done.rounds_ns = began.elapsed().as_nanos() as u64;
         done.settled = Some(done.rounds.iter().all(|r| is_settled(&r.iops)));
         Ok(())
-    }
-
-    /// Runs one job once: its phases one after another.
-    fn round(&self, job: usize, number: usize) -> Result<Vec<RunEnd>, Cut> {
-        let mut ends = Vec::new();
-        for (index, phase) in self.plan.jobs[job].phases.iter().enumerate() {
-            let streams = self.exercise(phase, index, number)?;
-            ends.push(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
-        }
-        Ok(ends)
     }
 
     /// Runs a phase only for its totals.

@@ -35,7 +35,7 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use machine::test_file::TestFile;
 use machine::{page_cache, safety};
-use model::evidence::{Moment, Snapshot};
+use model::evidence::Moment;
 use model::job::{Cache, Data, FALLOCATE, Job, Options, Pace, Pattern, StopRule, Stream, TaskNumber};
 use model::machine::{LayerKind, Machine};
 use model::plan::{Plan, Planned, Role, Target};
@@ -135,23 +135,17 @@ pub(super) fn begin(
         busy_host: None,
         _own_cgroup: own_cgroup,
     };
-    measurement.begin_session(before)?;
+    // Write the first frames once it is known which jobs this machine allows.
+    measurement.limit_to_targets();
+    measurement.last.header.self_test.trials = measurement.hold_trials()?;
+    measurement.size_writes();
+    measurement.last.header.plan.jobs.clone_from(&measurement.plan.jobs);
+    // Another job becomes the headline if this machine refuses it.
+    measurement.last.header.plan.headline = measurement.plan.headline;
+    measurement.session.append(&Frame::Header(Box::new(measurement.last.header.clone())))?;
+    measurement.session.append(&Frame::Evidence(Box::new(before)))?;
     fleet.begin(&measurement.last.header, &name, keep)?;
     Ok(measurement)
-}
-
-impl Measurement {
-    /// Writes the first frames, once it is known which jobs this machine allows.
-    fn begin_session(&mut self, before: Snapshot) -> Result<(), Failure> {
-        self.limit_to_targets();
-        self.last.header.self_test.trials = self.hold_trials()?;
-        self.size_writes();
-        self.last.header.plan.jobs.clone_from(&self.plan.jobs);
-        // Another job becomes the headline if this machine refuses it.
-        self.last.header.plan.headline = self.plan.headline;
-        self.session.append(&Frame::Header(Box::new(self.last.header.clone())))?;
-        self.session.append(&Frame::Evidence(Box::new(before)))
-    }
 }
 
 /// Enters a new cgroup, whose counters cover this measurement alone.
@@ -331,7 +325,7 @@ const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
 /// Measures the ceilings of a plan. Equal shapes are tried once.
-pub(super) fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
+fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
     let mut tried: Vec<(Stream, Known<f64>, Known<f64>)> = Vec::new();
     let mut ceilings = Vec::new();
     let streams = plan.jobs.iter().enumerate();
@@ -475,14 +469,14 @@ impl Measurement {
     ///
     /// # Errors
     /// [`Failure::Refused`] with all reasons if no job is left.
-    pub(super) fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
+    fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
         let mut trials = self.unplaced_rows();
         trials.extend(self.trials());
         if self.stopped() {
             return Err(Failure::Interrupted);
         }
         self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
-        let left = |job: &usize| !self.refused.contains(job);
+        let is_left = |job: &usize| !self.refused.contains(job);
         if self.plan.study.interfaces().is_some() && self.refused.len() == trials.len() {
             let reasons = trials.iter().filter_map(|t| t.refusal.as_ref().or(t.moved_bytes.as_ref().err()));
             let mut reasons: Vec<&str> = reasons.map(String::as_str).collect();
@@ -491,8 +485,8 @@ impl Measurement {
             return Err(Failure::Refused(format!("no interface can be tried: {}", reasons.join("; "))));
         }
         // The headline must be a job that this machine can run.
-        if !left(&self.plan.headline) {
-            self.plan.headline = (0..self.plan.jobs.len()).find(left).unwrap_or(0);
+        if !is_left(&self.plan.headline) {
+            self.plan.headline = (0..self.plan.jobs.len()).find(is_left).unwrap_or(0);
         }
         Ok(trials)
     }
@@ -546,12 +540,7 @@ impl Measurement {
     }
 
     /// Runs the first phase of a job on evicted targets, for at most `bytes` bytes and 2 s.
-    pub(super) fn try_job(
-        &self,
-        job: usize,
-        bytes: u64,
-        counts_calls: bool,
-    ) -> Result<Vec<Outcome>, CannotBegin> {
+    fn try_job(&self, job: usize, bytes: u64, counts_calls: bool) -> Result<Vec<Outcome>, CannotBegin> {
         let phase = self
             .plan
             .jobs
@@ -599,7 +588,7 @@ fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
 }
 
 /// Returns the bytes that all workers moved, or the first failure.
-pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
+fn moved(outcomes: &[Outcome]) -> Known<u64> {
     let totals = || outcomes.iter().flat_map(|o| &o.totals);
     // A worker gives up after many failures. The failed operation is a better reason.
     if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {
@@ -627,7 +616,7 @@ const RATE_MARGIN: f64 = 1.25;
 
 impl Measurement {
     /// Limits the operations of every job in an interface comparison to the size of its file.
-    pub(super) fn limit_to_targets(&mut self) {
+    fn limit_to_targets(&mut self) {
         let Some(comparison) = self.plan.study.interfaces() else { return };
         let jobs = comparison.candidates.iter().map(|candidate| candidate.job);
         let limited: Vec<(usize, u64)> =
@@ -636,7 +625,7 @@ impl Measurement {
     }
 
     /// Limits the writes of an interface comparison to what the storage takes in the time of a run.
-    pub(super) fn size_writes(&mut self) {
+    fn size_writes(&mut self) {
         let Some(comparison) = self.plan.study.interfaces() else { return };
         let mut sized: Vec<(usize, u64)> = Vec::new();
         for work in comparison.candidates.chunk_by(|a, b| a.work == b.work) {

@@ -60,9 +60,9 @@ impl Ready {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
         let (mut writing, found_empty) = keep(root, plan.host_seed(), &mut target, stop, progress)?;
-        let mut its = plan.streams().filter(|stream| stream.targets.contains(&index));
+        let mut users = plan.streams().filter(|stream| stream.targets.contains(&index));
         if let Some(writing) = &mut writing
-            && !its.any(|stream| stream.renews_file() || stream.moves_no_data())
+            && !users.any(|stream| stream.renews_file() || stream.moves_no_data())
         {
             writing.at_most(target.bytes);
         }

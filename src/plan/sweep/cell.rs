@@ -7,10 +7,9 @@
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::sweep::CellWork;
-use crate::plan::target;
-use crate::request::{Request, SweepSpec};
+use crate::plan::target::{self, TargetFacts};
+use crate::request::SweepSpec;
 use engine::engines::{self, Entry};
-use machine::root::Root;
 use model::job::{Advice, Batch, Cache, GROW, Mix, PerKind, Sizes, StopRule};
 use model::name;
 use model::plan::Role;
@@ -21,7 +20,6 @@ use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::sweep::{Baseline, Cell, Setting, Skipped, works};
 use model::units::{MIB, show_bytes};
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 /// Defaults of well-known programs: one operation at a time, through the page cache. Sources: `cp` of GNU coreutils 8 and
@@ -162,8 +160,7 @@ impl GridBuilder<'_> {
     /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
     fn cell_start(&self, offset: Offset, assignment: Assignment) -> CellStart {
         let size = self.base.streams().next().and_then(|s| s.size);
-        let there =
-            |t: &TargetFacts| if t.role == Role::Made { size.unwrap_or(target::MADE_BYTES) } else { t.bytes };
+        let there = |t: &TargetFacts| t.known_bytes().or(size).unwrap_or(target::MADE_BYTES);
         let there = self.used(assignment).iter().map(there).min();
         let there = there.unwrap_or(size.unwrap_or(target::MADE_BYTES));
         let (bytes, percent) = match offset {
@@ -243,7 +240,7 @@ impl GridBuilder<'_> {
         }
         let until_slow = self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
         let mut used = self.used(point.assignment).iter().filter(|_| entry.moves_bytes);
-        let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
+        let is_all = |t: &TargetFacts| size.or(t.known_bytes()) == Some(bs);
         if until_slow && used.clone().any(is_all) {
             return Some("one block covers the whole target".into());
         }
@@ -354,8 +351,7 @@ impl GridBuilder<'_> {
     /// Bytes of a baseline; `None` if no operation of its size fits.
     fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
         let stream = self.base.streams().next()?;
-        let target = self.targets.first()?;
-        let there = if target.role == Role::Made { target::MADE_BYTES } else { target.bytes };
+        let there = self.targets.first()?.known_bytes().unwrap_or(target::MADE_BYTES);
         let bytes = stream.size.unwrap_or(there).min(YARDSTICK_BYTES) / u64::from(bs) * u64::from(bs);
         (bytes > 0).then_some(bytes)
     }
@@ -443,47 +439,6 @@ impl Point<'_> {
         }
         job
     }
-}
-
-/// Facts of a target that cells depend on.
-pub(super) struct TargetFacts {
-    pub(super) role: Role,
-    pub(super) path: PathBuf,
-    /// Usable bytes.
-    pub(super) bytes: u64,
-    /// Alignment of direct I/O; `None` if unsupported.
-    pub(super) align: Option<u32>,
-    /// Whether direct I/O bypasses the page cache, as far as known.
-    pub(super) direct: bool,
-    /// The kind of its file system if another machine or a program (FUSE) has the data.
-    pub(super) remote: Option<String>,
-}
-
-/// Inspects every named target once.
-pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
-    let here = [PathBuf::from(".")];
-    let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
-    let mut all: Vec<TargetFacts> = Vec::new();
-    for typed_path in named {
-        let path = typed_path.canonicalize().map_err(|e| target::unreachable_path(typed_path, &e))?;
-        if all.iter().any(|known| known.path == path) {
-            return Err(Failure::Usage(format!(
-                "TARGET {} is named twice; name each target once",
-                name::shown(typed_path)
-            )));
-        }
-        let (found, place) = target::inspect_target(root, typed_path, &path)?;
-        let direct = place.without_direct().is_none();
-        all.push(TargetFacts {
-            role: found.role,
-            bytes: found.bytes,
-            align: target::whole_alignment(&place),
-            direct,
-            remote: place.file_system.map(|f| f.kind).filter(|kind| analysis::is_remote(kind)),
-            path,
-        });
-    }
-    Ok(all)
 }
 
 /// Default maximum of outstanding I/Os, as in Iometer.

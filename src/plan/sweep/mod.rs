@@ -11,11 +11,12 @@ mod cell;
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::study::{StudyPlan, Timing};
+use crate::plan::target::{TargetFacts, target_facts};
 use crate::plan::{Jobs, budget, engine};
 use crate::request::{Request, SweepSpec};
 use ::engine::engines::Entry;
 use analysis::strategy::sweep::{FRESH, REFERENCE_EVERY};
-use cell::{GridBuilder, TargetFacts, target_facts};
+use cell::GridBuilder;
 use machine::root::Root;
 use model::job::{Cache, Kind, Mix};
 use model::plan::{MAKING_NS, Role, Strategy};
@@ -62,7 +63,8 @@ pub(in crate::plan) fn grid(
 ) -> Result<Jobs, Failure> {
     let axes = &sweep_spec.axes;
     if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == engine::WANTED)) {
-        return Err(engine::refuse_axis(cause));
+        // Leaving it out silently would hide it among the other values.
+        return Err(Failure::Refused(format!("--engine io_uring: {cause}; type --engine libaio")));
     }
     let engines =
         if axes.engine.is_empty() { vec![default_engine(axes, denial)] } else { axes.engine.clone() };
@@ -132,9 +134,9 @@ fn memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins
 }
 
 fn default_engine(axes: &Axes, denial: Option<&str>) -> EngineSpec {
-    let mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
+    let is_mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
     let usual = engine::default_engine(denial).map_or(engine::WANTED, |entry| entry.name);
-    let name = if mapped { "mmap" } else { usual };
+    let name = if is_mapped { "mmap" } else { usual };
     EngineSpec { name: name.into(), options: model::job::Options::new() }
 }
 
@@ -165,10 +167,10 @@ fn base(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> J
     }
     for phase in &mut job.phases {
         let whole = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
-        let in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
+        let is_in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
         // A percentile needs many operations, and short runs have few.
-        let whole_at_once = sweep_spec.exhaustive || in_order || sweep_spec.by == Some(Measure::P99);
-        let parts = if whole_at_once { 1 } else { PIECES };
+        let is_whole_at_once = sweep_spec.exhaustive || is_in_order || sweep_spec.by == Some(Measure::P99);
+        let parts = if is_whole_at_once { 1 } else { PIECES };
         phase.time = Some((whole / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
     }
@@ -178,9 +180,9 @@ fn base(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> J
 /// Records each axis with its values and their origin.
 fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
     let preset = sweep_spec.preset.map(|p| format!("preset {}", p.name));
-    let cycled = sweep_spec.preset.is_some_and(|p| p.name == IOMETER);
+    let is_iometer = sweep_spec.preset.is_some_and(|p| p.name == IOMETER);
     // A test type records these itself.
-    let of_cycle = |axis: &str| cycled && ["depth", "workers", "targets"].contains(&axis);
+    let of_cycle = |axis: &str| is_iometer && ["depth", "workers", "targets"].contains(&axis);
     for axis in AXES.iter().filter(|axis| !of_cycle(axis.name)) {
         let values = (axis.format)(axes);
         if !values.is_empty() {
@@ -220,10 +222,10 @@ fn works(
     } else {
         named_works(request, sweep_spec)?
     };
-    let theirs = targets.iter().any(|t| t.role != Role::Made);
-    let asked =
+    let has_user_target = targets.iter().any(|t| t.role != Role::Made);
+    let is_work_typed =
         sweep_spec.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
-    if theirs && !asked && request.destroy.is_empty() {
+    if has_user_target && !is_work_typed && request.destroy.is_empty() {
         if let Some(preset) = sweep_spec.preset.filter(|p| p.rounds().is_some()) {
             let path = targets.first().map(|t| model::name::shown(&t.path)).unwrap_or_default();
             return Err(Failure::Refused(format!(
@@ -368,8 +370,8 @@ fn in_order(
     let until =
         preset_rounds.map_or(Ok(Until::Slow), |preset_rounds| end_of_rounds(&builder, preset_rounds))?;
     let time = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
-    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
-    let from = if timed { "command line".into() } else { request.origin("time") };
+    let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let from = if is_time_typed { "command line".into() } else { request.origin("time") };
     origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
     let words = match until {
         Until::Slow => {
@@ -399,8 +401,8 @@ fn in_order(
 /// Returns when the rounds of a preset end. A preset that repeats until writes of one size are steady needs a cell with these writes.
 fn end_of_rounds(builder: &GridBuilder, preset_rounds: Rounds) -> Result<Until, Failure> {
     let Rounds { tracked_bytes, variable, capacities, at_most } = preset_rounds;
-    let is = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
-    let Some(tracked) = builder.cells.iter().find(is).map(|c| c.job) else {
+    let is_tracked = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
+    let Some(tracked) = builder.cells.iter().find(is_tracked).map(|c| c.job) else {
         let preset = builder.sweep_spec.preset.map_or("pts", |p| p.name);
         return Err(Failure::Usage(format!(
             "--preset {preset} repeats writes of {} until they are steady, and no measurable cell has them; include that size in --bs, and 0 in --mix",
@@ -450,15 +452,19 @@ fn search(
     let with_extra_runs = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
     let each = |window: u64| window + warmup + OVERHEAD_NS;
     let from = |set: bool| if set { "command line" } else { "default" };
-    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     if sweep_spec.exhaustive {
         let exhaustive = with_extra_runs(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
-        origins.fixed("--time", &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)), from(timed));
+        origins.fixed(
+            "--time",
+            &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)),
+            from(is_time_typed),
+        );
         origins.fixed("time", &format!("about {}", minutes(exhaustive)), "all cells");
         return Ok(Search::Exhaustive);
     }
     let words = format!("runs of {}, a part of {}", show_ns(piece as f64), show_ns(whole as f64));
-    origins.fixed("--time", &words, from(timed));
+    origins.fixed("--time", &words, from(is_time_typed));
     // Measure each cell once, and the winners once more.
     let least = with_extra_runs(jobs as u64).saturating_mul(each(piece));
     let makes_files = builder.targets.iter().any(|t| t.role == Role::Made);
