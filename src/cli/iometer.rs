@@ -43,10 +43,10 @@ impl Args {
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let args = self.words.text();
         let command_line = parse(&args).map_err(Failure::Usage)?;
-        let Some(file) = command_line.configuration.as_deref().filter(|_| !command_line.asks_for_help) else {
-            if command_line.asks_for_help {
-                return stdout::text(&iometer::options::help()).map(|()| None);
-            }
+        if command_line.asks_for_help {
+            return stdout::text(&iometer::options::help()).map(|()| None);
+        }
+        let Some(file) = command_line.configuration.as_deref() else {
             return Err(Failure::Usage("no configuration file was typed; type /c FILE".into()));
         };
         let text = run::text(&name::path(file))?;

@@ -83,7 +83,7 @@ pub(super) fn layer_jobs(
     let setup = Setup { request, root, given, path, place, role: found.role, engine, no_buffered, bs, span };
     let mut jobs = LayerJobs::default();
     for rw in works {
-        setup.work(rw, &mut jobs)?;
+        setup.add_work(rw, &mut jobs)?;
     }
     jobs.comparison.missing.extend(
         setup
@@ -144,8 +144,8 @@ impl Setup<'_> {
     }
 
     /// Adds all layers for one kind of access, from the lowest layer upwards.
-    fn work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
-        let below = self.devices(rw, jobs);
+    fn add_work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
+        let below = self.add_devices(rw, jobs);
         let may_write = || target::guard_writing(self.request, self.root, &self.given, &self.path, self.role);
         if writes(rw)
             && let Err(why) = may_write()
@@ -157,18 +157,18 @@ impl Setup<'_> {
             add_missing(jobs, self.base(), rw, why.message());
             return Ok(());
         }
-        let direct = self.layer(rw, Cache::Direct, "direct", below, jobs);
+        let direct = self.add_layer(rw, Cache::Direct, "direct", below, jobs);
         jobs.headline = jobs.headline.or(direct);
         let against = direct.or(below);
         if writes(rw) {
-            self.layer(rw, Cache::DirectSync, "direct + sync", against, jobs);
+            self.add_layer(rw, Cache::DirectSync, "direct + sync", against, jobs);
         }
-        self.layer(rw, Cache::Buffered, "buffered", against, jobs);
+        self.add_layer(rw, Cache::Buffered, "buffered", against, jobs);
         Ok(())
     }
 
     /// Adds one cache mode at the place itself.
-    fn layer(
+    fn add_layer(
         &self,
         rw: Rw,
         cache: Cache,
@@ -203,7 +203,7 @@ impl Setup<'_> {
     }
 
     /// Adds the block devices below the place, from the lowest one upwards. Returns the index of the layer right below the place.
-    fn devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
+    fn add_devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let own = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
         let mut indices: Vec<Option<usize>> = vec![None; layers.len()];
@@ -218,7 +218,7 @@ impl Setup<'_> {
                 add_missing(jobs, &layer.name, rw, &why);
                 continue;
             }
-            let below = only(&layer.below).and_then(|b| indices.get(b).copied().flatten());
+            let below = only_element(&layer.below).and_then(|b| indices.get(b).copied().flatten());
             let compared = ComparedLayer {
                 job: 0,
                 name: layer.name.clone(),
@@ -233,8 +233,8 @@ impl Setup<'_> {
             }
         }
         let below = match self.place.tops.as_slice() {
-            [top] if own(*top) => layers.get(*top).and_then(|l| only(&l.below)),
-            tops => only(tops),
+            [top] if own(*top) => layers.get(*top).and_then(|l| only_element(&l.below)),
+            tops => only_element(tops),
         };
         below.and_then(|b| indices.get(b).copied().flatten())
     }
@@ -280,6 +280,6 @@ fn add_missing(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
 
 /// Returns the only element; `None` with several. A layer on top of several layers cannot be compared with a
 /// single one.
-fn only(all: &[usize]) -> Option<usize> {
+fn only_element(all: &[usize]) -> Option<usize> {
     if let [one] = all { Some(*one) } else { None }
 }

@@ -499,7 +499,7 @@ fn renumbered_job(
         for index in &stream.targets {
             let was = were.get(*index).ok_or_else(|| Failure::Usage("its record names no target".into()))?;
             let place = record.header.hosts.first().and_then(|h| h.places.get(*index));
-            found.push(targets.once_more(was, place, stream)?);
+            found.push(targets.find_or_add_earlier(was, place, stream)?);
         }
         stream.targets = found;
     }

@@ -30,7 +30,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let engine = engine(spec, origins)?;
     let default_cache = engine.caches.first().copied().unwrap_or(Cache::Direct);
     let cache = origins.choose("--cache", spec.cache, default_cache, |c| c.word().into());
-    let (access, flush, turns) = what(spec, origins);
+    let (access, flush, turns) = operations(spec, origins);
     let pace = pace(spec, &access, origins);
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
@@ -147,7 +147,7 @@ fn unable(engine: &Entry, kind: Kind) -> Failure {
 }
 
 /// Returns the operations and what makes writes stable. A stream with turns gets a summary over all turns, and each turn.
-fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
+fn operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = access(spec, origins);
         let flush = flush(spec, &access, origins);

@@ -41,7 +41,8 @@ pub(super) struct Targets<'a> {
     found: Vec<(Target, Place)>,
     /// The target of streams that use no file or device. It comes after all others, since it has no place.
     nothing: Option<Target>,
-    overwritten: bool,
+    /// Whether a file or device of the user is overwritten.
+    is_overwriting: bool,
 }
 
 /// Placeholder for the index of `nothing`, until all other targets are known.
@@ -49,7 +50,7 @@ const NOTHING: usize = usize::MAX;
 
 impl<'a> Targets<'a> {
     pub(super) fn new(request: &'a Request, root: &'a Root) -> Self {
-        Self { request, root, found: Vec::new(), nothing: None, overwritten: false }
+        Self { request, root, found: Vec::new(), nothing: None, is_overwriting: false }
     }
 
     /// Gives every stream of a job its targets.
@@ -57,14 +58,14 @@ impl<'a> Targets<'a> {
         let mut phases = Vec::new();
         for DraftPhase { mut phase, drafts } in job.phases {
             for draft in drafts {
-                phase.streams.push(self.stream(&job.name, &draft, origins)?);
+                phase.streams.push(self.settle_stream(&job.name, &draft, origins)?);
             }
             phases.push(phase);
         }
         Ok(Job { name: job.name, phases })
     }
 
-    fn stream(&mut self, job: &str, draft: &Draft, origins: &mut Origins) -> Result<Stream, Failure> {
+    fn settle_stream(&mut self, job: &str, draft: &Draft, origins: &mut Origins) -> Result<Stream, Failure> {
         let mut stream = draft.stream.clone();
         if draft.size == Some(0) {
             return Err(Failure::Usage(
@@ -74,7 +75,7 @@ impl<'a> Targets<'a> {
         let own: Vec<PathBuf> = draft.spec.target.iter().map(|p| name::path(p)).collect();
         let paths = if own.is_empty() { self.request.targets.clone() } else { own };
         if !draft.engine.touches_targets() {
-            self.touch_nothing(draft, &paths, origins)?;
+            self.use_no_target(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
             stream.limit.bytes = stream::bytes(draft.spec.passes, &stream, &[stream.access.span_bytes]);
@@ -88,14 +89,14 @@ impl<'a> Targets<'a> {
                 create.bytes = *bytes;
             }
             for file in made_for(draft) {
-                let target = self.find(typed_path, file, &sized, from, origins)?;
+                let target = self.find_or_add(typed_path, file, &sized, from, origins)?;
                 // A duplicate would double the operations in flight and the bytes.
                 if !stream.targets.contains(&target) {
                     stream.targets.push(target);
                 }
             }
         }
-        divide(&mut stream, draft, &mut self.found)?;
+        assign_files(&mut stream, draft, &mut self.found)?;
         check_weights(&stream, paths.len())?;
         let found = |at: &usize| Some(&self.found.get(*at)?.0);
         let targets: Vec<&Target> = stream.targets.iter().filter_map(found).collect();
@@ -129,14 +130,14 @@ impl<'a> Targets<'a> {
             .map(|t| t.bytes.saturating_sub(stream.access.offset_bytes).min(stream.access.span_bytes))
             .collect();
         match (stream.shared, spans.first()) {
-            (Some(shared), Some(span)) => part(job, &mut stream, shared, *span)?,
+            (Some(shared), Some(span)) => limit_to_part(job, &mut stream, shared, *span)?,
             _ => stream.limit.bytes = stream::bytes(draft.spec.passes, &stream, &spans),
         }
         Ok(stream)
     }
 
     /// The index of a known or new target.
-    fn find(
+    fn find_or_add(
         &mut self,
         typed_path: &Path,
         file: MadeFor,
@@ -145,9 +146,11 @@ impl<'a> Targets<'a> {
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
         let path = match typed_path.canonicalize() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(typed_path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.find_unmade(typed_path) {
                 Some(index) if draft.spec.create.is_none() => return Ok(self.use_made(index, draft)),
-                _ if draft.spec.create.is_some() => return self.missing(typed_path, draft, from, origins),
+                _ if draft.spec.create.is_some() => {
+                    return self.add_missing(typed_path, draft, from, origins);
+                }
                 _ => {
                     let creates = self.request.command.get(1).is_some_and(|command| command == "run");
                     return Err(missing_target(typed_path, creates));
@@ -155,7 +158,7 @@ impl<'a> Targets<'a> {
             },
             path => path.map_err(|e| unreachable_path(typed_path, &e))?,
         };
-        let index = if let Some(known) = self.known(typed_path, &path, file)? {
+        let index = if let Some(known) = self.find_known(typed_path, &path, file)? {
             known
         } else {
             // A file that will be made may already exist, empty, as created by mkstemp.
@@ -168,9 +171,9 @@ impl<'a> Targets<'a> {
         let is_preconditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
-        let writes = changes(draft, typed_path, target)?;
+        let writes = changes_target(draft, typed_path, target)?;
         if target.role == Role::Made {
-            target.bytes = target.bytes.max(made_bytes(draft, usual_bytes(draft), &path, origins)?);
+            target.bytes = target.bytes.max(bytes_to_make(draft, default_bytes(draft), &path, origins)?);
         } else if let Some(create) =
             draft.spec.create.filter(|_| target.role == Role::File && machine::mark::may_be_made(&path))
         {
@@ -209,7 +212,7 @@ impl<'a> Targets<'a> {
                     .map_err(|why| if writes { why } else { crate::plan::explain_refusal(why) })?;
                 target.only_by_mark |=
                     self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
-                self.overwritten = true;
+                self.is_overwriting = true;
                 inspect_opened(self.root, typed_path, &path, target, place)?;
             }
         }
@@ -222,7 +225,12 @@ impl<'a> Targets<'a> {
 
     /// The index of a known target under any of its names: links and bind mounts lead to one file, and two device nodes
     /// may be one device. In a directory each owner has one file.
-    fn known(&mut self, typed_path: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
+    fn find_known(
+        &mut self,
+        typed_path: &Path,
+        path: &Path,
+        file: MadeFor,
+    ) -> Result<Option<usize>, Failure> {
         let what = machine::identity::from_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
         let all = file_systems::identities(self.root, path);
         // An overlay gives a file its own identity. Its storage is the same by both names.
@@ -247,7 +255,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The index of a target of an earlier session, for one of its streams. `then` is the place in that session.
-    pub(super) fn once_more(
+    pub(super) fn find_or_add_earlier(
         &mut self,
         was: &Target,
         then: Option<&Place>,
@@ -283,7 +291,7 @@ impl<'a> Targets<'a> {
         if let Some(why) = then.and_then(|then| describe_change(then, &place)) {
             return Err(Failure::Usage(format!("{} is not where it was in that session: {why}", was.path)));
         }
-        let index = self.known(path, path, was.made_for)?.unwrap_or_else(|| {
+        let index = self.find_known(path, path, was.made_for)?.unwrap_or_else(|| {
             self.found.push((Target { made_for: was.made_for, ..now }, place));
             self.found.len() - 1
         });
@@ -294,7 +302,7 @@ impl<'a> Targets<'a> {
             machine::test_file::fits(path, target.bytes)?;
         } else if writes {
             guard_writing(self.request, self.root, path, path, target.role)?;
-            self.overwritten = true;
+            self.is_overwriting = true;
             inspect_opened(self.root, path, path, target, place)?;
         }
         target.writable |= writes;
@@ -303,7 +311,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The index of a missing file that is made for another stream.
-    fn to_be_made(&self, typed_path: &Path) -> Option<usize> {
+    fn find_unmade(&self, typed_path: &Path) -> Option<usize> {
         let folder = folder_of(typed_path);
         let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
         self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
@@ -321,7 +329,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The index of a missing file that is made before the first run.
-    fn missing(
+    fn add_missing(
         &mut self,
         typed_path: &Path,
         draft: &Draft,
@@ -340,7 +348,7 @@ impl<'a> Targets<'a> {
         let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
         machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
         let path = folder.join(name);
-        let index = if let Some(known) = self.to_be_made(typed_path) {
+        let index = if let Some(known) = self.find_unmade(typed_path) {
             known
         } else {
             let place = machine::resolve::resolve(self.root, &folder)?;
@@ -357,7 +365,7 @@ impl<'a> Targets<'a> {
     }
 
     /// Refuses flags without effect, so that they do not appear to work.
-    fn touch_nothing(
+    fn use_no_target(
         &mut self,
         draft: &Draft,
         paths: &[PathBuf],
@@ -386,13 +394,17 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Returns all targets in the order of their indices, and the places of the targets that have one. With `apart`, streams that drop a
+    /// Returns all targets in the order of their indices, and the places of the targets that have one. With `has_separate_jobs`, streams that drop a
     /// file's blocks get their own file, so that the files of other streams remain unchanged.
-    pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
+    pub(super) fn finish(
+        self,
+        jobs: &mut [Job],
+        has_separate_jobs: bool,
+    ) -> Result<(Vec<Target>, Vec<Place>), Failure> {
         // A command line of another tool may have permission for targets that it does not use, because an environment variable may permit
         // them for many calls.
         let is_foreign = self.request.is_of_other_tool();
-        if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
+        if !self.request.destroy.is_empty() && !self.is_overwriting && !is_foreign {
             return Err(Failure::Usage(
                 "--destroy has no effect: no file or device of yours is overwritten; leave --destroy out"
                     .into(),
@@ -400,7 +412,7 @@ impl<'a> Targets<'a> {
         }
         refuse_storage_of_other_targets(&self.found)?;
         let (mut targets, mut places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
-        if apart {
+        if has_separate_jobs {
             give_new_files(jobs, &mut targets, &mut places);
         }
         let last = targets.len();
@@ -466,7 +478,7 @@ fn check_weights(stream: &Stream, typed_targets: usize) -> Result<(), Failure> {
 }
 
 /// Whether a stream changes a target. Refuses a device if the change needs a file.
-fn changes(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Failure> {
+fn changes_target(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Failure> {
     if !draft.stream.moves_no_data() || target.role != Role::Device {
         return Ok(draft.stream.changes_targets());
     }
@@ -738,7 +750,7 @@ fn made_for(draft: &Draft) -> Vec<MadeFor> {
 }
 
 /// Default bytes of a made file: all workers' files of a host together are as large as a single file.
-fn usual_bytes(draft: &Draft) -> u64 {
+fn default_bytes(draft: &Draft) -> u64 {
     let files = if draft.spec.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
@@ -747,7 +759,7 @@ fn usual_bytes(draft: &Draft) -> u64 {
 ///
 /// # Errors
 /// If the file settings do not fit these targets.
-fn divide(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> Result<(), Failure> {
+fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> Result<(), Failure> {
     let mut targets = stream.targets.iter().filter_map(|at| found.get(*at));
     let not_made =
         targets.find(|(target, _)| target.role != Role::Made).map(|(target, _)| target.path.clone());
@@ -782,7 +794,7 @@ fn divide(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> 
 ///
 /// # Errors
 /// If no part is left for each worker.
-fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
+fn limit_to_part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
     let workers = u64::from(stream.workers);
     let own = own_blocks(stream, shared, span_bytes, TaskNumber { index: 0, count: workers })
         .map_err(|why| Failure::Usage(format!("{job}: {why}")))?;
@@ -843,7 +855,7 @@ fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64
 }
 
 /// Bytes of a file to make: the offset plus the region, `usual` by default.
-fn made_bytes(draft: &Draft, usual: u64, path: &Path, origins: &mut Origins) -> Result<u64, Failure> {
+fn bytes_to_make(draft: &Draft, usual: u64, path: &Path, origins: &mut Origins) -> Result<u64, Failure> {
     if draft.spec.create.is_some() {
         return Err(Failure::Usage(format!(
             "--create makes the named file, and {} is a directory; name a file in it, or type --size alone",

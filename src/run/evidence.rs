@@ -46,7 +46,7 @@ const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 
 impl Measurement {
     /// Takes a snapshot and appends it to the session file.
-    pub(super) fn keep(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
+    pub(super) fn keep_snapshot(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
         self.keep_unless_dead(moment, false, extents)
     }
 
@@ -64,7 +64,7 @@ impl Measurement {
     /// Takes the snapshot after preparation, with a probe of the stored data.
     pub(super) fn keep_prepared(&mut self) -> Result<(), Failure> {
         let mut snapshot = self.watch.take(Moment::AfterPrepare, &self.parts(), true);
-        for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.stopped()) {
+        for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.is_stopped()) {
             state.probe = self.probe(index);
         }
         self.last.evidence.push(snapshot.clone());
@@ -90,8 +90,8 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
-    /// Takes a snapshot as [`Self::keep`] does, but without the targets after a failure, because they may no longer answer. With `extents`,
-    /// also reads how files are stored; this flushes files that were written.
+    /// Takes a snapshot as [`Self::keep_snapshot`] does, but without the targets after a failure, because they may no longer answer. With
+    /// `extents`, also reads how files are stored; this flushes files that were written.
     pub(super) fn keep_unless_dead(
         &mut self,
         moment: Moment,

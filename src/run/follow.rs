@@ -50,7 +50,7 @@ impl Measurement {
         self.begin_status_interval();
         let watch = StillWatch::begin();
         let mut recent = self.live.recent(collector.interval_ns());
-        let all = self.left();
+        let all = self.remaining();
         let shown = Cell::new(Instant::now());
         while !workers.is_done() {
             std::thread::sleep(COLLECT_EVERY);
@@ -66,7 +66,7 @@ impl Measurement {
             if let (Some(driver), [above]) = (&mut self.driver, collector.streams_mut()) {
                 driver.follow(above);
             }
-            if self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
+            if self.is_stopped() || workers.any_failed() || self.op_log.full().is_some() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {

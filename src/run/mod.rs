@@ -216,7 +216,7 @@ impl Measurement {
         }
         self.watch_idle()?;
         if self.plan.study.grid().is_some() {
-            return self.sweep(earlier);
+            return self.measure_cells(earlier);
         }
         let ended = self.runs_from(0)?;
         let first = self.plan.runs;
@@ -275,7 +275,7 @@ impl Measurement {
             }
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
             self.announce_run(&budget, &at);
-            match self.job(&at)? {
+            match self.measure_job(&at)? {
                 RunEnding::Complete => {}
                 ended => return Ok(ended),
             }
@@ -353,16 +353,16 @@ impl Measurement {
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_repeated(at));
         let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");
-        self.live.step(&step, self.left());
+        self.live.step(&step, self.remaining());
     }
 
     /// The remaining work.
-    fn left(&self) -> Left {
+    fn remaining(&self) -> Left {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
 
     /// Measures one run of one job: its phases without a rest between them. The last phase decides how the run ended.
-    fn job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
+    fn measure_job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();
         self.interval_series.clear();
@@ -388,7 +388,7 @@ impl Measurement {
                 at_ns: 0,
                 target_bytes: self.targets.iter().map(Ready::bytes).collect(),
             };
-            let run = self.phase(start, std::mem::take(&mut notes))?;
+            let run = self.measure_phase(start, std::mem::take(&mut notes))?;
             let ending = run.end.as_ref().map(|e| e.ending.clone());
             self.last.runs.push(run);
             if let Some(ended) = ending.filter(|e| *e != RunEnding::Complete) {
@@ -400,9 +400,9 @@ impl Measurement {
     }
 
     /// Measures one phase of a run.
-    fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
+    fn measure_phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
         let done = self.done.len();
-        let phase = self.planned(&start);
+        let phase = self.planned_phase(&start);
         // In one round all interfaces touch the same blocks in the same order, and so does a repeated run.
         let competes = self.plan.study.interfaces().is_some();
         let offset_seed = if competes { start.repeat as usize } else { done };
@@ -429,7 +429,7 @@ impl Measurement {
         let start = RunStart { at_ns: self.now_ns(), ..start };
         self.interval_series.push(Vec::new());
         self.session.append(&Frame::RunStart(start.clone()))?;
-        let first = self.keep(Moment::Start, true)?;
+        let first = self.keep_snapshot(Moment::Start, true)?;
         self.op_log.begin(&self.plan, &start, done + 1);
         let before = self.cpu_ns();
         let opened = collector::open(&mut workers, begin);
@@ -448,7 +448,7 @@ impl Measurement {
         let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         let failure = failure.or_else(|| self.op_log.full());
-        notes.extend(self.watched(&phase, &outcomes));
+        notes.extend(self.take_outcomes(&phase, &outcomes));
         let writes = phase.streams.iter().any(Stream::changes_targets);
         let last = self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
         let mut workers = Vec::new();
@@ -461,8 +461,8 @@ impl Measurement {
             if is_stable { self.sync_targets(opened, &workers, &mut notes)? } else { (None, Vec::new()) };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
-        let ending =
-            self.ending_of(failure.or_else(|| stop_rules::took_too_long(&phase, &streams)), self.stopped());
+        let ending = self
+            .ending_of(failure.or_else(|| stop_rules::took_too_long(&phase, &streams)), self.is_stopped());
         let end = RunEnd {
             command: None,
             at_ns: self.now_ns(),
@@ -480,7 +480,7 @@ impl Measurement {
     }
 
     /// The planned phase at the offered rate.
-    fn planned(&self, start: &RunStart) -> Phase {
+    fn planned_phase(&self, start: &RunStart) -> Phase {
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
             let here = self.plan.host_load(iops);
@@ -509,7 +509,7 @@ impl Measurement {
     }
 
     /// Returns notes about single operations of the workers, and stores the number of writes of each worker for the next phase.
-    fn watched(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
+    fn take_outcomes(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
         let written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write));
         self.written.push(written.collect());
         let differences = differences(&self.plan, phase, outcomes);
@@ -523,15 +523,15 @@ impl Measurement {
     /// repeat disturbed runs, since the repeats would be disturbed too. `--attempts` repeats them anyway.
     fn watch_idle(&mut self) -> Result<(), Failure> {
         let limit = Duration::from_nanos(self.plan.baseline_ns);
-        if limit.is_zero() || self.stopped() {
+        if limit.is_zero() || self.is_stopped() {
             return Ok(());
         }
         self.rest(None);
-        self.live.step("watching the idle machine", self.left());
+        self.live.step("watching the idle machine", self.remaining());
         let before = Processes::list(&self.root);
-        let start_of_watch = self.keep(Moment::IdleStart, false)?;
+        let start_of_watch = self.keep_snapshot(Moment::IdleStart, false)?;
         let start = Instant::now();
-        while start.elapsed() < limit && !self.stopped() {
+        while start.elapsed() < limit && !self.is_stopped() {
             std::thread::sleep(Duration::from_millis(50).min(limit));
         }
         let mut end_of_watch = self.watch.take(Moment::IdleEnd, &self.parts(), false);
@@ -553,13 +553,13 @@ impl Measurement {
         Ok(())
     }
 
-    fn stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Whether to begin no more runs: after a signal, or after a key that ends the session when the current run has ended.
     fn is_enough(&self) -> bool {
-        self.stopped() || self.live.is_enough()
+        self.is_stopped() || self.live.is_enough()
     }
 
     fn now_ns(&self) -> u64 {
@@ -590,7 +590,7 @@ impl Measurement {
         if let RunEnding::Failed(why) = &ending {
             self.print_failure(why);
         }
-        if interrupted && self.live.is_enough() && !self.stopped() {
+        if interrupted && self.live.is_enough() && !self.is_stopped() {
             let runs = match self.session.runs() {
                 1 => "1 run".to_owned(),
                 n => format!("{n} runs"),
@@ -670,7 +670,7 @@ impl EarlierSession {
 
 impl Measurement {
     /// The loop of a sweep.
-    fn sweep(&mut self, earlier: Option<&EarlierSession>) -> Result<RunEnding, Failure> {
+    fn measure_cells(&mut self, earlier: Option<&EarlierSession>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.tries);
         let mut search = SweepProgress::after(&grid, &self.plan, before);
@@ -685,11 +685,11 @@ impl Measurement {
             self.left = Some(left);
             let name = &self.plan.jobs[at.job].name;
             self.live.step(&format!("{}  {name}{}", search.stage(), self.why_repeated(&at)), left);
-            let ending = self.job(&at)?;
+            let ending = self.measure_job(&at)?;
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
             let began = !end.workers.is_empty();
-            let Some((summary, end)) = self.cell(&at, &ending, end, began)? else {
+            let Some((summary, end)) = self.summarize_cell(&at, &ending, end, began)? else {
                 return Ok(RunEnding::Interrupted);
             };
             match &end.ending {
@@ -712,8 +712,8 @@ impl Measurement {
         Ok(RunEnding::Complete)
     }
 
-    /// Measures a cell. Returns its summary and end, on all hosts if several measure; `None` after an interruption.
-    fn cell(
+    /// Returns the summary and the end of a cell's run, on all hosts if several measure; `None` after an interruption.
+    fn summarize_cell(
         &mut self,
         at: &Attempt,
         ending: &RunEnding,

@@ -99,7 +99,7 @@ impl Measurement {
                 let most = planned.rounds_at_most;
                 self.live.step(
                     &format!("preconditioning: round {} of at most {most}  {name}", round + 1),
-                    self.left(),
+                    self.remaining(),
                 );
                 let number = planned.fills.len() + round as usize * planned.jobs.len() + at;
                 let mut ends = Vec::new();
@@ -139,7 +139,7 @@ impl Measurement {
         let failure = failure.or_else(|| failed_writes(collector.streams_mut()));
         match failure {
             Some(why) => Err(failed(&why)),
-            None if self.stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
+            None if self.is_stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
             None => Ok(collector.finish()),
         }
     }
@@ -166,14 +166,14 @@ impl Measurement {
             ends.act(workers);
             // The time series is not stored.
             let _ = collector.take_rows(u64::MAX);
-            if self.stopped() || workers.any_failed() {
+            if self.is_stopped() || workers.any_failed() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
                 return Some(why);
             }
             let share = share_done(phase, collector.streams_mut(), began.elapsed());
-            let mut left = self.left();
+            let mut left = self.remaining();
             left.time += began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
             self.live.tick(left);
             if let Some(recent) = &mut recent {

@@ -332,7 +332,7 @@ fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
     let streams =
         streams.flat_map(|(job, of_job)| of_job.numbered_streams().map(move |stream| (job, stream)));
     for (job, (phase, stream, planned)) in streams {
-        let shape = closed(planned);
+        let shape = closed_loop(planned);
         let known = tried.iter().find(|(s, ..)| *s == shape).map(|(_, a, b)| (a.clone(), b.clone()));
         let (loop_ns, interface_ns) = match known {
             Some(known) => known,
@@ -358,7 +358,7 @@ fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
 }
 
 /// One worker of the stream at full speed, without its pace and limits.
-fn closed(stream: &Stream) -> Stream {
+fn closed_loop(stream: &Stream) -> Stream {
     let mut shape = stream.clone();
     shape.pace = Pace::Closed;
     shape.limit = StopRule::default();
@@ -386,7 +386,7 @@ fn ns_per_op(
     if let Some(missing) = options.keys().find(|o| entry.options.iter().all(|e| e.name != o.as_str())) {
         return Err(format!("the engine {engine} has no option {missing}"));
     }
-    let spec = spec(shape, entry, options, supplies, clock)?;
+    let spec = self_test_spec(shape, entry, options, supplies, clock)?;
     let mut workers = Workers::spawn(vec![spec])?;
     workers.open();
     while !workers.is_done() {
@@ -403,7 +403,7 @@ fn ns_per_op(
     if ops == 0 { Err("nothing completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
 }
 
-fn spec(
+fn self_test_spec(
     shape: &Stream,
     engine: &'static Entry,
     options: Options,
@@ -471,8 +471,8 @@ impl Measurement {
     /// [`Failure::Refused`] with all reasons if no job is left.
     fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
         let mut trials = self.unplaced_rows();
-        trials.extend(self.trials());
-        if self.stopped() {
+        trials.extend(self.try_interfaces());
+        if self.is_stopped() {
             return Err(Failure::Interrupted);
         }
         self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
@@ -492,13 +492,13 @@ impl Measurement {
     }
 
     /// Tries every job of the comparison.
-    fn trials(&self) -> Vec<Trial> {
+    fn try_interfaces(&self) -> Vec<Trial> {
         let Some(comparison) = self.plan.study.interfaces() else { return Vec::new() };
-        self.live.step("trying every interface", self.left());
-        let all = comparison.candidates.iter().take_while(|_| !self.stopped());
+        self.live.step("trying every interface", self.remaining());
+        let all = comparison.candidates.iter().take_while(|_| !self.is_stopped());
         let tried = all.map(|candidate| {
-            self.live.tick(self.left());
-            let tried = self.trial(candidate.job);
+            self.live.tick(self.remaining());
+            let tried = self.try_interface(candidate.job);
             match tried {
                 Ok((moved, calls)) => {
                     Trial { job: candidate.job, moved_bytes: Ok(moved), refusal: None, calls }
@@ -515,9 +515,9 @@ impl Measurement {
     }
 
     /// Returns the bytes moved and calls made, or why the job cannot run.
-    fn trial(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
+    fn try_interface(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
         let outcomes = self.try_job(job, TRIAL_BYTES, true)?;
-        let moved = moved(&outcomes)?;
+        let moved = moved_bytes(&outcomes)?;
         let engine = self.only_stream(job).and_then(|stream| engines::find(&stream.engine));
         if engine.is_some_and(|engine| engine.library_threads) {
             return Ok((
@@ -562,7 +562,7 @@ impl Measurement {
         while !workers.is_done() {
             std::thread::sleep(Duration::from_millis(1));
             workers.collect(|_, _| {});
-            if self.stopped() {
+            if self.is_stopped() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
@@ -588,7 +588,7 @@ fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
 }
 
 /// Returns the bytes that all workers moved, or the first failure.
-fn moved(outcomes: &[Outcome]) -> Known<u64> {
+fn moved_bytes(outcomes: &[Outcome]) -> Known<u64> {
     let totals = || outcomes.iter().flat_map(|o| &o.totals);
     // A worker gives up after many failures. The failed operation is a better reason.
     if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {
@@ -631,7 +631,7 @@ impl Measurement {
         for work in comparison.candidates.chunk_by(|a, b| a.work == b.work) {
             let mut jobs = work.iter().map(|c| c.job).filter(|job| !self.refused.contains(job));
             let Some(stream) = work.first().and_then(|first| self.only_stream(first.job)) else { continue };
-            if !stream.access.writes() || self.stopped() {
+            if !stream.access.writes() || self.is_stopped() {
                 continue;
             }
             let there = self.operations_there(stream);
@@ -678,14 +678,14 @@ impl Measurement {
         let mut bytes = FIRST_BYTES.min(most_bytes);
         loop {
             let outcomes = self.try_job(job, bytes, false).ok()?;
-            let written = moved(&outcomes).ok()?;
+            let written = moved_bytes(&outcomes).ok()?;
             let synced = Instant::now();
             for ready in self.only_stream(job)?.targets.iter().filter_map(|at| self.targets.get(*at)) {
                 ready.handle()?.sync_data().ok()?;
             }
             let wall = outcomes.iter().map(|outcome| outcome.wall_ns).max()?;
             let took = Duration::from_nanos(wall) + synced.elapsed();
-            if took >= ENOUGH_TIME || bytes >= most_bytes || self.stopped() {
+            if took >= ENOUGH_TIME || bytes >= most_bytes || self.is_stopped() {
                 return Some(written as f64 / took.as_secs_f64().max(1e-9));
             }
             bytes = bytes.saturating_mul(TIMES_MORE).min(most_bytes);
@@ -707,7 +707,7 @@ mod tests {
         let (clock, _) = Clock::calibrate(true);
         let access = Access { span_bytes: SPAN_BYTES, ..Access::plain(Pattern::Random, 4096, 100) };
         for depth in [1, 4, 32] {
-            let shape = closed(&Stream::plain(access.clone(), depth, 1, "sim"));
+            let shape = closed_loop(&Stream::plain(access.clone(), depth, 1, "sim"));
             let found = ns_per_op(&shape, "sim", Options::new(), &Supplies::default(), clock);
             assert_eq!(found, Ok(100_000.0 / f64::from(depth)), "depth {depth}");
         }

@@ -375,7 +375,7 @@ impl Measurement {
         }
         // If no target has a file, nothing was synced, and the engine's clock may differ from the machine's.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
-        self.keep(Moment::Synced, true)?;
+        self.keep_snapshot(Moment::Synced, true)?;
         Ok((failures.is_empty().then_some(took), failures))
     }
 

@@ -149,7 +149,7 @@ impl GridBuilder<'_> {
     }
 
     /// The targets of a cell; empty if nothing is touched.
-    fn used(&self, assignment: Assignment) -> &[TargetFacts] {
+    fn used_targets(&self, assignment: Assignment) -> &[TargetFacts] {
         let used = match assignment.alone {
             Some(at) => self.targets.get(at..=at),
             None => self.targets.get(..(assignment.targets as usize).min(self.targets.len())),
@@ -161,7 +161,7 @@ impl GridBuilder<'_> {
     fn cell_start(&self, offset: Offset, assignment: Assignment) -> CellStart {
         let size = self.base.streams().next().and_then(|s| s.size);
         let there = |t: &TargetFacts| t.known_bytes().or(size).unwrap_or(target::MADE_BYTES);
-        let there = self.used(assignment).iter().map(there).min();
+        let there = self.used_targets(assignment).iter().map(there).min();
         let there = there.unwrap_or(size.unwrap_or(target::MADE_BYTES));
         let (bytes, percent) = match offset {
             Offset::Bytes(bytes) => (bytes, None),
@@ -187,12 +187,12 @@ impl GridBuilder<'_> {
             self.skipped.push(Skipped { setting, why });
             return;
         }
-        let job = self.job(self.spec(point), &setting);
+        let job = self.add_job(self.spec(point), &setting);
         self.cells.push(Cell { setting, job });
     }
 
     /// Returns the index of the cell's job. Cells with equal jobs on this system share one, unless the preset measures each cell.
-    fn job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
+    fn add_job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
         let is_once = self.sweep_spec.preset.is_some_and(|p| p.way == Procedure::Once);
         let same = |known: &JobSpec| !is_once && known.phases == spec.phases;
         self.specs.iter().position(same).unwrap_or_else(|| {
@@ -239,7 +239,7 @@ impl GridBuilder<'_> {
             ));
         }
         let until_slow = self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
-        let mut used = self.used(point.assignment).iter().filter(|_| entry.moves_bytes);
+        let mut used = self.used_targets(point.assignment).iter().filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or(t.known_bytes()) == Some(bs);
         if until_slow && used.clone().any(is_all) {
             return Some("one block covers the whole target".into());
@@ -255,7 +255,7 @@ impl GridBuilder<'_> {
             used.map(|t| name::text(&t.path)).collect()
         };
         let Assignment { workers, targets, of_last, .. } = point.assignment;
-        let mine = self.used(point.assignment).iter();
+        let mine = self.used_targets(point.assignment).iter();
         let mine: Vec<String> = mine.filter(|_| targets < point.named).map(|t| name::text(&t.path)).collect();
         for PhaseSpec { streams, .. } in &mut job.phases {
             for stream in &mut *streams {
@@ -264,7 +264,7 @@ impl GridBuilder<'_> {
                     stream.engine = None;
                 }
                 stream.target.clone_from(&mine);
-                self.begin(stream, point);
+                self.set_start(stream, point);
             }
             // The last worker's share is a separate stream.
             if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
@@ -280,18 +280,18 @@ impl GridBuilder<'_> {
     }
 
     /// Sets the stream's start and limits it to the target's end.
-    fn begin(&self, stream: &mut StreamSpec, point: &Point) {
+    fn set_start(&self, stream: &mut StreamSpec, point: &Point) {
         let Some(at) = point.at else { return };
         stream.give("offset").access.offset_bytes = at.bytes;
         // The offset does not shorten a file that fathom makes.
-        if self.used(point.assignment).iter().all(|t| t.role != Role::Made) {
+        if self.used_targets(point.assignment).iter().all(|t| t.role != Role::Made) {
             stream.size = stream.size.map(|size| size.min(at.left));
         }
     }
 
     /// Adds the default settings of well-known programs as jobs, where the sweep does the same work: reading a file that is not cached, or
     /// writing a new one.
-    pub(super) fn baselines(&mut self) -> Vec<Baseline> {
+    pub(super) fn add_baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
         // `cp` and `dd` start at the first byte of one target. With other starts or several targets, a comparison would mean nothing.
         let axes = &self.sweep_spec.axes;

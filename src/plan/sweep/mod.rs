@@ -107,7 +107,7 @@ pub(in crate::plan) fn grid(
     if let Some(preset) = sweep_spec.preset.filter(|p| p.is_in_order()) {
         return in_order(request, sweep_spec, builder, preset.rounds(), origins);
     }
-    let baselines = builder.baselines();
+    let baselines = builder.add_baselines();
     let works = model::sweep::works(&builder.cells);
     let runs = request.job.runs.unwrap_or(CELL_RUNS);
     let jobs = builder.specs.len() - baselines.len();
