@@ -2,8 +2,8 @@
 //!
 //! Simple interfaces come first: of two equally fast interfaces, the first one is recommended.
 
+use Concurrency::{Depth, One, Threads};
 use Directions::{Both, In, Out};
-use Many::{Depth, One, Threads};
 use model::job::Cache::{self, Buffered, Direct, Dsync, Mmap, Sync};
 use model::job::{FALLOCATE, NEW};
 
@@ -22,11 +22,11 @@ pub struct Interface {
     /// Cache mode of the file.
     pub cache: Cache,
     /// Supported directions.
-    pub ways: Directions,
+    pub directions: Directions,
     /// How the interface keeps several operations in flight.
-    pub many: Many,
+    pub concurrency: Concurrency,
     /// Whether the bytes pass through the program's memory.
-    pub sees: bool,
+    pub uses_memory: bool,
 }
 
 /// Directions that an interface supports.
@@ -42,7 +42,7 @@ pub enum Directions {
 
 /// How an interface keeps several operations in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Many {
+pub enum Concurrency {
     /// One operation at a time.
     One,
     /// The interface has its own queue depth.
@@ -83,16 +83,16 @@ const fn row(
     name: &'static str,
     engine: &'static str,
     cache: Cache,
-    ways: Directions,
-    many: Many,
+    directions: Directions,
+    concurrency: Concurrency,
     about: &'static str,
 ) -> Interface {
-    Interface { name, about, engine, cache, ways, many, sees: true }
+    Interface { name, about, engine, cache, directions, concurrency, uses_memory: true }
 }
 
 /// An interface that moves the bytes past the program's memory.
 const fn blind(interface: Interface) -> Interface {
-    Interface { sees: false, ..interface }
+    Interface { uses_memory: false, ..interface }
 }
 
 /// All interfaces, one in a line.
@@ -197,6 +197,6 @@ fn interface_names_are_unique_and_engines_exist() {
         };
         assert!(entry.caches.contains(&one.cache), "{}", one.name);
         assert!(spec.options.keys().all(|o| entry.options.iter().any(|e| e.name == o)), "{}", one.name);
-        assert_eq!(entry.max_depth > 1, one.many == Many::Depth, "{}", one.name);
+        assert_eq!(entry.max_depth > 1, one.concurrency == Depth, "{}", one.name);
     }
 }

@@ -1,16 +1,16 @@
 //! The program `fathom`: dispatches each command and maps its outcome to the exit code.
 
 use fathom_io::capture::{capture_file, fit, record};
+use fathom_io::cli::other_tools;
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
-use fathom_io::cli::{compare, other_tools};
 use fathom_io::failure::Failure;
 use fathom_io::files::output::{Rules, Spared};
 use fathom_io::fleet::{self, Fleet};
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
-use fathom_io::{doctor, history, plan, run, session, show, signals, stderr, verify, watch};
+use fathom_io::show::{self, Outlets, Showing};
+use fathom_io::{doctor, history, plan, run, session, signals, stderr, verify, watch};
 use model::history::RowsOf;
-use model::plan::Planned;
 use model::record::Record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,7 +62,7 @@ fn fathom() -> ExitCode {
             ShowAction::Sessions(files, showing) => judge_again(&files, &showing),
             ShowAction::Capture(request) => capture_file::show(&request),
         }),
-        Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
+        Command::Compare(args) => args.compare(),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::annotate(&args.session, &args.change()),
         Command::Note(args) => history::annotate(&args.session, &args.change()),
@@ -87,33 +87,30 @@ fn fathom() -> ExitCode {
 }
 
 /// Measures, alone or as one of several hosts.
-fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let fleet = fleet::join(request)?;
     let outcome = measure_in(&fleet, request, &fleet.showing(showing.clone()));
     fleet.leave(outcome)
 }
 
 /// Measures targets one after the other, each in its own session, and prints a table of their devices.
-fn measure_each(requests: &[Request], showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Failure> {
     fleet::alone()?;
     let (mut protected, mut is_gated) = (Spared::default(), false);
     // Plan all targets first: if one cannot be measured, the command ends before the first measurement.
     for request in requests {
         let planned = plan::plan(request)?;
         is_gated |= planned.plan.is_gated();
-        protected.extend(protected_files(&planned, None));
+        protected.extend(Spared::from_plan(&planned.plan, &planned.machine.places));
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
     let (mut judged, mut ended) = (Vec::new(), Ok(None));
     for request in requests {
-        match measure_one_of_several(request, showing) {
-            Ok((session, code)) => {
-                judged.push(Ok(session));
-                ended = Ok(code);
-            }
-            Err(failure) => ended = Err(failure),
-        }
+        ended = measure_one_of_several(request, showing).map(|(session, code)| {
+            judged.push(Ok(session));
+            code
+        });
         if !matches!(ended, Ok(None)) {
             break;
         }
@@ -130,11 +127,12 @@ fn measure_each(requests: &[Request], showing: &show::Showing) -> Result<ExitCod
 /// measurement was interrupted or failed.
 fn measure_one_of_several(
     request: &Request,
-    showing: &show::Showing,
+    showing: &Showing,
 ) -> Result<(history::Judged, Option<ExitCode>), Failure> {
     let fleet = fleet::join(request)?;
     let planned = plan::plan(request)?;
-    let finished = run::measure(planned, request.keep, showing.watched, None, &fleet, Some(&showing.accept))?;
+    let finished =
+        run::measure(planned, None, request.keep, showing.watched, None, &fleet, Some(&showing.accept))?;
     let record = finished.session.record()?;
     let kept = finished.session.is_kept().then(|| finished.session.path());
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
@@ -147,11 +145,11 @@ fn measure_one_of_several(
 }
 
 /// Measures a request. `None` means that the command has already printed a list.
-fn measure_unless_listed(parsed: Option<(Request, show::Showing)>) -> Result<ExitCode, Failure> {
+fn measure_unless_listed(parsed: Option<(Request, Showing)>) -> Result<ExitCode, Failure> {
     parsed.map_or(Ok(ExitCode::SUCCESS), |(request, showing)| measure(&request, &showing))
 }
 
-fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let planned = fleet.settle(plan::plan(request))?;
     show::check_gated(planned.plan.is_gated(), showing)?;
     if showing.explain && !showing.outputs.is_empty() {
@@ -166,12 +164,15 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
         return show::explain(planned.plan, planned.machine, recipe, showing.format);
     }
-    let job_file = request.source.as_ref().and_then(JobSource::path);
-    let protected_files = protected_files(&planned, job_file);
-    let rules = Rules { flag: "--op-log", spared: protected_files.clone(), replace: showing.replace };
+    let mut protected = Spared::from_plan(&planned.plan, &planned.machine.places);
+    if let Some(file) = request.source.as_ref().and_then(JobSource::path) {
+        protected.add(file, "the job file of this call");
+    }
+    let rules = Rules { flag: "--op-log", spared: protected.clone(), replace: showing.replace };
     let logs = collector::Files::decide(&planned.plan, rules, &showing.outputs)?;
-    let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
-    let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
+    let finished =
+        run::measure(planned, None, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
     #[cfg(feature = "fleet")]
     let finished = finished.merge_hosts(fleet)?;
     if !fleet.reports_results() {
@@ -196,42 +197,29 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
             let (planned, keep) =
                 plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(planned.plan.is_gated(), &showing)?;
-            let outlets = show::outlets(&showing.outputs, showing.replace, protected_files(&planned, None))?;
-            conclude(
-                &run::resume(planned, before, keep, showing.watched, &showing.accept)?,
-                &showing,
-                &outlets,
-            )
+            let protected = Spared::from_plan(&planned.plan, &planned.machine.places);
+            let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
+            let (mode, accept) = (showing.watched, Some(showing.accept.as_slice()));
+            let finished = run::measure(planned, Some(before), keep, mode, None, &Fleet::Alone, accept)?;
+            conclude(&finished, &showing, &outlets)
         }
     }
 }
 
-/// Collects the files that this call reads or measures. Reports must not overwrite these files.
-fn protected_files(planned: &Planned, job_file: Option<&Path>) -> Spared {
-    let mut protected_files = Spared::from_plan(&planned.plan, &planned.machine.places);
-    if let Some(file) = job_file {
-        protected_files.add(file, "the job file of this call");
-    }
-    protected_files
-}
-
-fn conclude(
-    finished: &run::Finished,
-    showing: &show::Showing,
-    outlets: &show::Outlets,
-) -> Result<ExitCode, Failure> {
+/// Judges a finished measurement, prints its report, and updates the index of the history.
+fn conclude(finished: &run::Finished, showing: &Showing, outlets: &Outlets) -> Result<ExitCode, Failure> {
     let kept = finished.session.is_kept();
     let file = kept.then(|| finished.session.path());
-    let code =
-        finished.session.record().and_then(|record| judge(&record, file, showing, outlets, Some(finished)));
+    let code = finished.session.record().and_then(|record| judge(&record, file, showing, outlets));
     if kept {
         history::remember();
     }
-    code
+    // An interruption or failure takes precedence over the verdict.
+    code.map(|code| finished.exit_code().unwrap_or(code))
 }
 
 /// Judges stored sessions again: one as a report, several as a table.
-fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure> {
     let mut protected_files = Spared::default();
     for file in files {
         protected_files.add(file, "a session that is shown");
@@ -251,7 +239,7 @@ fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, F
     if let [file] = files {
         let record = session::read(file)?;
         show::check_gated(record.header.plan.is_gated(), showing)?;
-        return judge(&record, Some(file), showing, &outlets, None);
+        return judge(&record, Some(file), showing, &outlets);
     }
     let mut is_gated = false;
     let judged = files.iter().map(|file| {
@@ -266,17 +254,15 @@ fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, F
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))
 }
 
+/// Judges a record, prints its report, and returns the exit code of the verdict.
 fn judge(
     record: &Record,
     kept: Option<&Path>,
-    showing: &show::Showing,
-    outlets: &show::Outlets,
-    finished: Option<&run::Finished>,
+    showing: &Showing,
+    outlets: &Outlets,
 ) -> Result<ExitCode, Failure> {
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(record, kept, annotations, showing);
     show::report(&report, showing, outlets, kept)?;
-    // An interruption or failure takes precedence over the verdict.
-    let ended = finished.and_then(run::Finished::exit_code);
-    Ok(ended.unwrap_or_else(|| ExitCode::from(analysis::exit_code(&report))))
+    Ok(ExitCode::from(analysis::exit_code(&report)))
 }

@@ -37,8 +37,3 @@ pub const RECIPES: &[Recipe] = &[
     recipe!("bypass-cache",   "article: random 8 KiB past the cache, 32 in flight"),
     recipe!("iops-threads",   "article: random 4 KiB reads by 32 threads"),
 ];
-
-/// Finds a recipe by name.
-pub fn find(name: &str) -> Option<&'static Recipe> {
-    RECIPES.iter().find(|r| r.name == name)
-}

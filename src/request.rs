@@ -181,16 +181,20 @@ pub struct CaptureRequest {
 }
 
 impl Request {
+    /// Whether the job is a command line of another tool.
+    pub fn is_of_other_tool(&self) -> bool {
+        matches!(self.source, Some(JobSource::CommandOf(_)))
+    }
+
     /// Returns the origin of a setting: `command line`, or the name of the job file, preset or profile.
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {
-            (Some(source), _) if !self.flags.contains(&key) => source.name(),
-            (_, Work::Sweep(given)) if !self.flags.contains(&key) => {
+            _ if self.flags.contains(&key) => "command line".into(),
+            (Some(source), _) => source.name(),
+            (None, Work::Sweep(given)) => {
                 given.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
             }
-            (_, Work::Profile(given)) if !self.flags.contains(&key) => {
-                format!("profile {}", given.chosen().name)
-            }
+            (None, Work::Profile(given)) => format!("profile {}", given.chosen().name),
             _ => "command line".into(),
         }
     }

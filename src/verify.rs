@@ -159,17 +159,8 @@ impl HostTask {
 
 /// A request that is the same on all hosts, for joining them before this host knows its rank.
 fn request_of_all_hosts(options: &Args) -> Request {
-    let stream = StreamSpec {
-        shared: options.shared,
-        resolved: shifted(options.shift_hosts),
-        ..StreamSpec::default()
-    };
-    workload(options, vec![stream])
-}
-
-/// A stream that accesses the part of another host, `hosts` ranks later.
-fn shifted(hosts: Option<u32>) -> Stream {
-    Stream { shift_hosts: hosts.unwrap_or(0), ..Stream::default() }
+    let resolved = Stream { shift_hosts: options.shift_hosts.unwrap_or(0), ..Stream::default() };
+    workload(options, vec![StreamSpec { shared: options.shared, resolved, ..StreamSpec::default() }])
 }
 
 /// The verification as an ordinary workload.
@@ -207,17 +198,18 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
             }
         }
         HostTask::Check(state) => {
-            let v = &state.verification;
+            let (verification, target) = (&state.verification, check_target(options, state));
+            let there = whole_blocks_of(&target, verification);
             let mut read = StreamSpec {
                 rw: Some(Rw::Randread),
-                bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
+                bs: Some(PerKind::all(Sizes::Fixed(verification.block_bytes))),
                 // Blocks missing at the end of a truncated target are reported as lost, not refused.
-                size: Some(v.span_bytes().min(whole_blocks_of(&check_target(options, state), v))),
+                size: Some(verification.span_bytes().min(there)),
                 ..stream
             };
-            read.give("offset").access.offset_bytes = v.offset_bytes;
+            read.give("offset").access.offset_bytes = verification.offset_bytes;
             let request = workload(options, vec![read]);
-            Request { targets: vec![check_target(options, state)], ..request }
+            Request { targets: vec![target], ..request }
         }
     }
 }
@@ -228,9 +220,9 @@ fn check_target(options: &Args, state: &State) -> PathBuf {
 }
 
 /// Bytes of the complete blocks that a target still has.
-fn whole_blocks_of(path: &Path, v: &Verification) -> u64 {
-    let there = end_of(path).saturating_sub(v.offset_bytes);
-    there - there.checked_rem(u64::from(v.block_bytes)).unwrap_or(0)
+fn whole_blocks_of(path: &Path, verification: &Verification) -> u64 {
+    let there = end_of(path).saturating_sub(verification.offset_bytes);
+    there - there.checked_rem(u64::from(verification.block_bytes)).unwrap_or(0)
 }
 
 /// Size of a file or block device in bytes; `u64::MAX` for anything else and if it cannot be opened.
@@ -340,10 +332,10 @@ fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// Why it is invalid.
 fn read(path: &Path) -> Result<State, Failure> {
-    let read = files::text(path, MAX_STATE_BYTES);
-    let usage = |why: String| Failure::Usage(format!("--check {}: {why}", name::shown(path)));
-    let text = read.map_err(|e| usage(format!("{e}; name the file that --state wrote")))?;
-    State::parse(&text).map_err(|e| usage(format!("{e}; name the file that --state wrote")))
+    let text = files::text(path, MAX_STATE_BYTES).map_err(|e| e.to_string());
+    text.and_then(|text| State::parse(&text)).map_err(|why| {
+        Failure::Usage(format!("--check {}: {why}; name the file that --state wrote", name::shown(path)))
+    })
 }
 
 /// A running verification.
@@ -373,7 +365,7 @@ impl<'a> VerifyRun<'a> {
     ) -> Result<Self, Failure> {
         let root = Root::real();
         let live = Live::plain(options.quiet || !fleet.reports_results());
-        let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
+        let Some((stream, target)) = plan.streams().next().zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
         run::probe(&root, &plan)?;
@@ -418,26 +410,26 @@ impl<'a> VerifyRun<'a> {
 
     /// Writes, then reads back the data of this host or of another one.
     fn write_and_read(&mut self, state: Option<&Path>) -> Result<Verified, Failure> {
-        let v = self.verification;
+        let verification = self.verification;
         let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
-        let kept = State::new(path.clone(), v, v.mark(0));
+        let kept = State::new(path.clone(), verification, verification.mark(0));
         let mut keeper = match state {
             Some(file) => Some(Keeper::create(file, kept.clone())?),
             None => None,
         };
         let file = self.targets[0].open(&self.root, self.through.cache, true)?;
-        let words = |pass: u64| format!("writing pass {pass} of {}", v.passes);
+        let words = |pass: u64| format!("writing pass {pass} of {}", verification.passes);
         self.live.begin(&words(1));
         let since = Instant::now();
         let live = &self.live;
         let writing = Writing {
-            verification: &v,
+            verification: &verification,
             until: self.options.time.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
             stop: &self.stop,
-            progress: &mut |done| self.show(since, done, v.writes()),
+            progress: &mut |done| self.show(since, done, verification.writes()),
             marked: &mut |mark| {
-                if mark.synced.is_multiple_of(v.blocks) && mark.synced < v.writes() {
-                    live.begin(&words(mark.synced / v.blocks + 1));
+                if mark.synced.is_multiple_of(verification.blocks) && mark.synced < verification.writes() {
+                    live.begin(&words(mark.synced / verification.blocks + 1));
                 }
                 keeper.as_mut().map_or(Ok(()), |k| k.keep(mark))
             },
@@ -451,7 +443,7 @@ impl<'a> VerifyRun<'a> {
             self.notes.push(format!(
                 "--time ended the writing after {} of {} writes",
                 show_count(written.mark.begun as f64),
-                show_count(v.writes() as f64)
+                show_count(verification.writes() as f64)
             ));
         }
         let mut outcome = self.outcome(written.mark);
@@ -479,33 +471,26 @@ impl<'a> VerifyRun<'a> {
     }
 
     fn outcome(&self, mark: Mark) -> Verified {
-        Verified {
-            verification: self.verification,
-            mark,
-            target: self.plan.targets.first().map_or_else(String::new, |t| t.path.clone()),
-            place: self.place.clone(),
-            written: None,
-            read: None,
-            source: String::new(),
-            notes: Vec::new(),
-            state: None,
-            read_of: self.fleet.shifted_host(self.options.shift_hosts),
-        }
+        let target = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
+        let read_of = self.fleet.shifted_host(self.options.shift_hosts);
+        Verified { read_of, ..not_read(self.verification, mark, target, self.place.clone()) }
     }
 
     /// Reads back, bypassing the page cache as far as possible.
-    fn read(&self, what: &State, outcome: &mut Verified) -> Result<(), Failure> {
-        let last = streams(&self.plan).last().and_then(|stream| self.targets.get(*stream.targets.first()?));
+    fn read(&self, state: &State, outcome: &mut Verified) -> Result<(), Failure> {
+        // The first stream writes, and the last one reads the data, which may be of another host.
+        let last = self.plan.streams().last().and_then(|stream| self.targets.get(*stream.targets.first()?));
         let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
         let evicted = self.evict(target);
         let before = read_by_last_devices(&self.root, &self.place);
-        let v = &what.verification;
+        let verification = &state.verification;
         let file = target.open(&self.root, self.through.cache, false)?;
         self.live.begin("reading back");
         let since = Instant::now();
-        let mut progress = |done| self.show(since, done, v.blocks);
-        let seen = verifier::read_back(&self.through, file, v, what.mark, &self.stop, &mut progress)
-            .map_err(|e| refused(&outcome.target, &e))?;
+        let mut progress = |done| self.show(since, done, verification.blocks);
+        let seen =
+            verifier::read_back(&self.through, file, verification, state.mark, &self.stop, &mut progress)
+                .map_err(|e| refused(&outcome.target, &e))?;
         let none_read = seen.blocks == 0 && !seen.interrupted;
         if let Some(refusal) = refusal(&outcome.target, &seen.failures).filter(|_| none_read) {
             return Err(refusal);
@@ -563,27 +548,38 @@ impl<'a> VerifyRun<'a> {
 /// The outcome of a check if the file or device ends before the first complete block: everything is lost, and nothing can
 /// be planned. `None` if there is something to read.
 fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
-    let (v, path) = (state.verification, check_target(options, state));
+    let (verification, path) = (state.verification, check_target(options, state));
     let end = end_of(&path);
-    if v.check().is_err() || end >= v.offset_bytes.saturating_add(u64::from(v.block_bytes)) {
+    let first_end = verification.offset_bytes.saturating_add(u64::from(verification.block_bytes));
+    if verification.check().is_err() || end >= first_end {
         return None;
     }
-    let read = verifier::all_lost(&v, state.mark, end);
+    let read = verifier::all_lost(&verification, state.mark, end);
     if read.damaged == 0 {
         return None;
     }
+    let place = machine::resolve::resolve(&Root::real(), &path).unwrap_or_default();
     Some(Verified {
-        verification: v,
-        mark: state.mark,
-        target: name::text(&path),
-        place: machine::resolve::resolve(&Root::real(), &path).unwrap_or_default(),
-        written: None,
         read: Some((read, Duration::ZERO)),
         source: "the length of the target, which ends before the first block".into(),
+        ..not_read(verification, state.mark, name::text(&path), place)
+    })
+}
+
+/// The outcome before anything was read back.
+fn not_read(verification: Verification, mark: Mark, target: String, place: Place) -> Verified {
+    Verified {
+        verification,
+        mark,
+        target,
+        place,
+        written: None,
+        read: None,
+        source: String::new(),
         notes: Vec::new(),
         state: None,
         read_of: None,
-    })
+    }
 }
 
 /// At least this share of the data must come from the devices at the bottom, to name them as the source.
@@ -639,11 +635,6 @@ fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
         ),
         _ => format!("the device: {evicted}, and {names} read {shown_read}"),
     }
-}
-
-/// The streams of a plan: the writer, then the reader of another host's data.
-fn streams(plan: &Plan) -> impl Iterator<Item = &Stream> {
-    plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams)
 }
 
 /// The blocks that this host writes.

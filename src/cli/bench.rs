@@ -1,12 +1,13 @@
 //! `fathom bench`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{BudgetArgs, FleetArgs, Measuring, ReportArgs, SlowerArgs, WHAT, check_job};
+use crate::cli::shared_flags::{
+    BudgetArgs, FleetArgs, Measuring, ReportArgs, SlowerArgs, WHAT, check_job, one_named,
+};
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request, Work};
 use crate::show::Showing;
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use model::profile;
+use model::profile::{PROFILES, Profile};
 use std::path::PathBuf;
 
 /// Flags that conflict with --quick: it has no time for them, or sets them itself.
@@ -47,8 +48,8 @@ pub struct Args {
     #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = shared_flags::parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
-    #[arg(long, value_name = "NAME", value_parser = names(), help_heading = WHAT)]
-    profile: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = one_named(PROFILES, |p| (p.name, p.about)), help_heading = WHAT)]
+    profile: Option<&'static Profile>,
     /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of its id, or
     /// `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
@@ -65,18 +66,13 @@ pub struct Args {
     report: ReportArgs,
 }
 
-fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(profile::PROFILES.iter().map(|p| PossibleValue::new(p.name).help(p.about)))
-}
-
 impl Args {
     /// Returns a request for each target that is measured in its own session.
     ///
     /// # Errors
     /// A usage failure that names the flag.
     pub fn requests(self) -> Result<(Vec<Request>, Showing), Failure> {
-        let profile = self.profile.as_deref().and_then(profile::find);
-        let work = BenchSpec { profile, quick: self.quick, compare: !self.compare.is_empty() };
+        let work = BenchSpec { profile: self.profile, quick: self.quick, compare: !self.compare.is_empty() };
         if self.budget.budget.is_some() && self.compare.is_empty() {
             return Err(Failure::Usage(
                 "--budget limits the time of --compare, and there is no --compare; for one target type --runs or --time"

@@ -6,10 +6,10 @@
 
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
-    InconclusiveArgs, OUTPUT, OutputArgs, SlowerArgs, WHAT, brief_is_known, detail, formats_of, share,
+    InconclusiveArgs, OUTPUT, OutputArgs, SlowerArgs, WHAT, check_brief, detail, formats_of, share,
 };
 use crate::failure::Failure;
-use crate::files::output::{Replace, Spared};
+use crate::files::output::Spared;
 use crate::show::SAME_COMMAND;
 use crate::{files, history, session, show};
 use analysis::Judging;
@@ -19,7 +19,7 @@ use model::finding::CheckId;
 use model::name;
 use model::record::{FIO_RESULT, is_fio_result};
 use model::report::{CountsAs, FORMAT, Report};
-use report::{Detail, Format, Style};
+use report::{Format, Style};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -80,16 +80,50 @@ fn acceptable(text: &str) -> Result<CheckId, String> {
 }
 
 impl Args {
-    /// Returns the request.
+    /// Compares, prints, and returns the exit code.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if the format has no short form for --brief, or --inconclusive was typed without a gate.
-    pub fn request(self) -> Result<Request, Failure> {
+    /// [`Failure::Usage`] if flags conflict, a side is not a session or report, or two sides share one.
+    pub fn compare(self) -> Result<ExitCode, Failure> {
+        let options = self.options()?;
+        let typed = std::iter::once(&self.a).chain(&self.b);
+        let sides = typed.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
+        // A file that is named twice would count double, or be compared with itself. A missing file is reported when it is read.
+        let canonical = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
+        refuse_twice(sides.iter().flatten().map(|file| (canonical(file), name::shown(file))))?;
+        let mut spared = Spared::default();
+        for file in sides.iter().flatten() {
+            spared.add(file, "a side of this comparison");
+        }
+        let outlets = show::outlets(&self.files.output, self.files.replace(), spared)?;
+        let read = |files: &Vec<PathBuf>| {
+            files.iter().map(|f| report(f, &options.accept)).collect::<Result<Vec<Report>, _>>()
+        };
+        let sides = sides.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        // A session may be named both as itself and as its JSON report.
+        let sessions = sides.iter().flatten();
+        refuse_twice(sessions.filter_map(|r| Some(((&r.session, &r.started), r.session.clone()?))))?;
+        let style = Style { detail: detail(self.brief, self.verbose), ..Style::default() };
+        let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
+        if let [b] = others {
+            let comparison = compare_sides(a, b, &options);
+            show::put(&comparison, self.format, style, &outlets, Some(SAME_COMMAND))?;
+            return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
+        }
+        let all = compare_each(a, others, &options);
+        let format = report::that_writes::<Comparisons>(self.format).map_err(Failure::Usage)?;
+        show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
+        let answers: Vec<Answer> = all.others.iter().map(|other| other.comparison.answer).collect();
+        Ok(exit_code(&answers, all.gate.as_ref()))
+    }
+
+    /// Returns the margin, the gate and the accepted findings. Refuses flags that conflict.
+    fn options(&self) -> Result<Options, Failure> {
         match self.b.as_slice() {
             [_] => self.files.check::<Comparison>()?,
             _ => self.files.check::<Comparisons>()?,
         }
-        brief_is_known(self.brief, self.format, self.files.formats::<Comparison>(self.format))?;
+        check_brief(self.brief, self.format, self.files.formats::<Comparison>(self.format))?;
         let (fail_if_slower, inconclusive) = (self.slower.slower(), self.inconclusive.counts_as());
         if inconclusive.is_some() && fail_if_slower.is_none() {
             return Err(Failure::Usage(
@@ -97,25 +131,14 @@ impl Args {
                     .into(),
             ));
         }
-        let options = Options {
+        Ok(Options {
             margin: self.margin,
             accept_differences: self.accept.contains(&CheckId::E14),
-            accept: self.accept.into_iter().filter(|id| *id != CheckId::E14).collect(),
+            accept: self.accept.iter().copied().filter(|id| *id != CheckId::E14).collect(),
             fail_if_slower,
             inconclusive,
             version: env!("CARGO_PKG_VERSION").into(),
             ..Options::default()
-        };
-        let detail = detail(self.brief, self.verbose);
-        let replace = self.files.replace();
-        Ok(Request {
-            a: self.a,
-            others: self.b,
-            options,
-            format: self.format,
-            detail,
-            outputs: self.files.output,
-            replace,
         })
     }
 }
@@ -124,57 +147,6 @@ impl Args {
 const MAX_REPORT_BYTES: u64 = 256 << 20;
 /// Between the first and the last session of a range.
 const RANGE: &str = "..";
-
-/// A request to compare.
-#[derive(Debug)]
-pub struct Request {
-    /// The baseline, as typed.
-    pub a: String,
-    /// The other sides, each compared with the baseline.
-    pub others: Vec<String>,
-    /// Margin, limit and accepted findings.
-    pub options: Options,
-    /// Format of the answer.
-    pub format: &'static Format,
-    /// How much to show.
-    pub detail: Detail,
-    /// Additional output files.
-    pub outputs: Vec<PathBuf>,
-    /// Which existing files the reports may replace.
-    pub replace: Replace,
-}
-
-/// Compares, prints, and returns the exit code.
-///
-/// # Errors
-/// [`Failure::Usage`] if a side is not a session or report, or two sides share one.
-pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
-    let typed = std::iter::once(&request.a).chain(&request.others);
-    let sides = typed.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
-    refuse_twice(sides.iter().flatten())?;
-    let mut spared = Spared::default();
-    for file in sides.iter().flatten() {
-        spared.add(file, "a side of this comparison");
-    }
-    let outlets = show::outlets(&request.outputs, request.replace, spared)?;
-    let read = |files: &Vec<PathBuf>| {
-        files.iter().map(|f| report(f, &request.options.accept)).collect::<Result<Vec<Report>, _>>()
-    };
-    let sides = sides.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    refuse_one_session(sides.iter().flatten())?;
-    let style = Style { detail: request.detail, ..Style::default() };
-    let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
-    if let [b] = others {
-        let comparison = compare_sides(a, b, &request.options);
-        show::put(&comparison, request.format, style, &outlets, Some(SAME_COMMAND))?;
-        return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
-    }
-    let all = compare_each(a, others, &request.options);
-    let format = report::that_writes::<Comparisons>(request.format).map_err(Failure::Usage)?;
-    show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
-    let answers: Vec<Answer> = all.others.iter().map(|other| other.comparison.answer).collect();
-    Ok(exit_code(&answers, all.gate.as_ref()))
-}
 
 /// The exit code of the gate, or else of the answers: 1 for FAIL and INVALID, 2 for INCOMPARABLE, 4 for INCONCLUSIVE
 /// unless the user redefines it, else 0.
@@ -237,34 +209,17 @@ fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure>
     Ok(all)
 }
 
-/// Refuses a file that is named twice: it would count double, or be compared with itself.
-fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Failure> {
+/// Refuses a measurement that occurs twice. Each one comes with the name to show.
+fn refuse_twice<K: Ord>(measurements: impl Iterator<Item = (K, String)>) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
-    for file in files {
-        // A missing file is reported when it is read.
-        let canonical = file.canonicalize().unwrap_or_else(|_| file.clone());
-        if !seen.insert(canonical) {
-            return Err(named_twice(&name::shown(file)));
+    for (measurement, name) in measurements {
+        if !seen.insert(measurement) {
+            return Err(Failure::Usage(format!(
+                "{name} is named twice; a comparison requires two measurements: type the id of another session, or measure again"
+            )));
         }
     }
     Ok(())
-}
-
-/// Refuses a session that is named both as itself and as its JSON report.
-fn refuse_one_session<'r>(reports: impl Iterator<Item = &'r Report>) -> Result<(), Failure> {
-    let mut seen = BTreeSet::new();
-    for report in reports.filter(|r| r.session.is_some()) {
-        if !seen.insert((&report.session, &report.started)) {
-            return Err(named_twice(report.session.as_deref().unwrap_or_default()));
-        }
-    }
-    Ok(())
-}
-
-fn named_twice(what: &str) -> Failure {
-    Failure::Usage(format!(
-        "{what} is named twice; a comparison requires two measurements: type the id of another session, or measure again"
-    ))
 }
 
 /// Reads a JSON report, or judges a session. Accepts the findings of `accept` in either.

@@ -10,7 +10,6 @@ use dialect::Tool;
 use dialect::diskspd::{self, Ask, CommandLine, Here};
 use model::diskspd::Target;
 use model::name;
-use model::report::Report;
 use model::spec::JobSpec;
 use model::units::show_bytes;
 use rustix::thread::CpuSet;
@@ -39,14 +38,14 @@ impl Args {
             return stdout::text(&diskspd::options::help()).map(|()| None);
         }
         let read = |path: &str| run::text(&name::path(path)).map_err(|why| why.message().to_owned());
-        let pointed = |trouble| run::pointed(&trouble);
         let cpus = cpus();
         let here = Here { read: &read, cpus: &cpus, clock: clock() };
-        let command_line = CommandLine::parse(&args, &here).map_err(pointed)?;
+        let command_line = CommandLine::parse(&args, &here).map_err(run::pointed)?;
         if let Ask::Print(text) = &command_line.ask {
             return stdout::text(text).map(|()| None);
         }
-        let Some(mut job) = diskspd::job(&command_line, &cpus, &crate::plan::problems).map_err(pointed)?
+        let Some(mut job) =
+            diskspd::job(&command_line, &cpus, &crate::plan::problems).map_err(run::pointed)?
         else {
             return stdout::text(&report::diskspd_profile(&command_line.profile)).map(|()| None);
         };
@@ -75,7 +74,7 @@ fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Fai
     for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
         check_target(target)?;
     }
-    for stream in job.phases.iter_mut().flat_map(|phase| &mut phase.streams).filter(|s| s.create.is_none()) {
+    for stream in job.streams_mut().filter(|s| s.create.is_none()) {
         let lengths = stream.target.iter().filter_map(|path| length(&name::path(path)));
         let (Some(size), Some(shortest)) = (stream.size, lengths.min()) else { continue };
         let left = shortest.saturating_sub(stream.resolved.access.offset_bytes);
@@ -129,16 +128,7 @@ fn check_target(target: &Target) -> Result<(), Failure> {
 
 fn conventions(command_line: &CommandLine, job: &JobSpec) -> ToolOutput {
     let format = if command_line.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
-    ToolOutput {
-        tool: Tool::Diskspd,
-        formats: report::find::<Report>(format).into_iter().collect(),
-        output: None,
-        bandwidth_log: false,
-        status_interval: None,
-        status_on_signal: false,
-        job_files: command_line.read.iter().map(|path| name::path(path)).collect(),
-        remarks: job.remarks.clone(),
-        measures: true,
-        quiet: command_line.profile.progress == 0 && !command_line.profile.verbose,
-    }
+    let files = command_line.read.iter().map(|path| name::path(path)).collect();
+    let quiet = command_line.profile.progress == 0 && !command_line.profile.verbose;
+    ToolOutput { quiet, ..ToolOutput::new(Tool::Diskspd, &[format], files, job) }
 }

@@ -10,7 +10,6 @@ use dialect::Tool;
 use dialect::fio::{self, Ask, CommandLine};
 use model::job::Mix;
 use model::name;
-use model::report::Report;
 use model::spec::{JobSpec, Rw, StreamSpec};
 use std::io::IsTerminal;
 use std::os::unix::fs::FileTypeExt;
@@ -39,16 +38,15 @@ impl Args {
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let args = self.words.text();
         let line = CommandLine::parse(&args, &text).map_err(Failure::Usage)?;
-        let pointed = |trouble| run::pointed(&trouble);
         match &line.ask {
             Ask::Print(text) => stdout::text(text).map(|()| None),
             Ask::Version => stdout::text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
             Ask::ShowCommand => {
-                stdout::text(&format!("{}\n", fio::as_one_line(&line).map_err(pointed)?)).map(|()| None)
+                stdout::text(&format!("{}\n", fio::as_one_line(&line).map_err(run::pointed)?)).map(|()| None)
             }
-            Ask::Parse => fio::read(&line, &crate::plan::problems).map(|_| None).map_err(pointed),
+            Ask::Parse => fio::read(&line, &crate::plan::problems).map(|_| None).map_err(run::pointed),
             Ask::Measure => {
-                let mut job = fio::read(&line, &crate::plan::problems).map_err(pointed)?;
+                let mut job = fio::read(&line, &crate::plan::problems).map_err(run::pointed)?;
                 refuse_trims_of_files(&job)?;
                 make_directories(&job)?;
                 if let Some(typed) = &mut job.typed {
@@ -69,11 +67,10 @@ fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
             stream.engine.as_ref().is_some_and(|e| ["null", "fallocate"].contains(&e.name.as_str()));
         stream.rw.and_then(Rw::fixed_mix) == Some(Mix::from_percents(0, 100)) && !is_able
     };
-    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(trims);
     let is_device = |path: &String| {
         std::fs::metadata(name::path(path)).is_ok_and(|facts| facts.file_type().is_block_device())
     };
-    match streams.flat_map(|stream| &stream.target).find(|path| !is_device(path)) {
+    match job.streams().filter(trims).flat_map(|stream| &stream.target).find(|path| !is_device(path)) {
         Some(path) => Err(Failure::Usage(format!(
             "{path}: Inappropriate ioctl for device (error 25): as under fio, a trim needs a block device; name one with filename"
         ))),
@@ -91,7 +88,7 @@ fn make_directories(job: &JobSpec) -> Result<(), Failure> {
     {
         return Ok(());
     }
-    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| stream.create.is_some());
+    let streams = job.streams().filter(|stream| stream.create.is_some());
     for path in streams.flat_map(|stream| &stream.target).map(|target| name::path(target)) {
         let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { continue };
         std::fs::create_dir_all(folder).map_err(|e| {
@@ -108,23 +105,19 @@ fn text(path: &str) -> Result<String, String> {
 }
 
 fn conventions(line: &CommandLine, job: &JobSpec) -> ToolOutput {
-    let formats = line.formats.iter().filter_map(|name| report::find::<Report>(name)).collect();
     let files = line.pieces.iter().filter_map(|piece| match piece {
         fio::Piece::File { name, .. } => Some(name::path(name)),
         fio::Piece::Option { .. } => None,
     });
-    let mut streams = job.phases.iter().flat_map(|phase| &phase.streams);
     ToolOutput {
-        tool: Tool::Fio,
-        formats,
-        measures: streams.any(|stream| stream.resolved.limit.operations != Some(0)),
+        measures: job.streams().any(|stream| stream.resolved.limit.operations != Some(0)),
         output: line.output.as_deref().map(name::path),
         bandwidth_log: line.bandwidth_log,
         status_interval: line.status_interval_ns.map(Duration::from_nanos),
         status_on_signal: true,
-        job_files: files.collect(),
         remarks: line.remarks.iter().chain(&job.remarks).cloned().collect(),
         // fio shows progress on a terminal, but not with JSON alone.
         quiet: line.quiet || !line.formats.contains(&report::FIO) || !std::io::stderr().is_terminal(),
+        ..ToolOutput::new(Tool::Fio, &line.formats, files.collect(), job)
     }
 }

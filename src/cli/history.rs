@@ -2,7 +2,7 @@
 
 use crate::capture::capture_file;
 use crate::capture::capture_file::is_capture;
-use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of, one_of};
+use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of, one_named, one_of};
 use crate::failure::Failure;
 use crate::files::output::Replace;
 use crate::history::{self, Change, Export, Filter, ListRequest, Removal, SESSION_FORM};
@@ -163,8 +163,7 @@ fn forms() -> PossibleValuesParser {
 
 /// Maps the name of a schema to its text.
 fn schemas() -> impl TypedValueParser<Value = &'static str> {
-    PossibleValuesParser::new(SCHEMAS.map(|(name, _)| name))
-        .map(|name| SCHEMAS.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text))
+    one_named(&SCHEMAS, |(name, _)| (name, "")).map(|(_, text)| *text)
 }
 
 /// What to export.

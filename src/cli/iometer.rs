@@ -9,7 +9,6 @@ use crate::stdout;
 use dialect::Tool;
 use dialect::iometer::{self, Here};
 use model::name;
-use model::report::Report;
 use model::spec::iometer::Spec;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -32,8 +31,8 @@ struct CommandLine {
     seconds: Option<u64>,
     destroy: Vec<String>,
     targets: Vec<String>,
-    explains: bool,
-    helps: bool,
+    asks_for_explanation: bool,
+    asks_for_help: bool,
 }
 
 impl Args {
@@ -44,31 +43,23 @@ impl Args {
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let args = self.words.text();
         let command_line = parse(&args).map_err(Failure::Usage)?;
-        let Some(file) = command_line.configuration.as_deref().filter(|_| !command_line.helps) else {
-            if command_line.helps {
-                return stdout::text(&iometer::options::help()).map(|()| None);
-            }
+        if command_line.asks_for_help {
+            return stdout::text(&iometer::options::help()).map(|()| None);
+        }
+        let Some(file) = command_line.configuration.as_deref() else {
             return Err(Failure::Usage("no configuration file was typed; type /c FILE".into()));
         };
         let text = run::text(&name::path(file))?;
         let here = Here { places: command_line.targets.clone(), seconds: command_line.seconds };
-        if command_line.explains {
-            let text = iometer::explain(file, &text, &here).map_err(|trouble| run::pointed(&trouble))?;
+        if command_line.asks_for_explanation {
+            let text = iometer::explain(file, &text, &here).map_err(run::pointed)?;
             return stdout::text(&text).map(|()| None);
         }
-        let job = iometer::read(file, &text, &here, &crate::plan::problems)
-            .map_err(|trouble| run::pointed(&trouble))?;
+        let job = iometer::read(file, &text, &here, &crate::plan::problems).map_err(run::pointed)?;
         let conventions = ToolOutput {
-            tool: Tool::Iometer,
-            formats: report::find::<Report>(report::IOMETER).into_iter().collect(),
             output: command_line.results.as_deref().map(name::path),
-            bandwidth_log: false,
-            status_interval: None,
-            status_on_signal: false,
-            job_files: vec![name::path(file)],
-            remarks: job.remarks.clone(),
-            measures: true,
             quiet: !std::io::stderr().is_terminal(),
+            ..ToolOutput::new(Tool::Iometer, &[report::IOMETER], vec![name::path(file)], &job)
         };
         Ok(Some((request(Tool::Iometer, job, command_line.destroy, true), conventions)))
     }
@@ -92,8 +83,8 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
                         .ok_or_else(|| format!("/t {text} is not a valid time; type 1 to 86400 seconds"))?,
                 );
             }
-            "/?" | "-?" | "--help" => command_line.helps = true,
-            "--explain" => command_line.explains = true,
+            "/?" | "-?" | "--help" => command_line.asks_for_help = true,
+            "--explain" => command_line.asks_for_explanation = true,
             _ if word.starts_with("--destroy=") => {
                 command_line.destroy.push(word["--destroy=".len()..].to_owned());
             }
@@ -112,7 +103,7 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
 /// A usage failure that names the place in the file.
 pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
     let text = run::text(file)?;
-    iometer::specs(&name::shown(file), &text).map_err(|trouble| run::pointed(&trouble))
+    iometer::specs(&name::shown(file), &text).map_err(run::pointed)
 }
 
 #[test]
@@ -125,8 +116,8 @@ fn iometer_arguments_are_parsed() {
         seconds: Some(5),
         destroy: vec!["/dev/sdx".into()],
         targets: vec!["/data".into(), "b".into()],
-        explains: false,
-        helps: false,
+        asks_for_explanation: false,
+        asks_for_help: false,
     };
     assert_eq!(all, Ok(expected));
     for bad in ["/c", "/t 0", "/t x", "-x", "/r"] {

@@ -84,9 +84,8 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let mut request = self.measuring.request(Work::Job, self.target);
-        let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
         // The closed loop and the open loop share one job. Only the open loop has arrivals, so take them out of the job.
-        let first = streams.next();
+        let first = request.job.streams_mut().next();
         let workers = first.as_ref().map_or(1, |s| s.resolved.workers);
         let arrivals = first.and_then(|s| s.arrivals.take());
         if matches!(arrivals, Some(Arrivals::OnOff { .. })) && workers > 1 {

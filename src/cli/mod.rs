@@ -5,7 +5,7 @@ mod api;
 mod bench;
 #[cfg(feature = "capture")]
 pub mod capture;
-pub mod compare;
+mod compare;
 mod diskspd;
 mod explain;
 mod fio;

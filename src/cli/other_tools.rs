@@ -10,7 +10,7 @@ use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::fleet::{self, Fleet};
 use crate::live::Progress;
 use crate::request::{JobSource, Request};
-use crate::run::{Early, SoFar, collector};
+use crate::run::{RunStatus, StatusSender, collector};
 use crate::show::{Showing, judge};
 use crate::{history, plan, run, stderr, stdout};
 use dialect::fio::verify_state;
@@ -57,6 +57,22 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
+    /// The output of a tool that measures and prints once, at the end, on standard output.
+    pub(crate) fn new(tool: Tool, formats: &[&str], job_files: Vec<PathBuf>, job: &JobSpec) -> Self {
+        Self {
+            tool,
+            formats: formats.iter().filter_map(|name| report::find::<Report>(name)).collect(),
+            output: None,
+            bandwidth_log: false,
+            status_interval: None,
+            status_on_signal: false,
+            job_files,
+            remarks: job.remarks.clone(),
+            measures: true,
+            quiet: false,
+        }
+    }
+
     /// Whether the output is text for people.
     fn is_text(&self) -> bool {
         self.formats.iter().any(|format| matches!(format.name, report::FIO | report::DISKSPD))
@@ -108,10 +124,10 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
         let every = conventions.status_interval;
         let statuses = (every.is_some() || conventions.status_on_signal).then(|| {
             let (early, statuses) = sync_channel(1);
-            (Early::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
+            (StatusSender::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
         });
         let (early, writer) = statuses.unzip();
-        let seen = run::measure(planned, request.keep, mode, early, &Fleet::Alone, None);
+        let seen = run::measure(planned, None, request.keep, mode, early, &Fleet::Alone, None);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
         seen.map(|seen| (seen, before.unwrap_or_default()))
     })?;
@@ -162,7 +178,7 @@ fn write_states(record: &Record, written: &[Vec<u64>], rules: &Rules) {
 /// Writes an output for each status that arrives. Returns the outputs so far if they go to a file, which is rewritten completely each
 /// time.
 fn answer_so_far(
-    statuses: &Receiver<SoFar>,
+    statuses: &Receiver<RunStatus>,
     conventions: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
 ) -> Vec<u8> {
@@ -262,7 +278,7 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
         job,
         source: Some(JobSource::CommandOf(tool)),
         destroy,
-        unseen_users: unseen_users(),
+        unseen_users: paths_in(UNSEEN_USERS),
         keep,
         ..Request::default()
     }
@@ -272,16 +288,15 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
 /// because the variable may serve many jobs.
 fn allowed_paths(job: &JobSpec) -> Vec<String> {
     let only_reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
-    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !only_reads(&stream.rw));
+    let streams = job.streams().filter(|stream| !only_reads(&stream.rw));
     // Compare real paths, because a file may have several paths.
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let targets: Vec<PathBuf> =
         streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
     // A replayed log may name its target itself, so any path may be a target.
-    let is_any =
-        job.phases.iter().flat_map(|phase| &phase.streams).any(|s| s.replay.is_some() && s.target.is_empty());
+    let is_any = job.streams().any(|s| s.replay.is_some() && s.target.is_empty());
     let is_target = |path: &Path| is_any || targets.contains(&real(path));
-    paths().into_iter().filter(|path| is_target(path)).map(name::text).collect()
+    paths_in(DESTROY).into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }
 
 // A doc comment here would appear in the help of each command with these arguments.
@@ -304,16 +319,7 @@ const DESTROY: &str = "FATHOM_DESTROY";
 /// Environment variable with paths that may be written although other users of them may be hidden, in the syntax of `PATH`.
 const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
 
-/// Returns the paths that may be overwritten.
-pub(crate) fn paths() -> Vec<PathBuf> {
-    paths_in(DESTROY)
-}
-
-/// Returns the paths that may be written although other users of them may be hidden.
-pub(crate) fn unseen_users() -> Vec<PathBuf> {
-    paths_in(UNSEEN_USERS)
-}
-
+/// Returns the paths in an environment variable.
 fn paths_in(variable: &str) -> Vec<PathBuf> {
     let list: Option<OsString> = std::env::var_os(variable);
     list.map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()

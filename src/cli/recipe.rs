@@ -1,14 +1,13 @@
 //! `fathom recipe`: its flags.
 
-use crate::cli::shared_flags::{Measuring, ReportArgs};
+use crate::cli::shared_flags::{Measuring, ReportArgs, one_named};
 use crate::cli::{run, shared_flags};
 use crate::failure::Failure;
-use crate::recipes::{self, RECIPES, Recipe};
+use crate::recipes::{RECIPES, Recipe};
 use crate::request::{JobSource, Request, Work};
 use crate::show::Showing;
 use crate::stdout;
 use clap::Arg;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::verdict::Condition;
 use std::path::PathBuf;
 
@@ -21,7 +20,7 @@ use std::path::PathBuf;
 #[command(mut_args(require_name))]
 pub struct Args {
     /// Name of the recipe [default: list all]
-    #[arg(value_parser = names())]
+    #[arg(value_parser = one_named(RECIPES, |r| (r.name, r.about)))]
     name: Option<&'static Recipe>,
     /// Directory, file or block device [default: the current directory]
     #[arg(value_parser = shared_flags::parser())]
@@ -35,12 +34,6 @@ pub struct Args {
 /// Makes a flag require the name of a recipe, because the list of recipes uses no flags.
 fn require_name(arg: Arg) -> Arg {
     if arg.get_id() == "name" { arg } else { arg.requires("name") }
-}
-
-fn names() -> impl TypedValueParser<Value = &'static Recipe> {
-    let values = RECIPES.iter().map(|r| PossibleValue::new(r.name).help(r.about));
-    PossibleValuesParser::new(values)
-        .try_map(|name| recipes::find(&name).ok_or_else(|| format!("there is no recipe {name}")))
 }
 
 impl Args {
@@ -57,7 +50,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
-        run::use_job(&mut request, &given, source, job.map_err(|trouble| run::pointed(&trouble))?)?;
+        run::use_job(&mut request, &given, source, job.map_err(run::pointed)?)?;
         Ok(Some((request, self.report.showing()?)))
     }
 }
@@ -93,7 +86,7 @@ fn every_recipe_is_a_job_with_a_source() {
         assert!(job.name.is_some(), "{} needs a name for its results", recipe.name);
         assert!(recipe.text.contains("\n# Source: http"), "{}", recipe.name);
         // The command line of a recipe cannot set targets of streams, so the recipe must not need it to.
-        assert!(job.phases.iter().flat_map(|p| &p.streams).all(|s| s.target.is_empty()), "{}", recipe.name);
+        assert!(job.streams().all(|s| s.target.is_empty()), "{}", recipe.name);
     }
     let mut names: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();
     names.sort_unstable();

@@ -109,17 +109,15 @@ impl Args {
         }
         let mut typed_keys = self.measuring.typed_keys().iter();
         if let Some(given) = typed_keys.find(|typed| !typed.key.taken.contains(&Command::RunCapture)) {
-            let allowed: Vec<String> =
-                keys::taken_by(Command::RunCapture).map(|key| format!("--{}", key.name)).collect();
             return Err(Failure::Usage(format!(
                 "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: {})",
                 given.key.name,
                 name::shown(&file),
-                allowed.join(", ")
+                flags_taken_by(Command::RunCapture)
             )));
         }
         let mut request = self.measuring.request(Work::Job, targets);
-        for stream in request.job.phases.iter_mut().flat_map(|phase| &mut phase.streams) {
+        for stream in request.job.streams_mut() {
             stream.replay.get_or_insert_default().file = name::text(&file);
         }
         check_job(&request.job)?;
@@ -159,12 +157,12 @@ fn language(path: &Path) -> Option<&'static Language> {
 /// Reads a job file.
 fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
     let text = text(path)?;
-    (language.parse)(&path.display().to_string(), &text, &crate::plan::problems)
-        .map_err(|trouble| pointed(&trouble))
+    (language.parse)(&path.display().to_string(), &text, &crate::plan::problems).map_err(pointed)
 }
 
 /// Makes the failure of an invalid job file, which points at the place.
-pub(super) fn pointed(trouble: &Trouble) -> Failure {
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
+pub(super) fn pointed(trouble: Trouble) -> Failure {
     Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
 }
 
@@ -237,7 +235,7 @@ pub(super) fn use_job(
 ) -> Result<(), Failure> {
     let name = source.name();
     apply_flags(&mut job, given, &name)?;
-    targets_are_used(&job, &request.targets, &name)?;
+    refuse_unused_target(&job, &request.targets, &name)?;
     // The parser checked the text, to name its lines. This checks the flags of the command line.
     let problems = job.check().into_iter().chain(job.check_targets(request.targets.len()));
     if let Some(problem) = problems.into_iter().next() {
@@ -248,18 +246,21 @@ pub(super) fn use_job(
     Ok(())
 }
 
+/// Lists the flags that can be combined with a job file or a capture.
+fn flags_taken_by(command: Command) -> String {
+    keys::taken_by(command).map(|key| format!("--{}", key.name)).collect::<Vec<_>>().join(", ")
+}
+
 /// Applies the flags of the command line to the job of a file, or explains why they conflict.
 fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(why));
     for TypedKey { key, values } in given {
         let name = key.name;
         if !key.taken.contains(&Command::RunFile) {
-            let allowed: Vec<String> =
-                keys::taken_by(Command::RunFile).map(|key| format!("--{}", key.name)).collect();
             return refuse(format!(
                 "--{name} cannot be combined with the job file {file}, which describes the workload; write \
                  {name} into it (flags that may be combined with it: {})",
-                allowed.join(", ")
+                flags_taken_by(Command::RunFile)
             ));
         }
         if matches!(key.set, Set::Phase(_)) && job.phases.len() > 1 {
@@ -275,13 +276,14 @@ fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), 
 }
 
 /// Refuses a target that no stream uses.
-fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<(), Failure> {
-    let mut streams = job.phases.iter().flat_map(|p| &p.streams);
+fn refuse_unused_target(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<(), Failure> {
     match targets.first() {
-        Some(target) if streams.all(|stream| !stream.target.is_empty()) => Err(Failure::Usage(format!(
-            "{} would not be measured: every stream of {file} names its own target; leave {0} out",
-            target.display()
-        ))),
+        Some(target) if job.streams().all(|stream| !stream.target.is_empty()) => {
+            Err(Failure::Usage(format!(
+                "{} would not be measured: every stream of {file} names its own target; leave {0} out",
+                target.display()
+            )))
+        }
         _ => Ok(()),
     }
 }

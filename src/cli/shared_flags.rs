@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::files::output;
 use crate::files::output::Replace;
 use crate::live::Progress;
+use crate::plan::engine_names;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use crate::stderr;
@@ -227,7 +228,7 @@ impl ReportArgs {
     /// Returns how to show the measurement.
     pub(super) fn showing(self) -> Result<Showing, Failure> {
         let watched = self.progress();
-        Ok(Showing { watched, ..self.showing.gated(self.explain, &self.inconclusive)? })
+        Ok(Showing { watched, ..self.showing.showing(self.explain, &self.inconclusive)? })
     }
 
     /// Returns how to show the measurements of several targets in one table.
@@ -307,8 +308,10 @@ impl Measuring {
 
 impl ShowingArgs {
     /// How to show the report of one session, which may have a gate.
-    pub(super) fn gated(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
-        Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.showing(explain)? })
+    pub(super) fn showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
+        self.files.check::<Report>()?;
+        check_brief(self.brief, self.format, self.files.formats::<Report>(self.format))?;
+        Ok(self.unchecked(explain, inconclusive))
     }
 
     /// How to show several sessions in one table. Flags and formats for a single report are errors.
@@ -330,16 +333,26 @@ impl ShowingArgs {
         }
         report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;
         self.files.check::<SessionTable>()?;
-        Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.unchecked(explain) })
+        Ok(self.unchecked(explain, inconclusive))
     }
 
-    pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
-        self.files.check::<Report>()?;
-        brief_is_known(self.brief, self.format, self.files.formats::<Report>(self.format))?;
-        Ok(self.unchecked(explain))
+    /// How to show a capture. Refuses flags about judging: a capture is not judged.
+    pub(super) fn showing_of_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
+        let flags_of_reports = [
+            ("--accept", !self.accept.is_empty()),
+            ("--ledger", self.ledger),
+            ("--verbose", self.verbose),
+            ("--brief", self.brief),
+        ];
+        match flags_of_reports.into_iter().find(|(_, is_typed)| *is_typed) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "{flag} applies to the report of a measurement, and this is a capture; leave {flag} out"
+            ))),
+            None => Ok((self.format, self.files.output, Replace::by(self.files.force))),
+        }
     }
 
-    fn unchecked(self, explain: bool) -> Showing {
+    fn unchecked(self, explain: bool, inconclusive: &InconclusiveArgs) -> Showing {
         Showing {
             format: self.format,
             replace: self.files.replace(),
@@ -349,7 +362,7 @@ impl ShowingArgs {
             detail: detail(self.brief, self.verbose),
             watched: Progress::Auto,
             explain,
-            inconclusive: None,
+            inconclusive: inconclusive.counts_as(),
         }
     }
 }
@@ -382,24 +395,6 @@ impl OutputArgs {
     }
 }
 
-impl ShowingArgs {
-    /// How to show a capture. Refuses flags about judging: a capture is not judged.
-    pub(super) fn showing_of_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
-        let flags_of_reports = [
-            ("--accept", !self.accept.is_empty()),
-            ("--ledger", self.ledger),
-            ("--verbose", self.verbose),
-            ("--brief", self.brief),
-        ];
-        match flags_of_reports.into_iter().find(|(_, is_typed)| *is_typed) {
-            Some((flag, _)) => Err(Failure::Usage(format!(
-                "{flag} applies to the report of a measurement, and this is a capture; leave {flag} out"
-            ))),
-            None => Ok((self.format, self.files.output, Replace::by(self.files.force))),
-        }
-    }
-}
-
 /// How much of a report to show.
 pub(super) fn detail(brief: bool, verbose: bool) -> Detail {
     match (brief, verbose) {
@@ -410,7 +405,7 @@ pub(super) fn detail(brief: bool, verbose: bool) -> Detail {
 }
 
 /// Refuses `--brief` if no requested format has a short form.
-pub(super) fn brief_is_known(
+pub(super) fn check_brief(
     brief: bool,
     printed: &'static Format,
     mut of_files: impl Iterator<Item = &'static Format>,
@@ -439,8 +434,7 @@ fn known_engine(text: &str) -> Result<(), String> {
     if engine::engines::find(name).is_some() {
         return Ok(());
     }
-    let known: Vec<&str> = engine::engines::ENGINES.iter().map(|e| e.name).collect();
-    Err(format!("there is no engine '{name}'; type one of {}", known.join(", ")))
+    Err(format!("there is no engine '{name}'; type one of {}", engine_names(|_| true)))
 }
 
 /// Lists the engines with their options, for help.
@@ -532,19 +526,27 @@ impl InconclusiveArgs {
     }
 }
 
-/// Parses a word that stands for a value. Ignores the case of the word if the flag does. Each row has the word, its help (may be empty),
-/// and the value.
-pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
-    all: &'static [(&'static str, &'static str, T)],
-) -> impl TypedValueParser<Value = T> {
-    let words = all.iter().map(|(word, help, _)| match *help {
-        "" => PossibleValue::new(*word),
-        help => PossibleValue::new(*word).help(help),
+/// Parses the name of a row of a table. `describe` returns the name of a row and its help, which may be empty. Ignores the case of the name
+/// if the flag does.
+pub(super) fn one_named<T: Sync>(
+    rows: &'static [T],
+    describe: fn(&T) -> (&'static str, &'static str),
+) -> impl TypedValueParser<Value = &'static T> {
+    let names = rows.iter().map(move |row| match describe(row) {
+        (name, "") => PossibleValue::new(name),
+        (name, help) => PossibleValue::new(name).help(help),
     });
-    PossibleValuesParser::new(words).try_map(|typed| {
-        let found = all.iter().find(|(word, ..)| typed.eq_ignore_ascii_case(word));
-        found.map(|(.., value)| *value).ok_or("there is no such value")
+    PossibleValuesParser::new(names).try_map(move |typed| {
+        let is_typed = |row: &&T| typed.eq_ignore_ascii_case(describe(row).0);
+        rows.iter().find(is_typed).ok_or("there is no such value")
     })
+}
+
+/// Parses a word that stands for a value. Each row has the word, its help (may be empty), and the value.
+pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
+    rows: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    one_named(rows, |(word, help, _)| (word, help)).map(|(.., value)| *value)
 }
 
 /// Parses a percentage below 100 % as a share: 100 % would be no limit.

@@ -83,7 +83,7 @@ impl Args {
             )));
         }
         let showing = match files.as_slice() {
-            [_] => self.showing.gated(self.explain, &self.inconclusive)?,
+            [_] => self.showing.showing(self.explain, &self.inconclusive)?,
             _ => self.showing.showing_of_sessions(self.explain, &self.inconclusive)?,
         };
         Ok(Action::Sessions(files, Box::new(showing)))

@@ -4,18 +4,18 @@ use super::Command::{Iops, Sweep};
 use super::{Cli, insert_command};
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, Measuring, OUTPUT, ReportArgs, WHAT, check_job,
+    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, Measuring, OUTPUT, ReportArgs, WHAT, check_job, one_named,
 };
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
 use model::job::Line;
 use model::plan::Plan;
 use model::spec::Rw;
-use model::spec::axes::{AXES, Axes, Axis, PRESETS, Preset, Procedure, find, preset};
+use model::spec::axes::{AXES, Axes, Axis, PRESETS, Preset, Procedure, find};
 use model::spec::iometer::{Cycle, OWN_LINES, Spec, Step};
 use model::spec::number::{share, size};
 use model::sweep::Measure;
@@ -36,8 +36,8 @@ pub struct Args {
     #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
     typed_targets: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
-    #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = WHAT)]
-    preset: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = one_named(PRESETS, |p| (p.name, p.about)), help_heading = WHAT)]
+    preset: Option<&'static Preset>,
     /// Measure that ranks cells and that maps show [default: iops for random access, bandwidth for sequential access]
     #[arg(long, value_name = "MEASURE", value_parser = measures(), help_heading = WHAT)]
     by: Option<Measure>,
@@ -123,8 +123,7 @@ fn cycles() -> String {
 
 /// Parses a measure that can rank cells.
 fn measures() -> impl TypedValueParser<Value = Measure> {
-    let words = Measure::WORDS.iter().map(|(word, _, about)| PossibleValue::new(*word).help(*about));
-    PossibleValuesParser::new(words).try_map(|word| Measure::find(&word).ok_or("there is no such measure"))
+    one_named(&Measure::WORDS, |(word, _, about)| (word, about)).map(|(_, measure, _)| *measure)
 }
 
 /// Parses a percentage as a tolerance.
@@ -136,17 +135,14 @@ fn tolerance(text: &str) -> Result<f64, String> {
     Err(format!("'{text}' is not a tolerance; type a percentage from 0.1 to 50"))
 }
 
-fn presets() -> PossibleValuesParser {
-    PossibleValuesParser::new(PRESETS.iter().map(|p| PossibleValue::new(p.name).help(p.about)))
-}
-
 impl Args {
     /// Refuses options that presets with a fixed order cannot use, and options of the preset `iops` without this preset.
-    fn check_in_order(&self, preset: Option<&Preset>, axes: &Axes) -> Result<(), Failure> {
+    fn check_in_order(&self, axes: &Axes) -> Result<(), Failure> {
         let refuse = |why: String| Err(Failure::Usage(why));
-        let way = preset.map_or(Procedure::Sought, |p| p.way);
-        let name = preset.map_or("", |p| p.name);
-        if self.pattern.is_some() && !matches!(way, Procedure::UntilSlow { .. }) {
+        let way = self.preset.map_or(Procedure::Sought, |p| p.way);
+        let name = self.preset.map_or("", |p| p.name);
+        let is_until_slow = matches!(way, Procedure::UntilSlow { .. });
+        if self.pattern.is_some() && !is_until_slow {
             return refuse(
                 "--pattern requires --preset iops; type --rw read or --rw randread instead".into(),
             );
@@ -156,7 +152,7 @@ impl Args {
                 "--budget: --preset {name} measures every cell once; leave --budget out, or type --preset ccsio"
             ));
         }
-        if !preset.is_some_and(Preset::is_in_order) {
+        if !self.preset.is_some_and(Preset::is_in_order) {
             return Ok(());
         }
         let flags = [
@@ -175,14 +171,13 @@ impl Args {
                 by.word()
             ));
         }
-        let surface = matches!(way, Procedure::UntilSlow { .. });
         if let Some(attempts) = self.measuring.attempts().filter(|attempts| *attempts > 1) {
             return refuse(format!(
                 "--attempts {attempts}: --preset {name} measures each cell in order and repeats none; leave --attempts out"
             ));
         }
-        if axes.depth.len() > 1 || (axes.workers.len() > 1 && !surface) {
-            let workers = if surface { "" } else { "one number of --workers and " };
+        if axes.depth.len() > 1 || (axes.workers.len() > 1 && !is_until_slow) {
+            let workers = if is_until_slow { "" } else { "one number of --workers and " };
             return refuse(format!("--preset {name} takes {workers}one --depth; type a single number"));
         }
         if let Some(axis) = [("target", axes.target.len()), ("offset", axes.offset.len())]
@@ -193,7 +188,7 @@ impl Args {
                 "--preset {name} measures one target completely; leave --{axis} out, or sweep without the preset"
             ));
         }
-        if matches!(way, Procedure::UntilSlow { .. }) && self.axes.names().contains(&"rw") {
+        if is_until_slow && self.axes.names().contains(&"rw") {
             return refuse(format!(
                 "--preset {name} only reads; type --pattern random or --pattern sequential instead of --rw"
             ));
@@ -240,29 +235,29 @@ impl Args {
             return Ok(Action::Specs);
         }
         let mut axes = Axes::default();
-        let named = self.preset.as_deref().and_then(preset);
-        for (axis, text) in named.map_or(&[][..], |p| p.settings) {
+        for (axis, text) in self.preset.map_or(&[][..], |p| p.settings) {
             set_axis(&mut axes, find(axis).map_err(Failure::Usage)?, text)?;
         }
         if self.spec_file.is_some() && !self.axes.names().contains(&"spec") {
             axes.spec.clear();
         }
-        self.axes.replace_in(&mut axes)?;
+        // The typed values replace those of the preset.
+        self.axes.given.iter().try_for_each(|(axis, text)| set_axis(&mut axes, axis, text))?;
         if let Some(file) = &self.spec_file {
             axes.spec.extend(super::iometer::specs(file)?);
         }
-        self.check_in_order(named, &axes)?;
+        self.check_in_order(&axes)?;
         if self.pattern == Some(Order::Sequential) {
             axes.rw = vec![Rw::Read];
         }
         let targets = all_targets(&axes, self.typed_targets)?;
-        let is_once = named.is_some_and(|p| p.way == Procedure::Once);
-        let each = self.budget.budget.is_none() && named.is_some_and(|p| p.way == Procedure::Each);
+        let is_once = self.preset.is_some_and(|p| p.way == Procedure::Once);
+        let each = self.budget.budget.is_none() && self.preset.is_some_and(|p| p.way == Procedure::Each);
         let exhaustive = self.exhaustive || each || is_once;
         let spec = SweepSpec {
             axes,
             flags: self.axes.names(),
-            preset: named,
+            preset: self.preset,
             memory: self.memory,
             exhaustive,
             by: self.by,
@@ -281,8 +276,10 @@ impl Args {
         }
         // Whether a flag has an effect depends on the cells, which only the plan knows: check the job as if it read and wrote.
         let mut widest = request.job.clone();
-        let streams = widest.phases.iter_mut().flat_map(|p| &mut p.streams);
-        streams.filter(|s| s.resolved.access.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
+        widest
+            .streams_mut()
+            .filter(|s| s.resolved.access.lines.is_empty())
+            .for_each(|s| s.rw = Some(Rw::Randrw));
         check_job(&widest)?;
         add_own_lines(&mut request);
         if self.list {
@@ -334,8 +331,8 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
 
 /// Makes the lines of `--line` an access specification, next to those of `--spec` or instead of the preset's.
 fn add_own_lines(request: &mut Request) {
-    let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
-    let lines: Vec<Line> = streams.flat_map(|s| std::mem::take(&mut s.resolved.access.lines)).collect();
+    let lines: Vec<Line> =
+        request.job.streams_mut().flat_map(|s| std::mem::take(&mut s.resolved.access.lines)).collect();
     if let Work::Sweep(spec) = &mut request.work
         && !lines.is_empty()
     {
@@ -354,11 +351,6 @@ struct AxisFlags {
 }
 
 impl AxisFlags {
-    /// Replaces the values of a preset's axes by the typed ones.
-    fn replace_in(&self, axes: &mut Axes) -> Result<(), Failure> {
-        self.given.iter().try_for_each(|(axis, text)| set_axis(axes, axis, text))
-    }
-
     fn names(&self) -> Vec<&'static str> {
         self.given.iter().map(|(axis, _)| axis.name).collect()
     }

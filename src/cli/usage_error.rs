@@ -170,8 +170,7 @@ fn corrected(option: &str, value: &str, command: &str) -> Option<String> {
 
 /// Names the commands that have an option of this name.
 fn flag_of_others(option: &str, command: Option<&str>) -> Option<String> {
-    let long = option.strip_prefix("--")?;
-    let takers: Vec<String> = takers(long).iter().map(|taker| format!("fathom {taker}")).collect();
+    let takers = takers(option.strip_prefix("--")?);
     let first = takers.first()?;
     Some(match command {
         Some(command) => format!("fathom {command} does not take it; type it with {}", takers.join(", ")),
@@ -298,7 +297,7 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> Strin
             format!("{theirs}; type fathom {command} {}", name::line(&words))
         }
         Some(command) if accepts(command, &words) => format!("{theirs}; type {}", name::line(&words)),
-        Some(command) if takers(key.name).contains(&command.to_owned()) => {
+        Some(command) if takers(key.name).contains(&format!("fathom {command}")) => {
             format!(
                 "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
                 name::line(&words)
@@ -321,20 +320,19 @@ fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -
         Some(command) if accepts(command, &words) => {
             format!("the flag is {}; type {}", spelling(key), name::line(&words))
         }
-        Some(command) if is_spelt || !takers(key.name).contains(&command.to_owned()) => {
-            let takers: Vec<String> =
-                takers(key.name).iter().map(|taker| format!("fathom {taker}")).collect();
-            format!("fathom {command} does not take {}; it is a flag of {}", spelling(key), takers.join(", "))
+        Some(command) if is_spelt || !takers(key.name).contains(&format!("fathom {command}")) => {
+            let takers = takers(key.name).join(", ");
+            format!("fathom {command} does not take {}; it is a flag of {takers}", spelling(key))
         }
         _ => format!("the flag is {}; type fathom run {} {}", spelling(key), spelling(key), key.value),
     }
 }
 
-/// Returns the commands that have a flag of this name.
+/// Returns the commands that have a flag of this name: `fathom run`.
 fn takers(long: &str) -> Vec<String> {
     let cli = Cli::command();
     let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(long));
-    cli.get_subcommands().filter(takes).map(|c| c.get_name().to_owned()).collect()
+    cli.get_subcommands().filter(takes).map(|c| format!("fathom {}", c.get_name())).collect()
 }
 
 /// Whether a command accepts these words.

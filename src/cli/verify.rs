@@ -5,8 +5,9 @@ use crate::cli::shared_flags::{
     FleetArgs, HOW_DEEP, HOW_LONG, OUTPUT, OutputArgs, SAFETY, UnseenArgs, WHAT, WHERE, formats_of,
 };
 use crate::failure::Failure;
+use crate::plan::engine_names;
 use clap::value_parser;
-use engine::engines::{self, ENGINES};
+use engine::engines;
 use model::job::{Cache, Layout};
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, StreamSpec, keys};
 use model::stamp::SECTOR;
@@ -148,11 +149,10 @@ fn parse_engine(text: &str) -> Result<EngineSpec, String> {
     if engines::find(&engine.name).is_some_and(|e| e.moves_bytes) {
         return Ok(engine);
     }
-    let known: Vec<&str> = ENGINES.iter().filter(|e| e.moves_bytes).map(|e| e.name).collect();
     Err(format!(
         "the engine {} moves no data that could be verified; type one of {}",
         engine.name,
-        known.join(", ")
+        engine_names(|e| e.moves_bytes)
     ))
 }
 

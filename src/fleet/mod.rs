@@ -50,9 +50,6 @@ pub enum Fleet {
     Several(Arc<Hosts>),
 }
 
-/// Whether this fathom was built with MPI.
-const HAS_MPI: bool = cfg!(feature = "fleet");
-
 /// Evaluates one expression for several hosts and another one for a host alone. A build without the feature `fleet` has only the expression
 /// for a host alone.
 macro_rules! several {
@@ -79,7 +76,7 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
             Fleet::Alone
         }
     };
-    let mut streams = request.job.phases.iter().flat_map(|phase| &phase.streams);
+    let mut streams = request.job.streams();
     let of_several = [
         (
             streams.clone().any(|s| s.shared.is_some() && s.resolved.workers < 2),
@@ -113,7 +110,7 @@ pub fn alone() -> Result<(), Failure> {
 }
 
 fn check_launcher(launched: Option<&Launched>, world: u32) -> Result<(), Failure> {
-    launcher::check(launched, world, HAS_MPI).map_err(|why| {
+    launcher::check(launched, world, cfg!(feature = "fleet")).map_err(|why| {
         // Only the first process reports a problem that all have.
         if launcher::is_first() { Failure::Usage(why) } else { Failure::Elsewhere(2) }
     })
@@ -185,10 +182,7 @@ impl Fleet {
 
     /// Registers a flag that is set when the measurement ends on another host.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
-        #[cfg(feature = "fleet")]
-        if let Self::Several(hosts) = self {
-            hosts.stops(stop);
-        }
+        several!(self, hosts => hosts.stops(stop), alone => {});
     }
 
     /// Begins the session of all hosts, with this name.
@@ -233,10 +227,7 @@ impl Fleet {
 
     /// Reports that the load of a phase has ended on this host. Its last worker began `late_ns` after the start time.
     pub fn ended(&self, late_ns: u64) {
-        #[cfg(feature = "fleet")]
-        if let Self::Several(hosts) = self {
-            hosts.ended_phase(late_ns);
-        }
+        several!(self, hosts => hosts.ended_phase(late_ns), alone => {});
     }
 
     /// Merges one run of all hosts. `runs`, `interval_series` and `own` are its phases on this host, their intervals and their summary.

@@ -12,7 +12,7 @@
 use super::Jobs;
 use super::layers::{reads, writes};
 use crate::failure::Failure;
-use crate::interfaces::{CXX, Directions, INTERFACES, Interface, Many, common};
+use crate::interfaces::{CXX, Concurrency, Directions, INTERFACES, Interface, common};
 use crate::plan::origins::Origins;
 use crate::plan::study::{self, Schedule, StudyPlan};
 use crate::plan::{budget, engine, target};
@@ -53,8 +53,10 @@ const SPANS: [u64; 8] =
 const MEMORY_PART: u64 = 8;
 /// Shortest run that is planned: a delay of one scheduler tick is 3 % of it.
 const SHORTEST_NS: u64 = 300_000_000;
-/// Longest run: without and with `--budget`.
-const LONGEST_NS: (u64, u64) = (500_000_000, 2_000_000_000);
+/// Longest run without `--budget`.
+const LONGEST_NS: u64 = 500_000_000;
+/// Longest run with `--budget`.
+const LONGEST_IN_BUDGET_NS: u64 = 2_000_000_000;
 /// Runs of each job: the fewest with a confidence interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
 /// The time to make the test file is at most the budget divided by `MAKING_PART`, and at most `MAKING_NS`.
@@ -129,7 +131,7 @@ impl Schedule {
         budget::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
-        let longest = if typed.is_some() { LONGEST_NS.1 } else { LONGEST_NS.0 };
+        let longest = if typed.is_some() { LONGEST_IN_BUDGET_NS } else { LONGEST_NS };
         let of_run = (each / u64::from(runs.max(1))).saturating_sub(OVERHEAD_NS);
         let window_ns = window_ns.unwrap_or_else(|| of_run.clamp(SHORTEST_NS, longest));
         Ok(Self { budget_ns, making_ns, runs, window_ns })
@@ -166,7 +168,7 @@ pub(super) fn compare(
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
     let (found, place) = target::inspect_target(root, &given, &path)?;
-    let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
+    let spec = request.job.streams().next().cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let memory = [memory, machine::cgroup::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
     let fits = |bytes: &u64| {
@@ -202,9 +204,9 @@ pub(super) fn compare(
     let setup = Setup { request, given, place, found, span, depth, denial, may_write };
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
-    let mut renews = false;
+    let mut needs_new_file = false;
     comparison.missing.extend(unsupported_interfaces(named, &works));
-    if request.flags.contains(&"depth") && !interfaces.iter().any(|i| i.many != Many::One) {
+    if request.flags.contains(&"depth") && !interfaces.iter().any(|i| i.concurrency != Concurrency::One) {
         return Err(Failure::Usage(
             "--depth has no effect: these interfaces have one operation in flight; leave --depth out, or type other interfaces".into(),
         ));
@@ -216,8 +218,8 @@ pub(super) fn compare(
                     if interface.name == HEADLINE && asked.headline.is_none() {
                         asked.headline = Some(asked.specs.len());
                     }
-                    renews |= interface.renews_file();
-                    let (job, sees) = (asked.specs.len(), interface.sees);
+                    needs_new_file |= interface.renews_file();
+                    let (job, sees) = (asked.specs.len(), interface.uses_memory);
                     let (interface, work) = (interface.name_for(writes(work.rw)), work.describe());
                     comparison.candidates.push(Candidate { job, interface, work, sees });
                     asked.specs.push(spec);
@@ -236,7 +238,7 @@ pub(super) fn compare(
         let why = if is_denied { format!("{why}; type --interface 'libaio O_DIRECT'") } else { why };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
-    let files = if setup.found.role == Role::Made { 1 + u64::from(renews) } else { 0 };
+    let files = if setup.found.role == Role::Made { 1 + u64::from(needs_new_file) } else { 0 };
     let typed_time = request.job.phases.first().and_then(|phase| phase.time);
     let schedule =
         Schedule::divide(asked.specs.len(), files, request.budget_ns, request.job.runs, typed_time)?;
@@ -274,11 +276,10 @@ fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<
     let all = vec![Rw::Read, Rw::Randread, Rw::Write, Rw::Randwrite];
     let list_directions = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
     let rws = origins.choose("--rw", given.map(|rw| vec![rw]), all, list_directions);
-    let list_directions =
-        |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
+    let list_sizes = |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
     let (value, from) = match sizes {
-        [] => (format!("{}; random {}", list_directions(SIZES), list_directions(RANDOM_SIZES)), "default"),
-        given => (list_directions(given), "command line"),
+        [] => (format!("{}; random {}", list_sizes(SIZES), list_sizes(RANDOM_SIZES)), "default"),
+        given => (list_sizes(given), "command line"),
     };
     origins.fixed("--bs", &value, from);
     let sizes_for = |rw: Rw| match (sizes, rw.is_random()) {
@@ -294,7 +295,7 @@ fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<
 
 impl Interface {
     fn is_for(&self, rw: Rw) -> bool {
-        match self.ways {
+        match self.directions {
             Directions::Both => true,
             Directions::In => reads(rw),
             Directions::Out => writes(rw),
@@ -321,18 +322,18 @@ impl Setup<'_> {
         let engine = values::engine(interface.engine)?;
         let mut job = self.request.job.clone();
         job.name = Some(name(interface, work));
-        let several = |many| if interface.many == many { self.depth } else { 1 };
+        let several = |concurrency| if interface.concurrency == concurrency { self.depth } else { 1 };
         let random = work.rw.is_random();
         let size = Sizes::Fixed(work.block_bytes);
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        for stream in job.streams_mut() {
             stream.target = vec![model::name::text(&self.given)];
             stream.rw = Some(work.rw);
             stream.cache = Some(interface.cache);
             stream.bs = Some(PerKind::all(size.clone()));
             stream.size = Some(self.span);
             stream.engine = Some(engine.clone());
-            stream.depth = Some(several(Many::Depth));
-            stream.give("workers").workers = several(Many::Threads);
+            stream.depth = Some(several(Concurrency::Depth));
+            stream.give("workers").workers = several(Concurrency::Threads);
             stream.random = random.then_some(Order::Once);
             // Each thread takes the next block, like the threads of a pool.
             stream.steps.start = if random { Start::default() } else { Start::Interlocked };
@@ -386,7 +387,7 @@ fn the_budget_pays_for_rounds_before_longer_runs() {
         [(36, None), (36, seconds(60)), (36, seconds(600)), (219, None), (4, seconds(20)), (2, None)]
     {
         let schedule = divide(jobs, typed).unwrap_or_else(|why| panic!("{jobs}: {why:?}"));
-        assert!((SHORTEST_NS..=LONGEST_NS.1).contains(&schedule.window_ns), "{jobs}: {schedule:?}");
+        assert!((SHORTEST_NS..=LONGEST_IN_BUDGET_NS).contains(&schedule.window_ns), "{jobs}: {schedule:?}");
         assert!((RUNS[0]..=RUNS[2]).contains(&schedule.runs), "{jobs}: {schedule:?}");
         assert!(takes(&schedule, jobs as u64) <= schedule.budget_ns, "{jobs}: {schedule:?}");
     }

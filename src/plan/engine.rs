@@ -64,15 +64,15 @@ pub(super) fn replace_denied(
     let Some(cause) = denial else { return Ok(()) };
     let Some(entry) = engines::find(FALLBACK) else { return Ok(()) };
     // An open loop of `limit` has more operations in flight than the typed job.
-    let closed = jobs.first().and_then(|job| Some(&job.phases.first()?.1.first()?.stream));
+    let closed = jobs.first().and_then(|job| Some(&job.phases.first()?.drafts.first()?.stream));
     let product = |stream: &Stream| u64::from(stream.depth) * u64::from(stream.workers);
     let of_closed = closed.map(product).filter(|_| matches!(request.work, Work::Limit(_)));
     let in_flight = |stream: &Stream| of_closed.unwrap_or_else(|| product(stream));
-    let drafts = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|(_, drafts)| drafts);
+    let drafts = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|phase| &mut phase.drafts);
     let mut is_replaced = false;
     for draft in drafts.filter(|draft| draft.engine.name == WANTED) {
         let why = unable(&draft.stream);
-        if draft.engine_typed {
+        if draft.spec.engine.is_some() {
             return Err(refuse_named(request, draft, in_flight(&draft.stream), cause, why));
         }
         if let Some(why) = why {
@@ -103,7 +103,7 @@ fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, w
             } else {
                 ("ioengine=io_uring", "ioengine=libaio")
             };
-            (format!("{}: {named}", crate::plan::shown(file)), instead)
+            (format!("{}: {named}", name::text(file)), instead)
         }
         _ => ("--engine io_uring".to_owned(), "--engine libaio"),
     };
@@ -117,11 +117,6 @@ fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, w
         _ => format!("type {instead}"),
     };
     Failure::Refused(format!("{named}: {cause}; {advice}"))
-}
-
-/// Refuses io_uring as a value of an axis. Leaving it out silently would hide it among the other values.
-pub(super) fn refuse_axis(cause: &str) -> Failure {
-    Failure::Refused(format!("--engine io_uring: {cause}; type --engine libaio"))
 }
 
 /// A command, or a change, for the same work with the same number of operations in flight.
@@ -140,20 +135,17 @@ fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> Str
             "set 'Queue Depth' to 1 in the configuration file, and use more workers".into()
         }
         Some(JobSource::File(file)) => {
-            format!(
-                "write into {}: engine = \"sync\", depth = 1, workers = {in_flight}",
-                crate::plan::shown(file)
-            )
+            format!("write into {}: engine = \"sync\", depth = 1, workers = {in_flight}", name::text(file))
         }
         _ => {
             let subcommand = request.command.get(1).map_or("", String::as_str);
             let flags = match (&request.work, subcommand) {
-                (Work::Profile(_), _) | (_, "recipe") => vec!["--engine".to_owned(), "sync".to_owned()],
-                (_, "verify") => split_words("--engine sync --depth 1"),
-                _ if stream.replay.is_some() => split_words("--engine sync --depth 1"),
-                _ => split_words(&format!("--engine sync --depth 1 --workers {in_flight}")),
+                (Work::Profile(_), _) | (_, "recipe") => "--engine sync".to_owned(),
+                (_, "verify") => "--engine sync --depth 1".to_owned(),
+                _ if stream.replay.is_some() => "--engine sync --depth 1".to_owned(),
+                _ => format!("--engine sync --depth 1 --workers {in_flight}"),
             };
-            format!("type: {}", name::line(&with_flags(&request.command, flags)))
+            format!("type: {}", name::line(&with_flags(&request.command, split_words(&flags))))
         }
     }
 }
@@ -209,6 +201,11 @@ fn with_single_requests(command: &[String], depth: u32) -> String {
     name::line(&out)
 }
 
+/// Lists the names of the engines for which `is_able` returns true.
+pub(crate) fn engine_names(is_able: impl Fn(&Entry) -> bool) -> String {
+    ENGINES.iter().filter(|entry| is_able(entry)).map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the default engine of a stream.
 pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
     if spec.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
@@ -232,8 +229,7 @@ pub(super) fn find(given: &StreamSpec) -> Result<&'static Entry, Problem> {
         |keys: &[&'static str], message| Problem { keys: keys.to_vec(), phase: 0, stream: 0, message };
     let name = given.engine.as_ref().map_or(default_of(given), |e| &e.name);
     let entry = engines::find(name).ok_or_else(|| {
-        let known: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
-        let known = known.join(", ");
+        let known = engine_names(|_| true);
         problem(&["engine"], format!("{{engine {name}}}: there is no such engine; type one of {known}"))
     })?;
     if let Some(asked) = &given.engine {

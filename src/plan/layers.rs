@@ -3,7 +3,7 @@
 //!
 //! The jobs are ordinary ones. Crate `analysis` computes the costs.
 
-use super::{stream, target};
+use super::{Jobs, stream, target};
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::request::Request;
@@ -25,14 +25,14 @@ const BLOCK_BYTES: u32 = 8192;
 /// Span of the comparison. It fits in the page cache of most machines, and is read completely before buffered reads.
 const SPAN_BYTES: u64 = GIB;
 
-/// The jobs, and how they relate.
+/// The jobs while they are made, and how they relate.
 #[derive(Default)]
-pub(super) struct LayerJobs {
+struct LayerJobs {
     /// One job per layer, in the order of the layers.
-    pub(super) specs: Vec<JobSpec>,
-    pub(super) comparison: LayerComparison,
+    specs: Vec<JobSpec>,
+    comparison: LayerComparison,
     /// Index of the headline's job: direct I/O at the place itself, if possible.
-    pub(super) headline: Option<usize>,
+    headline: Option<usize>,
 }
 
 /// The place, and the work at each of its layers.
@@ -56,11 +56,11 @@ pub(super) fn layer_jobs(
     root: &Root,
     denial: Option<&str>,
     origins: &mut Origins,
-) -> Result<LayerJobs, Failure> {
+) -> Result<Jobs, Failure> {
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
     let (found, place) = target::inspect_target(root, &given, &path)?;
-    let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
+    let spec = request.job.streams().next().cloned().unwrap_or_default();
     let engine = crate::plan::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {
         let name = engine.name;
@@ -69,9 +69,8 @@ pub(super) fn layer_jobs(
         )));
     }
     let works = works(spec.rw, origins)?;
-    let bs = Sizes::Fixed(BLOCK_BYTES);
-    let bs = PerKind::all(bs);
-    let bs = origins.choose("--bs", spec.bs, bs, stream::size_words);
+    let default_sizes = PerKind::all(Sizes::Fixed(BLOCK_BYTES));
+    let bs = origins.choose("--bs", spec.bs, default_sizes, stream::size_words);
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
     origins.fixed("--cache", "each in turn", "fathom layers");
@@ -84,7 +83,7 @@ pub(super) fn layer_jobs(
     let setup = Setup { request, root, given, path, place, role: found.role, engine, no_buffered, bs, span };
     let mut jobs = LayerJobs::default();
     for rw in works {
-        setup.work(rw, &mut jobs)?;
+        setup.add_work(rw, &mut jobs)?;
     }
     jobs.comparison.missing.extend(
         setup
@@ -97,7 +96,8 @@ pub(super) fn layer_jobs(
         let reasons: Vec<String> = jobs.comparison.missing.iter().map(ToString::to_string).collect();
         return Err(Failure::Refused(format!("no layer can be measured: {}", reasons.join("; "))));
     }
-    Ok(jobs)
+    let LayerJobs { specs, comparison, headline } = jobs;
+    Ok(Jobs { specs, headline, study: comparison.into(), ..Jobs::default() })
 }
 
 /// Random reads and writes, unless the user gave one work.
@@ -114,17 +114,14 @@ fn works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
 }
 
 /// Heading of the rows of a work.
-fn heading(rw: Rw) -> &'static str {
-    match rw {
-        Rw::Read => "sequential reads",
-        Rw::Write => "sequential writes",
-        Rw::Rw => "sequential reads and writes",
-        Rw::Randread => "random reads",
-        Rw::Randwrite => "random writes",
-        Rw::Randrw => "random reads and writes",
-        Rw::Trim | Rw::Randtrim => "trims",
-        Rw::Trimwrite | Rw::Randtrimwrite => "trims and writes",
-    }
+fn heading(rw: Rw) -> String {
+    let order = if rw.is_random() { "random" } else { "sequential" };
+    let directions = match (reads(rw), writes(rw)) {
+        (true, true) => "reads and writes",
+        (true, false) => "reads",
+        (false, _) => "writes",
+    };
+    format!("{order} {directions}")
 }
 
 pub(super) fn reads(rw: Rw) -> bool {
@@ -147,34 +144,31 @@ impl Setup<'_> {
     }
 
     /// Adds all layers for one kind of access, from the lowest layer upwards.
-    fn work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
-        let below = self.devices(rw, jobs);
+    fn add_work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
+        let below = self.add_devices(rw, jobs);
+        let may_write = || target::guard_writing(self.request, self.root, &self.given, &self.path, self.role);
         if writes(rw)
-            && let Err(why) = self.may_write()
+            && let Err(why) = may_write()
         {
             // The user permitted writing to the target by name, so report why it is refused.
             if !self.request.destroy.is_empty() {
                 return Err(why);
             }
-            miss(jobs, self.base(), rw, why.message());
+            add_missing(jobs, self.base(), rw, why.message());
             return Ok(());
         }
-        let direct = self.layer(rw, Cache::Direct, "direct", below, jobs);
+        let direct = self.add_layer(rw, Cache::Direct, "direct", below, jobs);
         jobs.headline = jobs.headline.or(direct);
         let against = direct.or(below);
         if writes(rw) {
-            self.layer(rw, Cache::DirectSync, "direct + sync", against, jobs);
+            self.add_layer(rw, Cache::DirectSync, "direct + sync", against, jobs);
         }
-        self.layer(rw, Cache::Buffered, "buffered", against, jobs);
+        self.add_layer(rw, Cache::Buffered, "buffered", against, jobs);
         Ok(())
     }
 
-    fn may_write(&self) -> Result<(), Failure> {
-        target::guard_writing(self.request, self.root, &self.given, &self.path, self.role)
-    }
-
     /// Adds one cache mode at the place itself.
-    fn layer(
+    fn add_layer(
         &self,
         rw: Rw,
         cache: Cache,
@@ -185,22 +179,22 @@ impl Setup<'_> {
         let name = format!("{} {how}", self.base());
         if !self.engine.caches.contains(&cache) {
             let why = format!("the engine {} does not work with --cache {}", self.engine.name, cache.word());
-            miss(jobs, &name, rw, &why);
+            add_missing(jobs, &name, rw, &why);
             return None;
         }
         let refuses = |d: &model::machine::DirectIo| d.offset_align == 0;
         if cache.is_direct() && self.place.direct.as_ref().is_some_and(refuses) {
-            miss(jobs, &name, rw, "its file system has no direct I/O");
+            add_missing(jobs, &name, rw, "its file system has no direct I/O");
             return None;
         }
         if let Some(why) = self.no_buffered.as_ref().filter(|_| !cache.is_direct()) {
-            miss(jobs, &name, rw, why);
+            add_missing(jobs, &name, rw, why);
             return None;
         }
         let warm = cache == Cache::Buffered && reads(rw);
         Some(self.add(
             jobs,
-            ComparedLayer { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
+            ComparedLayer { job: 0, name, work: heading(rw), below, warm, stored: false },
             rw,
             &self.given,
             cache,
@@ -209,26 +203,26 @@ impl Setup<'_> {
     }
 
     /// Adds the block devices below the place, from the lowest one upwards. Returns the index of the layer right below the place.
-    fn devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
+    fn add_devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let own = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
         let mut indices: Vec<Option<usize>> = vec![None; layers.len()];
         // In `layers`, each layer precedes the layers below it.
         for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
             if writes(rw) {
-                miss(jobs, &layer.name, rw, "it stores the layers above, so it is only read");
+                add_missing(jobs, &layer.name, rw, "it stores the layers above, so it is only read");
                 continue;
             }
             let device = PathBuf::from(format!("/dev/{}", layer.name.replace('!', "/")));
             if let Err(why) = self.can_be_read(&device) {
-                miss(jobs, &layer.name, rw, &why);
+                add_missing(jobs, &layer.name, rw, &why);
                 continue;
             }
-            let below = only(&layer.below).and_then(|b| indices.get(b).copied().flatten());
+            let below = only_element(&layer.below).and_then(|b| indices.get(b).copied().flatten());
             let compared = ComparedLayer {
                 job: 0,
                 name: layer.name.clone(),
-                work: heading(rw).into(),
+                work: heading(rw),
                 below,
                 warm: false,
                 stored: true,
@@ -239,8 +233,8 @@ impl Setup<'_> {
             }
         }
         let below = match self.place.tops.as_slice() {
-            [top] if own(*top) => layers.get(*top).and_then(|l| only(&l.below)),
-            tops => only(tops),
+            [top] if own(*top) => layers.get(*top).and_then(|l| only_element(&l.below)),
+            tops => only_element(tops),
         };
         below.and_then(|b| indices.get(b).copied().flatten())
     }
@@ -265,7 +259,7 @@ impl Setup<'_> {
     ) -> usize {
         let mut job = self.request.job.clone();
         job.name = Some(format!("{}: {}", layer.name, layer.work));
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        for stream in job.streams_mut() {
             stream.target = vec![model::name::text(path)];
             stream.rw = Some(rw);
             stream.cache = Some(cache);
@@ -279,13 +273,13 @@ impl Setup<'_> {
     }
 }
 
-fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
+fn add_missing(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     let name = format!("{name}, {}", heading(rw));
     jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }
 
 /// Returns the only element; `None` with several. A layer on top of several layers cannot be compared with a
 /// single one.
-fn only(all: &[usize]) -> Option<usize> {
+fn only_element(all: &[usize]) -> Option<usize> {
     if let [one] = all { Some(*one) } else { None }
 }

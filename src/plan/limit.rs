@@ -2,8 +2,8 @@
 //!
 //! The open loop does the same work as the closed one, with enough slots for a long tail at the capacity.
 
-use super::DraftJob;
 use super::study::{StudyPlan, Timing};
+use super::{DraftJob, Times};
 use crate::failure::Failure;
 use crate::plan::budget;
 use crate::plan::origins::Origins;
@@ -14,7 +14,7 @@ use model::units::{MIB, show_bytes, show_ns};
 use model::verdict::Condition;
 
 /// Window and warm-up of each run of `limit`: at 400 operations a second, three runs have 12 operations beyond p99.
-pub(super) const TIMES_NS: (u64, u64) = (1_000_000_000, 250_000_000);
+pub(super) const TIMES: Times = Times { window_ns: 1_000_000_000, warmup_ns: 250_000_000 };
 /// Runs of each load. The strategy measures more if they disagree.
 const RUNS: u32 = 3;
 /// Open-loop slots per closed-loop slot. At its capacity a closed loop has rate times mean latency in flight (Little's
@@ -71,7 +71,7 @@ fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<
     open.name = format!("{}, loads", closed.name);
     let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
     origins.fixed("--arrivals", &arrivals.to_flag(), from);
-    for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
+    for draft in open.phases.iter_mut().flat_map(|phase| &mut phase.drafts) {
         // The strategy sets the rate of each run; this is a placeholder.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };
         set_slots(&mut draft.stream, draft.engine.max_depth);

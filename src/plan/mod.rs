@@ -2,7 +2,7 @@
 //!
 //! 1. The work of the request becomes jobs: from flags or a file, per test of a profile, per layer, interface or grid
 //!    cell.
-//! 2. Each stream is drafted with its defaults and checked; `settings::Origins` records where every setting came from.
+//! 2. Each stream is drafted with its defaults and checked; [`Origins`] records where every setting came from.
 //! 3. Targets are found, sized and guarded; operations are fitted to them.
 //! 4. Settings of the whole plan follow: seed, runs, conditions, preconditioning, memory limits.
 //!
@@ -29,12 +29,11 @@ use crate::request::{BenchSpec, JobSource, Request, Work};
 use crate::{history, session};
 use ::engine::engines::Entry;
 use analysis::Judging;
-pub(crate) use engine::problems;
-use layers::LayerJobs;
+pub(crate) use engine::{engine_names, problems};
 use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
-use model::job::{Access, Create, Job, Order, Phase, Stream};
+use model::job::{Access, Job, Order, Phase, Stream};
 use model::plan::{MAKING_NS, Plan, Planned, Rerun, Role, Strategy, Target};
 use model::record::Record;
 use model::report::Report;
@@ -44,15 +43,14 @@ use model::study::{HostSteps, Study};
 use model::units::{show_bytes, show_ns};
 use model::{Known, name};
 use origins::Origins;
-use std::borrow::Cow;
 use std::os::unix::fs::MetadataExt;
 use study::{Schedule, Timing, study_plan};
 use target::Targets;
 
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
-const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
+const BENCH_TIMES: Times = Times { window_ns: 1_500_000_000, warmup_ns: 250_000_000 };
 /// Window and warm-up of each run of `run`.
-const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
+const RUN_TIMES: Times = Times { window_ns: 3_000_000_000, warmup_ns: 250_000_000 };
 /// The buffers of a job may take at most the machine's memory divided by this.
 const BUFFER_SHARE: u64 = 2;
 /// Memory of fathom itself while it measures, without workers and buffers: 9 MiB were measured in a cgroup.
@@ -76,9 +74,11 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let denial = engine::denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
-    let (mut origins, requested) = jobs_of_request(request, &root, memory, denial)?;
-    let mut drafts = drafts(request, &requested, &mut origins)?;
-    let (mut study, mut headline, schedule) = (requested.study, requested.headline, requested.schedule);
+    let mut origins = Origins::new(request);
+    let Jobs { specs, mut headline, mut study, schedule } =
+        jobs_of_request(request, &root, memory, denial, &mut origins)?;
+    let drafts = specs.iter().map(|spec| draft_job(request, spec, &mut origins));
+    let mut drafts = drafts.collect::<Result<Vec<DraftJob>, _>>()?;
     if let Some(host_steps) = host_steps(request, &mut drafts, &mut origins)? {
         headline = Some(drafts.len() - 1);
         study = host_steps.into();
@@ -114,7 +114,7 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     }
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = is_cold(request, &jobs, &targets, &study, strategy, &mut origins);
-    let foreign = request.job.typed.is_some() || matches!(request.source, Some(JobSource::CommandOf(_)));
+    let foreign = request.job.typed.is_some() || request.is_of_other_tool();
     let (seed, seed_again) = choose_seed(request.job.seed, &jobs, &targets, foreign, cold, &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
@@ -140,7 +140,7 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
         making_ns: schedule.map_or(if is_quick { profile::MAKING_NS } else { MAKING_NS }, |s| s.making_ns),
         quick_ns: is_quick.then_some(profile::ROWS_UNTIL_NS),
         budget_ns,
-        origins: origins.into_all(),
+        origins: origins.all,
         hook: request.hook,
         expect_device,
         against,
@@ -163,10 +163,10 @@ fn is_cold(
     origins: &mut Origins,
 ) -> bool {
     // A user's file that is read through the page cache is not evicted; all other targets are.
-    let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
-    let usual = direct || study.starts_cold() || targets.iter().all(|t| t.role != Role::File);
-    let touched = targets.iter().any(|t| t.role != Role::None);
-    let cold = touched && request.job.cold.unwrap_or(usual);
+    let is_direct = jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct());
+    let usual = is_direct || study.starts_cold() || targets.iter().all(|t| t.role != Role::File);
+    let is_touched = targets.iter().any(|t| t.role != Role::None);
+    let cold = is_touched && request.job.cold.unwrap_or(usual);
     let words = match strategy {
         _ if !cold => "no: not evicted from the page cache",
         Strategy::Steady { .. } => {
@@ -195,7 +195,7 @@ fn title(request: &Request) -> String {
         }
         (Work::Api(_), _) => "api".into(),
         (Work::Job, None) => "run".into(),
-        (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
+        (Work::Job, Some(JobSource::File(file))) => format!("run {}", name::text(file)),
         (Work::Job, Some(source)) => source.name(),
     }
 }
@@ -217,11 +217,6 @@ fn device_name(given: &str) -> Result<String, Failure> {
     })
 }
 
-/// The streams of a job.
-fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
-    job.phases.iter().flat_map(|p| &p.streams)
-}
-
 /// The jobs of a request, and how they relate.
 #[derive(Default)]
 struct Jobs {
@@ -236,75 +231,69 @@ struct Jobs {
 }
 
 /// Turns the request into jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn jobs_of_request<'a>(
-    request: &'a Request,
+fn jobs_of_request(
+    request: &Request,
     root: &Root,
     memory: Option<u64>,
     denial: Option<&str>,
-) -> Result<(Origins<'a>, Jobs), Failure> {
-    let mut origins = Origins::new(request, &[]);
-    let requested = match &request.work {
+    origins: &mut Origins,
+) -> Result<Jobs, Failure> {
+    let (jobs, defined_by_jobs) = match &request.work {
         Work::Profile(given) if given.compare => {
-            profile::compared_targets_jobs(request, given, root, &mut origins)?
+            return profile::compared_targets_jobs(request, given, root, origins);
         }
-        Work::Profile(given) => profile::profile_jobs(request, given, root, &mut origins)?,
-        Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
-        Work::Layers => {
-            let LayerJobs { specs, comparison, headline } =
-                layers::layer_jobs(request, root, denial, &mut origins)?;
-            origins.leave_out(layers::OF_LAYERS);
-            Jobs { specs, headline, study: comparison.into(), ..Jobs::default() }
+        Work::Profile(given) => return profile::profile_jobs(request, given, root, origins),
+        Work::Job | Work::Limit(_) => {
+            return Ok(Jobs { specs: vec![request.job.clone()], ..Jobs::default() });
         }
-        Work::Sweep(given) => {
-            let jobs = sweep::grid(request, given, root, memory, denial, &mut origins)?;
-            origins.leave_out(sweep::OF_CELLS);
-            Jobs { specs: jobs.specs, study: jobs.grid.into(), ..Jobs::default() }
-        }
+        Work::Layers => (layers::layer_jobs(request, root, denial, origins)?, layers::OF_LAYERS),
+        Work::Sweep(given) => (sweep::grid(request, given, root, memory, denial, origins)?, sweep::OF_CELLS),
         Work::Api(given) => {
-            let requested = api::compare(request, given, root, memory, denial, &mut origins)?;
-            origins.leave_out(api::OF_INTERFACES);
-            requested
+            (api::compare(request, given, root, memory, denial, origins)?, api::OF_INTERFACES)
         }
     };
-    Ok((origins, requested))
+    origins.leave_out(defined_by_jobs);
+    Ok(jobs)
 }
 
 #[derive(Clone)]
 struct DraftJob {
     name: String,
-    phases: Vec<(Phase, Vec<Draft>)>,
+    phases: Vec<DraftPhase>,
 }
 
-fn drafts(request: &Request, requested: &Jobs, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
-    let mut jobs: Vec<DraftJob> = Vec::new();
-    for spec in &requested.specs {
-        jobs.push(draft_job(request, spec, origins)?);
-    }
-    Ok(jobs)
+/// A phase before the targets of its streams are known.
+#[derive(Clone)]
+struct DraftPhase {
+    /// The times of the phase, without streams.
+    phase: Phase,
+    drafts: Vec<Draft>,
 }
 
 fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result<DraftJob, Failure> {
-    let several = spec.phases.len() > 1 || spec.phases.iter().any(|p| p.streams.len() > 1);
+    let is_several = spec.phases.len() > 1 || spec.phases.iter().any(|p| p.streams.len() > 1);
     let mut phases = Vec::new();
     for (at, phase) in spec.phases.iter().enumerate() {
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
             let mut stream = stream::resolve_read_back(spec, at, stream)?;
             let replay = replay::from_capture(&mut stream)?;
-            origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
+            let number = || format!("phase {} stream {}", at + 1, index + 1);
+            let name = || stream.name.clone().unwrap_or_else(number);
+            origins.enter(&if is_several { name() } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
-                replay::fill(request, &stream, replay, &mut draft, origins)?;
+                replay::fill(request, replay, &mut draft, origins)?;
             }
             drafts.push(draft);
         }
         origins.enter(&if spec.phases.len() > 1 { format!("phase {}", at + 1) } else { String::new() });
-        let times = times(request, phase, &drafts, origins)?;
+        let phase = times(request, phase, &drafts, origins)?;
         origins.enter("");
-        phases.push((times, drafts));
+        phases.push(DraftPhase { phase, drafts });
     }
     let stem = request.source.as_ref().map(JobSource::stem);
-    let name = match (&spec.name, stem, phases.first().and_then(|p| p.1.first())) {
+    let name = match (&spec.name, stem, phases.first().and_then(|p| p.drafts.first())) {
         (Some(name), ..) => name.clone(),
         (None, Some(stem), _) => stem,
         (None, None, Some(first)) => {
@@ -316,8 +305,11 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
     Ok(DraftJob { name, phases })
 }
 
-fn stream_name(stream: &StreamSpec, phase: usize, index: usize) -> String {
-    stream.name.clone().unwrap_or_else(|| format!("phase {} stream {}", phase + 1, index + 1))
+/// Default lengths of the window and the warm-up of a run.
+#[derive(Clone, Copy)]
+struct Times {
+    window_ns: u64,
+    warmup_ns: u64,
 }
 
 /// The times of a phase, before those of its streams.
@@ -327,30 +319,33 @@ fn times(
     drafts: &[Draft],
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
-    let (window, before) = match request.work {
-        Work::Profile(given) if given.compare && profile::is_timed(request) => profile::TIMES_NS,
+    let default = match request.work {
+        Work::Profile(given) if given.compare && profile::is_timed(request) => profile::TIMES,
         Work::Profile(given) if given.quick => profile::times(given.chosen())?,
-        Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
+        Work::Profile(_) | Work::Layers => BENCH_TIMES,
         // The cells of a sweep have their own times.
-        Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
-        Work::Limit(_) => limit::TIMES_NS,
+        Work::Job | Work::Sweep(_) => RUN_TIMES,
+        Work::Limit(_) => limit::TIMES,
         // The jobs set their own times. They have no warm-up, because the files are not in the page cache.
-        Work::Api { .. } => (RUN_TIMES_NS.0, 0),
+        Work::Api { .. } => Times { warmup_ns: 0, ..RUN_TIMES },
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
         // The phase must be long enough to read back all writes, and its window must include every read.
         origins.fixed("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
-    let limited = |d: &Draft| !d.stream.limit.is_none() || d.passes.is_some();
+    let is_limited = |d: &Draft| !d.stream.limit.is_none() || d.spec.passes.is_some();
     // A stream that ends by count or bytes needs no time, and all of its operations count.
-    let api = matches!(request.work, Work::Api { .. });
-    let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);
-    let (window, before, from) =
-        if by_count { (MAX_TIME_NS, 0, "ends by its limit") } else { (window, before, "default") };
+    let is_api = matches!(request.work, Work::Api { .. });
+    let ends_by_count = !is_api && !drafts.is_empty() && drafts.iter().all(is_limited);
+    let (default, from) = if ends_by_count {
+        (Times { window_ns: MAX_TIME_NS, warmup_ns: 0 }, "ends by its limit")
+    } else {
+        (default, "default")
+    };
     let words = |ns: &u64| show_ns(*ns as f64);
-    let time_ns = origins.choose_from("--time", spec.time, window, from, words);
-    let warmup_ns = origins.choose_from("--warmup", spec.warmup, before, from, words);
+    let time_ns = origins.choose_from("--time", spec.time, default.window_ns, from, words);
+    let warmup_ns = origins.choose_from("--warmup", spec.warmup, default.warmup_ns, from, words);
     let cooldown_ns = spec.cooldown.unwrap_or(0);
     origins.note("--cooldown", spec.cooldown, words);
     if let Some(late) = drafts.iter().find(|d| d.stream.delay_ns >= warmup_ns + time_ns) {
@@ -420,11 +415,6 @@ fn memory_of(stream: &Stream) -> u64 {
     workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
 }
 
-/// Returns a path as text that can be parsed back.
-fn shown(path: &std::path::Path) -> Cow<'_, str> {
-    Cow::Owned(model::name::text(path))
-}
-
 /// Adds the jobs of the session that `word` names.
 ///
 /// # Errors
@@ -480,13 +470,11 @@ fn append_baseline_jobs(
 
 /// Indices of the earlier jobs to measure again. If both sessions have a single job, it is that one; otherwise the jobs with the names of
 /// current jobs.
-fn matching_jobs(now: &[Job], baseline_report: &[Job]) -> Vec<usize> {
-    if let ([_], [_]) = (now, baseline_report) {
+fn matching_jobs(now: &[Job], earlier: &[Job]) -> Vec<usize> {
+    if let ([_], [_]) = (now, earlier) {
         return vec![0];
     }
-    (0..baseline_report.len())
-        .filter(|index| now.iter().any(|j| j.name == baseline_report[*index].name))
-        .collect()
+    (0..earlier.len()).filter(|index| now.iter().any(|j| j.name == earlier[*index].name)).collect()
 }
 
 /// An earlier job with the target indices of this plan.
@@ -496,9 +484,9 @@ fn renumbered_job(
     denial: Option<&str>,
     targets: &mut Targets,
 ) -> Result<Job, Failure> {
-    let Plan { targets: were, .. } = &record.header.plan;
+    let were = &record.header.plan.targets;
     let mut job = job.clone();
-    for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+    for stream in job.streams_mut() {
         if ::engine::engines::find(&stream.engine).is_none() {
             return Err(Failure::Usage(format!("this fathom has no engine {}", stream.engine)));
         }
@@ -511,7 +499,7 @@ fn renumbered_job(
         for index in &stream.targets {
             let was = were.get(*index).ok_or_else(|| Failure::Usage("its record names no target".into()))?;
             let place = record.header.hosts.first().and_then(|h| h.places.get(*index));
-            found.push(targets.once_more(was, place, stream)?);
+            found.push(targets.find_or_add_earlier(was, place, stream)?);
         }
         stream.targets = found;
     }
@@ -577,8 +565,7 @@ fn choose_seed(
     // A file made by fathom is new each time, and the clock never gives the same seed twice.
     let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
     // diskspd and fio use the same seed in each call by default. This is harmless if the page cache has none of the blocks.
-    let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    if is_foreign && (is_cold || streams.into_iter().all(|s| s.cache.is_direct())) {
+    if is_foreign && (is_cold || jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct())) {
         return (seed, None);
     }
     let seed_again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
@@ -603,12 +590,10 @@ fn draws_again(seed: u64, jobs: &[Job], index: usize, target: &Target, before: &
 fn random_accesses(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &Access)> {
     let mut out = Vec::new();
     for (job, of_job) in jobs.iter().enumerate() {
-        for (phase, of_phase) in of_job.phases.iter().enumerate() {
-            for (stream, of) in of_phase.streams.iter().enumerate() {
-                let draws = of.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
-                if draws && of.targets.contains(&target) {
-                    out.push(((job, phase, stream), &of.access));
-                }
+        for (phase, index, stream) in of_job.numbered_streams() {
+            let draws = stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+            if draws && stream.targets.contains(&target) {
+                out.push(((job, phase, index), &stream.access));
             }
         }
     }
@@ -643,7 +628,7 @@ fn host_steps(
     let [job] = drafts.as_slice() else {
         return Err(Failure::Usage("--hosts requires a single job; name one".into()));
     };
-    let streams: usize = job.phases.iter().map(|(_, streams)| streams.len()).sum();
+    let streams: usize = job.phases.iter().map(|phase| phase.drafts.len()).sum();
     if streams != 1 {
         return Err(Failure::Usage(format!(
             "--hosts requires a single stream, and {} has {streams}; measure them one by one",
@@ -665,22 +650,10 @@ fn host_steps(
 pub(crate) struct Draft {
     pub(crate) stream: Stream,
     pub(crate) engine: &'static Entry,
-    /// Whether the user named the engine.
-    pub(crate) engine_typed: bool,
-    /// Whether the user gave a cache mode.
-    pub(crate) cache_typed: bool,
-    /// The span that the user gave.
+    /// The span that the user gave. With turns, it covers the spans of all turns.
     pub(crate) size: Option<u64>,
-    /// Passes over the span after which the stream ends.
-    pub(crate) passes: Option<u32>,
-    /// Whether to create missing files.
-    pub(crate) create: Option<Create>,
-    /// Bytes of each file to create, if they differ.
-    pub(crate) create_bytes: Vec<u64>,
-    /// Whether each worker has its own test file.
-    pub(crate) own: bool,
-    /// Paths as typed.
-    pub(crate) paths: Vec<String>,
+    /// The settings that the user typed.
+    pub(crate) spec: StreamSpec,
 }
 
 /// Explains why preconditioning may not write a target that the job itself only reads.

@@ -10,7 +10,8 @@ const DEFAULT: &str = "default";
 
 /// All settings chosen so far.
 pub(crate) struct Origins<'a> {
-    all: Vec<Origin>,
+    /// In the order of choosing.
+    pub(super) all: Vec<Origin>,
     request: &'a Request,
     /// Prefix of settings of one stream among several: `oltp: `.
     prefix: String,
@@ -19,8 +20,8 @@ pub(crate) struct Origins<'a> {
 }
 
 impl<'a> Origins<'a> {
-    pub(crate) fn new(request: &'a Request, left_out: &'static [&'static str]) -> Self {
-        Self { all: Vec::new(), request, prefix: String::new(), left_out }
+    pub(crate) fn new(request: &'a Request) -> Self {
+        Self { all: Vec::new(), request, prefix: String::new(), left_out: &[] }
     }
 
     /// Omits these settings from now on: they differ between jobs.
@@ -99,10 +100,5 @@ impl<'a> Origins<'a> {
                 origin.from = format!("engine {instead}");
             }
         }
-    }
-
-    /// All origins, in the order of choosing.
-    pub(crate) fn into_all(self) -> Vec<Origin> {
-        self.all
     }
 }

@@ -6,19 +6,21 @@
 //!    come last. The time left after the first rounds goes to the tests that vary most (`analysis::strategy`).
 //! 3. `--quick` divides ten seconds among the rows.
 
-use super::Jobs;
+use super::{Jobs, Times};
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::study::{StudyPlan, Timing, first_runs, runs_of_jobs};
+use crate::plan::target::TargetFacts;
 use crate::plan::{budget, engine, target};
 use crate::request::{BenchSpec, Request};
 use analysis::strategy::cost::OVERHEAD_NS;
 use machine::root::Root;
+use model::job::Cache;
 use model::machine::Identity;
 use model::name;
 use model::plan::{Role, Strategy};
 use model::profile::{CellSource, Files, LayoutRow, Profile, Test, ToolLayout, ToolStyle};
-use model::spec::{JobSpec, StreamSpec, Until};
+use model::spec::{JobSpec, Until};
 use model::study::{TargetComparison, TargetJobs};
 use model::units::show_bytes;
 use std::path::{Path, PathBuf};
@@ -33,22 +35,12 @@ const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--
 const OF_REWRITES: &[&str] =
     &["--rw", "--mix", "--bs", "--depth", "--workers", "--size", "data", "--time", "--warmup"];
 
-/// Facts of the place that the tests depend on.
-struct TargetFacts {
-    role: Role,
-    path: String,
-    /// Usable bytes; unknown for a file that will be made.
-    bytes: Option<u64>,
-    /// Alignment for direct I/O; `None` without direct I/O.
-    align: Option<u32>,
-}
-
 /// The tests while they become jobs.
 struct Tests<'a> {
     request: &'a Request,
     profile: &'static Profile,
     target: Option<TargetFacts>,
-    asked: Jobs,
+    jobs: Jobs,
     rows: Vec<LayoutRow>,
     /// Unsupported tests, by reason.
     left_out: Vec<(String, Vec<String>)>,
@@ -68,18 +60,18 @@ pub(super) fn profile_jobs(
     let mut tests = Tests {
         request,
         profile,
-        target: target_facts(request, root)?,
-        asked: Jobs::default(),
+        target: only_target(request, root)?,
+        jobs: Jobs::default(),
         rows: Vec::new(),
         left_out: Vec::new(),
         differs: differs.collect(),
     };
     tests.refuse_times()?;
     tests.refuse_workers()?;
-    tests.tell(origins);
+    tests.record_settings(origins);
     // A bench only reads a user's file or device; writing requires its name in --destroy.
-    let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
-    let reads_only = theirs && request.destroy.is_empty();
+    let has_user_target = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
+    let reads_only = has_user_target && request.destroy.is_empty();
     if reads_only {
         origins.fixed("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
     }
@@ -99,24 +91,19 @@ pub(super) fn profile_jobs(
 }
 
 /// Facts of the target; `None` if the engine touches none.
-fn target_facts(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
-    let spec = stream(&request.job);
+fn only_target(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
+    let spec = request.job.streams().next().cloned().unwrap_or_default();
     let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !entry.moves_bytes {
         return Ok(None);
     }
-    let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
-    let (found, place) = target::inspect_target(root, &given, &path)?;
     let cache = spec.cache.or(entry.caches.first().copied());
-    let align =
-        if cache.is_some_and(model::job::Cache::is_direct) { target::whole_alignment(&place) } else { None };
-    let bytes = (found.role != Role::Made).then_some(found.bytes);
-    Ok(Some(TargetFacts { role: found.role, path: model::name::text(&path), bytes, align }))
-}
-
-fn stream(job: &JobSpec) -> StreamSpec {
-    job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default()
+    let mut target = target::target_facts(request, root)?.into_iter().next();
+    if let Some(target) = target.as_mut().filter(|_| !cache.is_some_and(Cache::is_direct)) {
+        // Any alignment works through the page cache.
+        target.align = None;
+    }
+    Ok(target)
 }
 
 impl Tests<'_> {
@@ -139,11 +126,11 @@ impl Tests<'_> {
                 "--workers: the tests of --profile {name} have their own numbers of threads; leave --workers out, or type `fathom run` with your own settings"
             )));
         }
-        let own = self.profile.tests.iter().any(|t| t.files == Files::Own);
-        match self.target.as_ref().filter(|t| own && t.role != Role::Made) {
+        let needs_own_files = self.profile.tests.iter().any(|t| t.files == Files::Own);
+        match self.target.as_ref().filter(|t| needs_own_files && t.role != Role::Made) {
             Some(target) => Err(Failure::Usage(format!(
                 "--profile {name} needs a file for each worker, and {} is a single one; name a directory, in which fathom makes them",
-                target.path
+                name::text(&target.path)
             ))),
             None => Ok(()),
         }
@@ -154,11 +141,11 @@ impl Tests<'_> {
     }
 
     fn typed_size(&self) -> Option<u64> {
-        stream(&self.request.job).size
+        self.request.job.streams().next()?.size
     }
 
     /// Records the common settings; the list of jobs shows the others.
-    fn tell(&self, origins: &mut Origins) {
+    fn record_settings(&self, origins: &mut Origins) {
         let tests = self.profile.tests;
         let from = format!("profile {}", self.profile.name);
         if self.rewrites() {
@@ -170,7 +157,8 @@ impl Tests<'_> {
         } else if let Some(span) = sized {
             let whole = tests.iter().find(|t| t.span_bytes.is_none());
             let words = whole.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
-            let span = self.target.as_ref().and_then(|g| g.bytes).map_or(span, |there| span.min(there));
+            let span =
+                self.target.as_ref().and_then(TargetFacts::known_bytes).map_or(span, |there| span.min(there));
             origins.fixed("--size", &format!("{}{words}", show_bytes(span)), &from);
         }
         origins.leave_out(match (self.rewrites(), sized) {
@@ -184,14 +172,14 @@ impl Tests<'_> {
     /// Adds one direction of a test, or the reason why it is left out.
     fn add(&mut self, read_percent: u8, test: &'static Test) {
         let mut done = *test;
-        if let Some(why) = self.misaligned(test) {
+        if let Some((align, why)) = self.misaligned(test) {
             if !test.raises_block_size {
-                return self.leave_out(test, why.1);
+                return self.leave_out(test, why);
             }
-            done.block_bytes = test.block_bytes.next_multiple_of(why.0);
-            let [asked, larger] = [test, &done].map(|t| show_bytes(t.block_bytes.into()));
+            done.block_bytes = test.block_bytes.next_multiple_of(align);
+            let [wanted, larger] = [test, &done].map(|t| show_bytes(t.block_bytes.into()));
             let name = test.name_of(read_percent);
-            self.differs.push(format!("{name} uses {larger} instead of {asked}: {}.", why.1));
+            self.differs.push(format!("{name} uses {larger} instead of {wanted}: {why}."));
         }
         let span = self.span(test);
         if let Some(span) = span.filter(|s| *s < u64::from(done.block_bytes) && self.may_leave_out()) {
@@ -203,16 +191,16 @@ impl Tests<'_> {
             self.differs.push(format!("{} {words}.", test.name_of(read_percent)));
         }
         let mut job = self.request.job.clone();
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        for stream in job.streams_mut() {
             stream.size = stream.size.or(span.filter(|_| test.span_bytes.is_some()));
         }
         done.spec(read_percent, span.unwrap_or(target::MADE_BYTES), &mut job);
-        let at = self.asked.specs.len();
+        let at = self.jobs.specs.len();
         if self.profile.tests.get(self.profile.headline) == Some(test) {
-            self.asked.headline.get_or_insert(at);
+            self.jobs.headline.get_or_insert(at);
         }
-        self.asked.specs.push(job);
-        self.row(at, read_percent, test);
+        self.jobs.specs.push(job);
+        self.add_row(at, read_percent, test);
     }
 
     /// Whether tests may be left out: only if the card names them. Other profiles are complete or refused.
@@ -222,14 +210,14 @@ impl Tests<'_> {
 
     /// Returns the alignment that direct I/O to the target needs, and a sentence about it, if the test's block size is no multiple of it.
     fn misaligned(&self, test: &Test) -> Option<(u32, String)> {
-        let TargetFacts { path, align, .. } = self.target.as_ref().filter(|_| self.may_leave_out())?;
-        let align = align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
-        Some((align, format!("direct I/O to {path} needs multiples of {align} bytes")))
+        let target = self.target.as_ref().filter(|_| self.may_leave_out())?;
+        let align = target.align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
+        Some((align, format!("direct I/O to {} needs multiples of {align} bytes", name::text(&target.path))))
     }
 
     /// Bytes that a test touches, if known.
     fn span(&self, test: &Test) -> Option<u64> {
-        let there = self.target.as_ref().and_then(|g| g.bytes);
+        let there = self.target.as_ref().and_then(TargetFacts::known_bytes);
         self.typed_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
     }
 
@@ -240,11 +228,11 @@ impl Tests<'_> {
 
     /// Leaves out a test. Both directions have the same reason.
     fn leave_out(&mut self, test: &Test, why: String) {
-        let at = self.left_out.iter().position(|l| l.0 == why).unwrap_or_else(|| {
+        let at = self.left_out.iter().position(|(known, _)| *known == why).unwrap_or_else(|| {
             self.left_out.push((why, Vec::new()));
             self.left_out.len() - 1
         });
-        let names = &mut self.left_out[at].1;
+        let (_, names) = &mut self.left_out[at];
         let name = test.row_name();
         if !names.contains(&name) {
             names.push(name);
@@ -252,7 +240,7 @@ impl Tests<'_> {
     }
 
     /// Adds the job's row on the card.
-    fn row(&mut self, job: usize, read_percent: u8, test: &Test) {
+    fn add_row(&mut self, job: usize, read_percent: u8, test: &Test) {
         let name = test.row_name();
         let at = self.rows.iter().position(|r| r.name == name).unwrap_or_else(|| {
             self.rows.push(LayoutRow { name, latency: test.latency, read: None, write: None });
@@ -268,9 +256,9 @@ impl Tests<'_> {
     }
 
     fn finish(self) -> Result<Jobs, Failure> {
-        let Self { profile, rows, left_out, mut differs, mut asked, .. } = self;
+        let Self { profile, rows, left_out, mut differs, mut jobs, .. } = self;
         let left_out = left_out.iter().map(|(why, names)| format!("Left out: {}: {why}.", names.join(", ")));
-        if asked.specs.is_empty() {
+        if jobs.specs.is_empty() {
             let why = left_out.collect::<Vec<_>>().join(" ");
             return Err(Failure::Usage(format!(
                 "no test of --profile {} can be measured. {why}",
@@ -279,8 +267,8 @@ impl Tests<'_> {
         }
         differs.extend(left_out);
         let layout = |card: ToolStyle| ToolLayout { tool: card.tool.into(), look: card.look, rows, differs };
-        asked.study = profile.card.map(layout).map_or_else(Default::default, Into::into);
-        Ok(asked)
+        jobs.study = profile.card.map(layout).map_or_else(Default::default, Into::into);
+        Ok(jobs)
     }
 }
 
@@ -305,22 +293,23 @@ pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - OVERHEAD_AROUND_NS;
 ///
 /// # Errors
 /// A usage failure if the rows do not fit into the time.
-pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
+pub(super) fn times(profile: &'static Profile) -> Result<Times, Failure> {
     let rows = (profile.rows().count() as u64).max(1);
     let each = (WHOLE_NS - OVERHEAD_AROUND_NS - MAKING_NS - WATCH_NS) / rows;
-    let window = each.saturating_sub(OVERHEAD_NS + WARMUP_NS).min(WINDOW_NS);
-    if window < LEAST_WINDOW_NS || profile.tests.iter().any(|t| t.rewrites.is_some()) {
+    let window_ns = each.saturating_sub(OVERHEAD_NS + WARMUP_NS).min(WINDOW_NS);
+    if window_ns < LEAST_WINDOW_NS || profile.tests.iter().any(|t| t.rewrites.is_some()) {
         return Err(Failure::Usage(format!(
             "--quick: the {rows} rows of --profile {} do not fit in 10 s; type --profile cdm, or leave --quick out",
             profile.name
         )));
     }
-    Ok((window, WARMUP_NS))
+    Ok(Times { window_ns, warmup_ns: WARMUP_NS })
 }
 
 /// Window and warm-up of each run. On a virtual disk, runs of one second differed by 9 % and quarters of a second within
 /// one run by 2 %, which favours many short runs over a few long ones.
-pub(super) const TIMES_NS: (u64, u64) = (250_000_000, 50_000_000);
+pub(super) const TIMES: Times = Times { window_ns: 250_000_000, warmup_ns: 50_000_000 };
+
 impl StudyPlan for TargetComparison {
     fn repeats(&self, request: &Request, _by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         if !is_timed(request) {
@@ -358,15 +347,15 @@ pub(super) fn compared_targets_jobs(
     let mut sides = Vec::new();
     for (typed_path, called) in request.targets.iter().zip(names(&paths)) {
         let one = Request { targets: vec![typed_path.clone()], ..request.clone() };
-        let asked = profile_jobs(&one, given, root, origins)?;
+        let jobs = profile_jobs(&one, given, root, origins)?;
         if sides.is_empty() {
-            all.headline = asked.headline;
+            all.headline = jobs.headline;
         }
         let mut tests = Vec::new();
-        for mut spec in asked.specs {
+        for mut spec in jobs.specs {
             let test = spec.name.take().unwrap_or_default();
             spec.name = Some(format!("{test} on {called}"));
-            for stream in spec.phases.iter_mut().flat_map(|p| &mut p.streams) {
+            for stream in spec.streams_mut() {
                 stream.target = vec![name::text(typed_path)];
             }
             tests.push((test, all.specs.len()));
@@ -463,8 +452,8 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     };
     let longest = paths.iter().map(|p| p.components().count()).max().unwrap_or(1);
     let suffixes = |parts: usize| paths.iter().map(|p| end(p, parts)).collect::<Vec<String>>();
-    let distinct = |names: &Vec<String>| names.iter().enumerate().all(|(at, n)| !names[..at].contains(n));
-    (1..=longest).map(suffixes).find(distinct).unwrap_or_else(|| suffixes(longest))
+    let are_distinct = |names: &Vec<String>| names.iter().enumerate().all(|(at, n)| !names[..at].contains(n));
+    (1..=longest).map(suffixes).find(are_distinct).unwrap_or_else(|| suffixes(longest))
 }
 
 #[test]
@@ -472,13 +461,13 @@ fn a_quick_bench_refuses_profiles_that_do_not_fit() {
     for profile in model::profile::PROFILES {
         let fits = !["atto", "asssd-compression"].contains(&profile.name);
         assert_eq!(times(profile).is_ok(), fits, "{}", profile.name);
-        if let Ok((window, warmup)) = times(profile) {
-            let rows = profile.rows().count() as u64 * (window + warmup + OVERHEAD_NS);
+        if let Ok(Times { window_ns, warmup_ns }) = times(profile) {
+            let rows = profile.rows().count() as u64 * (window_ns + warmup_ns + OVERHEAD_NS);
             assert!(rows + MAKING_NS + WATCH_NS + OVERHEAD_AROUND_NS <= WHOLE_NS, "{}", profile.name);
         }
     }
     let cdm = model::profile::find("cdm").and_then(|p| times(p).ok());
-    assert_eq!(cdm.map(|t| t.0), Some(WINDOW_NS), "half a second a row");
+    assert_eq!(cdm.map(|times| times.window_ns), Some(WINDOW_NS), "half a second a row");
 }
 
 #[test]

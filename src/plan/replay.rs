@@ -4,9 +4,9 @@
 use crate::capture::replay::{Scanned, scan};
 use crate::failure::Failure;
 use crate::plan::Draft;
+use crate::plan::engine::engine_names;
 use crate::plan::origins::Origins;
 use crate::request::Request;
-use engine::engines::ENGINES;
 use machine::test_file::LEAST_BYTES;
 use model::job::{
     Arrivals, Cache, Changes, Create, Filling, Kind, Mix, Order, Original, PerKind, Percent, Replay,
@@ -17,7 +17,6 @@ use model::plan::{Role, Target};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH};
 use model::spec::{Rw, StreamSpec};
 use model::units::{MIB, show_bytes, show_count, show_ns};
-use std::path::Path;
 
 /// Minimum room for operations in flight.
 const MIN_DEPTH: u32 = 32;
@@ -129,13 +128,12 @@ fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
 /// Makes a drafted stream the replay of a capture.
 pub(crate) fn fill(
     request: &Request,
-    spec: &StreamSpec,
     from_capture: ReplayPlan,
     draft: &mut Draft,
     origins: &mut Origins,
 ) -> Result<(), Failure> {
     let ReplayPlan { mut replay, files } = from_capture;
-    let given = spec.replay.as_ref();
+    let given = draft.spec.replay.as_ref();
     let pace = given.and_then(|given| given.pace);
     let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
     origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
@@ -152,9 +150,9 @@ pub(crate) fn fill(
         )));
     }
     // In a directory, fathom makes a file of the touched size.
-    let is_folder = |path: &Path| path.is_dir();
-    let named = draft.paths.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
-    let made = draft.engine.touches_targets() && named.is_none_or(|path| is_folder(&path));
+    let named =
+        draft.spec.target.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
+    let made = draft.engine.touches_targets() && named.is_none_or(|path| path.is_dir());
     if made {
         draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
     }
@@ -166,16 +164,12 @@ pub(crate) fn fill(
     }
     stream.replay = Some(Box::new(replay));
     match stream.kinds().find(|kind| !draft.engine.kinds.contains(kind)) {
-        Some(kind) => {
-            let able: Vec<&str> =
-                ENGINES.iter().filter(|e| e.kinds.contains(&kind)).map(|e| e.name).collect();
-            Err(Failure::Usage(format!(
-                "the capture has {}s, which the engine {} cannot do; type --engine with one of {}",
-                kind.word(),
-                stream.engine,
-                able.join(", ")
-            )))
-        }
+        Some(kind) => Err(Failure::Usage(format!(
+            "the capture has {}s, which the engine {} cannot do; type --engine with one of {}",
+            kind.word(),
+            stream.engine,
+            engine_names(|e| e.kinds.contains(&kind))
+        ))),
         None => Ok(()),
     }
 }
@@ -205,15 +199,16 @@ fn name_files(
             files[1]
         )));
     }
-    let is_named = !draft.paths.is_empty() || !request.targets.is_empty() || !draft.engine.touches_targets();
+    let is_named =
+        !draft.spec.target.is_empty() || !request.targets.is_empty() || !draft.engine.touches_targets();
     let original = &replay.original;
     if is_named || files.is_empty() {
         return Ok(());
     }
     let filling = if original.count(Kind::Read) > 0 { Filling::Data } else { Filling::Blocks };
     let writes = original.count(Kind::Write) > 0;
-    draft.create = writes.then_some(Create { bytes: original.end_bytes, filling, unlink: false });
-    draft.paths = files;
+    draft.spec.create = writes.then_some(Create { bytes: original.end_bytes, filling, unlink: false });
+    draft.spec.target = files;
     Ok(())
 }
 

@@ -5,8 +5,8 @@
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
-use crate::plan::{explain_refusal, profile, streams};
-use crate::request::{BenchSpec, JobSource, Request, Work};
+use crate::plan::{explain_refusal, profile};
+use crate::request::{BenchSpec, Request, Work};
 use engine::engines;
 use engine::engines::Entry;
 use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
@@ -40,12 +40,12 @@ pub(super) fn plan_precondition(
     origins: &mut Origins,
 ) -> Result<Option<Precondition>, Failure> {
     // A preset fills the target once, and its rounds are the measurement.
-    let filled = matches!(&request.work, Work::Sweep(given) if given.preset.is_some_and(Preset::fills));
-    if request.job.precondition != Some(true) && !filled {
+    let is_filled = matches!(&request.work, Work::Sweep(given) if given.preset.is_some_and(Preset::fills));
+    if request.job.precondition != Some(true) && !is_filled {
         return Ok(None);
     }
     let mut fills: Vec<Stream> = Vec::new();
-    for stream in jobs.iter().flat_map(streams) {
+    for stream in jobs.iter().flat_map(Job::streams) {
         for index in &stream.targets {
             let Some(target) = targets.get(*index).filter(|t| t.role != Role::None) else { continue };
             // Jobs of this session have permission to write; those of an earlier one may not.
@@ -61,7 +61,7 @@ pub(super) fn plan_precondition(
             }
         }
     }
-    if fills.is_empty() && filled {
+    if fills.is_empty() && is_filled {
         return Ok(None);
     }
     if fills.is_empty() {
@@ -69,11 +69,11 @@ pub(super) fn plan_precondition(
             "--precondition has no effect: the job uses no target; leave --precondition out".into(),
         ));
     }
-    let writes = |job: &Job| streams(job).any(|s| s.access.kinds().any(|k| k == Kind::Write));
+    let writes = |job: &Job| job.streams().any(|s| s.access.kinds().any(|k| k == Kind::Write));
     let writing =
-        jobs.iter().enumerate().filter(|(_, job)| writes(job) && !filled).map(|(at, _)| at).collect();
+        jobs.iter().enumerate().filter(|(_, job)| writes(job) && !is_filled).map(|(at, _)| at).collect();
     let planned = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
-    if filled {
+    if is_filled {
         origins.fixed(
             "precondition",
             &describe_precondition(&planned, jobs),
@@ -132,7 +132,7 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
     let phase_ns =
         |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if planned.jobs.is_empty() {
-        let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
+        let why = if jobs.iter().any(|j| j.streams().any(|s| s.access.writes())) {
             "the rounds of the sweep follow"
         } else {
             "no job writes, so no rounds follow"
@@ -182,8 +182,8 @@ pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<
                 .into(),
         ));
     }
-    let gated = given.is_some() || request.job.fail_if.is_some();
-    if request.job.settle == Some(true) && !gated {
+    let is_gated = given.is_some() || request.job.fail_if.is_some();
+    if request.job.settle == Some(true) && !is_gated {
         return Err(Failure::Usage(
             "--settle measures until a condition is decided, and there is none; type a condition such as --fail-if 'p99>10ms' too, or leave --settle out"
                 .into(),
@@ -198,11 +198,7 @@ fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
         return Err("time is a condition of `fathom time`; type p99>10ms, iops<20000 or mb/s<90 here".into());
     }
     let results = jobs.iter().flat_map(|job| {
-        let phases = job.phases.iter().enumerate();
-        phases.flat_map(move |(phase, of_phase)| {
-            let streams = of_phase.streams.iter().enumerate();
-            streams.map(move |(index, stream)| (job.result_name(phase, index), stream))
-        })
+        job.numbered_streams().map(|(phase, index, stream)| (job.result_name(phase, index), stream))
     });
     let results: Vec<_> = results.collect();
     let named: Vec<_> = results
@@ -236,7 +232,7 @@ pub(super) fn plan_op_log(
     jobs: &mut [Job],
     origins: &mut Origins,
 ) -> Result<Option<String>, Failure> {
-    let streams = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|phase| &mut phase.streams);
+    let streams = jobs.iter_mut().flat_map(Job::streams_mut);
     let Some(file) = &spec.op_log else {
         let mut streams = streams;
         // Logs of other tools have their own options.
@@ -262,10 +258,10 @@ const IDLE_VARIABLE: &str = "FATHOM_TEST_IDLE";
 
 /// How long the idle machine is watched before the first run. A reason for a shorter watch is recorded.
 pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
-    let usual = match (&request.work, &request.source) {
-        (Work::Profile(BenchSpec { quick: true, .. }), _) => profile::WATCH_NS,
+    let usual = match &request.work {
+        Work::Profile(BenchSpec { quick: true, .. }) => profile::WATCH_NS,
         // Other tools start at once.
-        (_, Some(JobSource::CommandOf(_))) => return 0,
+        _ if request.is_of_other_tool() => return 0,
         _ => IDLE_WATCH_NS,
     };
     let ns = at_most_ns(usual);

@@ -9,8 +9,9 @@
 
 use crate::failure::Failure;
 use crate::plan::Draft;
+use crate::plan::engine::engine_names;
 use crate::plan::origins::Origins;
-use engine::engines::{ENGINES, Entry};
+use engine::engines::Entry;
 use model::job::{
     Access, Advice, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, Mix, Order, Pace,
     PerKind, Placement, ReplayPace, Shared, Sizes, Stream, SyncCall, ThinkLaw, Turn, Verify,
@@ -27,8 +28,9 @@ const OPEN_DEPTH: u32 = 128;
 /// Drafts a stream.
 pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, Failure> {
     let engine = engine(spec, origins)?;
-    let cache = cache(spec, engine, origins);
-    let (access, flush, turns) = what(spec, origins);
+    let default_cache = engine.caches.first().copied().unwrap_or(Cache::Direct);
+    let cache = origins.choose("--cache", spec.cache, default_cache, |c| c.word().into());
+    let (access, flush, turns) = operations(spec, origins);
     let pace = pace(spec, &access, origins);
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
@@ -66,18 +68,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     }
     let kinds: Vec<Kind> = stream.kinds().collect();
     stream.min_rate = stream.min_rate.map(|rule| rule.for_kinds(|kind| kinds.contains(&kind)));
-    Ok(Draft {
-        stream,
-        engine,
-        engine_typed: spec.engine.is_some(),
-        cache_typed: spec.cache.is_some(),
-        size: size(spec),
-        passes: spec.passes,
-        create: spec.create,
-        create_bytes: spec.create_bytes.clone(),
-        own: spec.own,
-        paths: spec.target.clone(),
-    })
+    Ok(Draft { stream, engine, size: size(spec), spec: spec.clone() })
 }
 
 /// The default depth.
@@ -119,11 +110,10 @@ fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     if spec.resolved.op_priorities.is_empty() || engine.takes_priorities {
         return Ok(());
     }
-    let able: Vec<&str> = ENGINES.iter().filter(|e| e.takes_priorities).map(|e| e.name).collect();
     Err(Failure::Usage(format!(
         "--op-priority: the engine {} cannot set the priority of single operations; type --engine with one of {}, or --io-priority for all operations",
         engine.name,
-        able.join(", ")
+        engine_names(|e| e.takes_priorities)
     )))
 }
 
@@ -147,23 +137,17 @@ fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Fa
     Ok(entry)
 }
 
-fn cache(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Cache {
-    let default = engine.caches.first().copied().unwrap_or(Cache::Direct);
-    origins.choose("--cache", spec.cache, default, |c| c.word().into())
-}
-
 fn unable(engine: &Entry, kind: Kind) -> Failure {
-    let able: Vec<&str> = ENGINES.iter().filter(|e| e.kinds.contains(&kind)).map(|e| e.name).collect();
     Failure::Usage(format!(
         "the engine {} cannot {}; type --engine with one of {}",
         engine.name,
         kind.word(),
-        able.join(", ")
+        engine_names(|e| e.kinds.contains(&kind))
     ))
 }
 
 /// Returns the operations and what makes writes stable. A stream with turns gets a summary over all turns, and each turn.
-fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
+fn operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = access(spec, origins);
         let flush = flush(spec, &access, origins);
@@ -219,8 +203,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         Some(mix) => mix,
         None => origins.choose("--mix", spec.mix, Mix::EVEN, |m| m.describe()),
     };
-    let default = Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 });
-    let default = PerKind::all(default);
+    let default = PerKind::all(Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 }));
     let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
     // With `--burst-time`, the think time separates bursts of the whole stream, not operations of this line.
     let own = spec.burst_time.is_none();
@@ -279,13 +262,12 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
 
 /// Resolves the CPUs of workers: a NUMA node without CPUs means the node's CPUs if each worker has its own.
 fn resolve_cpus(place: &Placement) -> Result<Placement, Failure> {
-    let cpus = match place.node {
-        Some(node) if place.split && place.cpus.is_empty() => {
-            sys::thread::cpus_of(node).map_err(|e| Failure::Usage(format!("--pin --node {node}: {e}")))?
-        }
-        _ => place.cpus.clone(),
-    };
-    Ok(Placement { cpus, ..place.clone() })
+    let mut resolved = place.clone();
+    if let Some(node) = place.node.filter(|_| place.split && place.cpus.is_empty()) {
+        let cpus = sys::thread::cpus_of(node);
+        resolved.cpus = cpus.map_err(|e| Failure::Usage(format!("--pin --node {node}: {e}")))?;
+    }
+    Ok(resolved)
 }
 
 fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -> Result<Batch, Failure> {

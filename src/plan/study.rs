@@ -90,7 +90,7 @@ pub(super) fn study_plan(study: &Study) -> &dyn StudyPlan {
 pub(super) fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
     if spec.gates_a_percentile() {
         (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
-    } else if spec.phases.iter().flat_map(|phase| &phase.streams).any(|stream| stream.replay.is_some()) {
+    } else if spec.streams().any(|stream| stream.replay.is_some()) {
         // A replay takes as long as its capture.
         (1, "default of a replay")
     } else {
@@ -101,25 +101,29 @@ pub(super) fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
 /// The minimum number of runs of ordinary jobs, and the strategy that decides about more.
 pub(super) fn runs_of_jobs(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     let spec = &request.job;
-    let format_runs = |n: &u32| n.to_string();
     if let Some(Until::Steady) = spec.until {
         origins.note("--until", spec.until, |_| "steady: the last five rounds count".into());
-        let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, format_runs);
+        let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, u32::to_string);
         return (FEWEST_ROUNDS, Strategy::Steady { at_most });
     }
     let (default, from) = first_runs(spec);
-    let runs = origins.choose_from("--runs", spec.runs, default, from, format_runs);
+    let runs = origins.choose_from("--runs", spec.runs, default, from, u32::to_string);
     if spec.settle == Some(true) {
         origins.note("--settle", Some(()), |()| "once more, if the first runs are inconclusive".into());
         let most = runs.saturating_mul(SETTLED_WITHIN).min(MAX_RUNS);
-        let at_most =
-            origins.choose_from("--max-runs", spec.max_runs, most, "default: ten times --runs", format_runs);
+        let at_most = origins.choose_from(
+            "--max-runs",
+            spec.max_runs,
+            most,
+            "default: ten times --runs",
+            u32::to_string,
+        );
         return (runs, Strategy::Settle { at_most });
     }
     let Some(share) = spec.precision else { return (runs, Strategy::Fixed) };
     origins.note("--precision", Some(share), |share| format!("{} % to either side", share * 100.0));
     let twice = runs.saturating_mul(2).min(MAX_RUNS);
     let at_most =
-        origins.choose_from("--max-runs", spec.max_runs, twice, "default: twice --runs", format_runs);
+        origins.choose_from("--max-runs", spec.max_runs, twice, "default: twice --runs", u32::to_string);
     (runs, Strategy::Precision { share, at_most })
 }

@@ -8,13 +8,13 @@
 //!
 //! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
 
-use super::{DraftJob, shown};
+use super::{DraftJob, DraftPhase};
 use crate::capture::capture_file::is_capture;
 use crate::failure::Failure;
 use crate::files::Small;
 use crate::plan::origins::Origins;
 use crate::plan::{Draft, replay, stream};
-use crate::request::{JobSource, Request};
+use crate::request::Request;
 use crate::{capture, files};
 use dialect::{MAX_FILE_BYTES, Tool, of_name, what_language};
 use engine::source::own_blocks;
@@ -37,11 +37,12 @@ use std::path::{Path, PathBuf};
 /// The targets of a plan in progress.
 pub(super) struct Targets<'a> {
     request: &'a Request,
-    pub(super) root: &'a Root,
-    pub(super) found: Vec<(Target, Place)>,
+    root: &'a Root,
+    found: Vec<(Target, Place)>,
     /// The target of streams that use no file or device. It comes after all others, since it has no place.
-    pub(super) nothing: Option<Target>,
-    overwritten: bool,
+    nothing: Option<Target>,
+    /// Whether a file or device of the user is overwritten.
+    is_overwriting: bool,
 }
 
 /// Placeholder for the index of `nothing`, until all other targets are known.
@@ -49,53 +50,53 @@ const NOTHING: usize = usize::MAX;
 
 impl<'a> Targets<'a> {
     pub(super) fn new(request: &'a Request, root: &'a Root) -> Self {
-        Self { request, root, found: Vec::new(), nothing: None, overwritten: false }
+        Self { request, root, found: Vec::new(), nothing: None, is_overwriting: false }
     }
 
     /// Gives every stream of a job its targets.
     pub(super) fn settle(&mut self, job: DraftJob, origins: &mut Origins) -> Result<Job, Failure> {
         let mut phases = Vec::new();
-        for (mut phase, drafts) in job.phases {
+        for DraftPhase { mut phase, drafts } in job.phases {
             for draft in drafts {
-                phase.streams.push(self.stream(&job.name, &draft, origins)?);
+                phase.streams.push(self.settle_stream(&job.name, &draft, origins)?);
             }
             phases.push(phase);
         }
         Ok(Job { name: job.name, phases })
     }
 
-    fn stream(&mut self, job: &str, draft: &Draft, origins: &mut Origins) -> Result<Stream, Failure> {
+    fn settle_stream(&mut self, job: &str, draft: &Draft, origins: &mut Origins) -> Result<Stream, Failure> {
         let mut stream = draft.stream.clone();
         if draft.size == Some(0) {
             return Err(Failure::Usage(
                 "--size 0: there is nothing to measure; type a size such as 1g, or leave --size out".into(),
             ));
         }
-        let own: Vec<PathBuf> = draft.paths.iter().map(|p| name::path(p)).collect();
+        let own: Vec<PathBuf> = draft.spec.target.iter().map(|p| name::path(p)).collect();
         let paths = if own.is_empty() { self.request.targets.clone() } else { own };
         if !draft.engine.touches_targets() {
-            self.touch_nothing(draft, &paths, origins)?;
+            self.use_no_target(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
-            stream.limit.bytes = stream::bytes(draft.passes, &stream, &[stream.access.span_bytes]);
+            stream.limit.bytes = stream::bytes(draft.spec.passes, &stream, &[stream.access.span_bytes]);
             return Ok(stream);
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
         let mut sized = draft.clone();
         for (at, typed_path) in paths.iter().enumerate() {
-            if let (Some(create), Some(bytes)) = (&mut sized.create, draft.create_bytes.get(at)) {
+            if let (Some(create), Some(bytes)) = (&mut sized.spec.create, draft.spec.create_bytes.get(at)) {
                 create.bytes = *bytes;
             }
             for file in made_for(draft) {
-                let target = self.find(typed_path, file, &sized, from, origins)?;
+                let target = self.find_or_add(typed_path, file, &sized, from, origins)?;
                 // A duplicate would double the operations in flight and the bytes.
                 if !stream.targets.contains(&target) {
                     stream.targets.push(target);
                 }
             }
         }
-        divide(&mut stream, draft, &mut self.found)?;
+        assign_files(&mut stream, draft, &mut self.found)?;
         check_weights(&stream, paths.len())?;
         let found = |at: &usize| Some(&self.found.get(*at)?.0);
         let targets: Vec<&Target> = stream.targets.iter().filter_map(found).collect();
@@ -129,14 +130,14 @@ impl<'a> Targets<'a> {
             .map(|t| t.bytes.saturating_sub(stream.access.offset_bytes).min(stream.access.span_bytes))
             .collect();
         match (stream.shared, spans.first()) {
-            (Some(shared), Some(span)) => part(job, &mut stream, shared, *span)?,
-            _ => stream.limit.bytes = stream::bytes(draft.passes, &stream, &spans),
+            (Some(shared), Some(span)) => limit_to_part(job, &mut stream, shared, *span)?,
+            _ => stream.limit.bytes = stream::bytes(draft.spec.passes, &stream, &spans),
         }
         Ok(stream)
     }
 
     /// The index of a known or new target.
-    fn find(
+    fn find_or_add(
         &mut self,
         typed_path: &Path,
         file: MadeFor,
@@ -145,9 +146,11 @@ impl<'a> Targets<'a> {
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
         let path = match typed_path.canonicalize() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(typed_path) {
-                Some(index) if draft.create.is_none() => return Ok(self.shares(index, draft)),
-                _ if draft.create.is_some() => return self.missing(typed_path, draft, from, origins),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.find_unmade(typed_path) {
+                Some(index) if draft.spec.create.is_none() => return Ok(self.use_made(index, draft)),
+                _ if draft.spec.create.is_some() => {
+                    return self.add_missing(typed_path, draft, from, origins);
+                }
                 _ => {
                     let creates = self.request.command.get(1).is_some_and(|command| command == "run");
                     return Err(missing_target(typed_path, creates));
@@ -155,22 +158,24 @@ impl<'a> Targets<'a> {
             },
             path => path.map_err(|e| unreachable_path(typed_path, &e))?,
         };
-        let index = if let Some(known) = self.known(typed_path, &path, file)? {
+        let index = if let Some(known) = self.find_known(typed_path, &path, file)? {
             known
         } else {
-            let (target, place) = inspect_new_or_existing(draft, self.root, typed_path, &path)?;
+            // A file that will be made may already exist, empty, as created by mkstemp.
+            let inspect = if draft.spec.create.is_some() { inspect_path } else { inspect_target };
+            let (target, place) = inspect(self.root, typed_path, &path)?;
             self.found.push((Target { made_for: file.where_made(target.role), ..target }, place));
-            origins.fixed("TARGET", &shown(&path), from);
+            origins.fixed("TARGET", &name::text(&path), from);
             self.found.len() - 1
         };
-        let conditioned = self.request.job.precondition == Some(true);
+        let is_preconditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
-        let writes = changes(draft, typed_path, target)?;
+        let writes = changes_target(draft, typed_path, target)?;
         if target.role == Role::Made {
-            target.bytes = target.bytes.max(made_bytes(draft, usual_bytes(draft), &path, origins)?);
+            target.bytes = target.bytes.max(bytes_to_make(draft, default_bytes(draft), &path, origins)?);
         } else if let Some(create) =
-            draft.create.filter(|_| target.role == Role::File && machine::mark::may_be_made(&path))
+            draft.spec.create.filter(|_| target.role == Role::File && machine::mark::may_be_made(&path))
         {
             // A file that fathom made and kept may be made again.
             make_again(target, create);
@@ -202,16 +207,16 @@ impl<'a> Targets<'a> {
                     name::shown(typed_path)
                 )));
             }
-            if writes || conditioned {
+            if writes || is_preconditioned {
                 guard_writing(self.request, self.root, typed_path, &path, target.role)
                     .map_err(|why| if writes { why } else { crate::plan::explain_refusal(why) })?;
                 target.only_by_mark |=
                     self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
-                self.overwritten = true;
+                self.is_overwriting = true;
                 inspect_opened(self.root, typed_path, &path, target, place)?;
             }
         }
-        target.writable |= writes || conditioned;
+        target.writable |= writes || is_preconditioned;
         if draft.stream.cache.is_direct() {
             target.block_bytes = target.block_bytes.max(direct_alignment(place));
         }
@@ -220,23 +225,28 @@ impl<'a> Targets<'a> {
 
     /// The index of a known target under any of its names: links and bind mounts lead to one file, and two device nodes
     /// may be one device. In a directory each owner has one file.
-    fn known(&mut self, typed_path: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
+    fn find_known(
+        &mut self,
+        typed_path: &Path,
+        path: &Path,
+        file: MadeFor,
+    ) -> Result<Option<usize>, Failure> {
         let what = machine::identity::from_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
         let all = file_systems::identities(self.root, path);
         // An overlay gives a file its own identity. Its storage is the same by both names.
-        let below = |t: &Target| {
+        let has_same_storage = |t: &Target| {
             t.role == Role::File && {
-                let its = file_systems::identities(self.root, &name::path(&t.path));
-                its.iter().any(|one| all.iter().any(|other| one.is_same(other)))
+                let identities = file_systems::identities(self.root, &name::path(&t.path));
+                identities.iter().any(|one| all.iter().any(|other| one.is_same(other)))
             }
         };
         let is_it = |t: &Target| {
-            let same = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || below(t);
-            same && t.made_for == file.where_made(t.role)
+            let is_same_target = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || has_same_storage(t);
+            is_same_target && t.made_for == file.where_made(t.role)
         };
         let known = self.found.iter().position(|(t, _)| is_it(t));
         if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
-            let typed = shown(typed_path).into_owned();
+            let typed = name::text(typed_path);
             if name::path(&target.path) != path && !target.other_names.contains(&typed) {
                 target.other_names.push(typed);
             }
@@ -245,7 +255,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The index of a target of an earlier session, for one of its streams. `then` is the place in that session.
-    pub(super) fn once_more(
+    pub(super) fn find_or_add_earlier(
         &mut self,
         was: &Target,
         then: Option<&Place>,
@@ -281,7 +291,7 @@ impl<'a> Targets<'a> {
         if let Some(why) = then.and_then(|then| describe_change(then, &place)) {
             return Err(Failure::Usage(format!("{} is not where it was in that session: {why}", was.path)));
         }
-        let index = self.known(path, path, was.made_for)?.unwrap_or_else(|| {
+        let index = self.find_known(path, path, was.made_for)?.unwrap_or_else(|| {
             self.found.push((Target { made_for: was.made_for, ..now }, place));
             self.found.len() - 1
         });
@@ -292,7 +302,7 @@ impl<'a> Targets<'a> {
             machine::test_file::fits(path, target.bytes)?;
         } else if writes {
             guard_writing(self.request, self.root, path, path, target.role)?;
-            self.overwritten = true;
+            self.is_overwriting = true;
             inspect_opened(self.root, path, path, target, place)?;
         }
         target.writable |= writes;
@@ -300,13 +310,101 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// Returns all targets in the order of their indices, and the places of the targets that have one. With `apart`, streams that drop a
+    /// The index of a missing file that is made for another stream.
+    fn find_unmade(&self, typed_path: &Path) -> Option<usize> {
+        let folder = folder_of(typed_path);
+        let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
+        self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
+    }
+
+    /// Lets a stream use a target that is made for another one. Returns its index.
+    fn use_made(&mut self, index: usize, draft: &Draft) -> usize {
+        if let Some((target, place)) = self.found.get_mut(index) {
+            target.writable |= draft.stream.changes_targets();
+            if draft.stream.cache.is_direct() {
+                target.block_bytes = target.block_bytes.max(direct_alignment(place));
+            }
+        }
+        index
+    }
+
+    /// The index of a missing file that is made before the first run.
+    fn add_missing(
+        &mut self,
+        typed_path: &Path,
+        draft: &Draft,
+        from: &str,
+        origins: &mut Origins,
+    ) -> Result<usize, Failure> {
+        let create =
+            draft.spec.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
+        let folder = folder_of(typed_path);
+        let name = typed_path.file_name().ok_or_else(|| {
+            Failure::Usage(format!(
+                "{} does not end in a file name; type a path that does",
+                name::shown(typed_path)
+            ))
+        })?;
+        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
+        machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
+        let path = folder.join(name);
+        let index = if let Some(known) = self.find_unmade(typed_path) {
+            known
+        } else {
+            let place = machine::resolve::resolve(self.root, &folder)?;
+            let path = name::text(&path);
+            origins.fixed("TARGET", &format!("{path}, which is created and kept"), from);
+            self.found.push((Target::new(path, Role::File, 0), place));
+            self.found.len() - 1
+        };
+        let (target, _) = &mut self.found[index];
+        make_again(target, create);
+        check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
+        fits_beside(&folder, target.bytes)?;
+        Ok(self.use_made(index, draft))
+    }
+
+    /// Refuses flags without effect, so that they do not appear to work.
+    fn use_no_target(
+        &mut self,
+        draft: &Draft,
+        paths: &[PathBuf],
+        origins: &mut Origins,
+    ) -> Result<(), Failure> {
+        let idle = |flag: &str| {
+            Err(Failure::Usage(format!(
+                "{flag} has no effect: the engine {} uses no target; leave {flag} out",
+                draft.engine.name
+            )))
+        };
+        if !paths.is_empty() {
+            return idle("TARGET");
+        }
+        if draft.spec.cache.is_some() {
+            return idle("--cache");
+        }
+        if draft.spec.create.is_some() {
+            return idle("--create");
+        }
+        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+        let path = format!("nothing: engine {}", draft.engine.name);
+        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
+        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
+        self.nothing = Some(Target::new(path, Role::None, most));
+        Ok(())
+    }
+
+    /// Returns all targets in the order of their indices, and the places of the targets that have one. With `has_separate_jobs`, streams that drop a
     /// file's blocks get their own file, so that the files of other streams remain unchanged.
-    pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
+    pub(super) fn finish(
+        self,
+        jobs: &mut [Job],
+        has_separate_jobs: bool,
+    ) -> Result<(Vec<Target>, Vec<Place>), Failure> {
         // A command line of another tool may have permission for targets that it does not use, because an environment variable may permit
         // them for many calls.
-        let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
-        if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
+        let is_foreign = self.request.is_of_other_tool();
+        if !self.request.destroy.is_empty() && !self.is_overwriting && !is_foreign {
             return Err(Failure::Usage(
                 "--destroy has no effect: no file or device of yours is overwritten; leave --destroy out"
                     .into(),
@@ -314,12 +412,12 @@ impl<'a> Targets<'a> {
         }
         refuse_storage_of_other_targets(&self.found)?;
         let (mut targets, mut places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
-        if apart {
+        if has_separate_jobs {
             give_new_files(jobs, &mut targets, &mut places);
         }
         let last = targets.len();
         targets.extend(self.nothing);
-        let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
+        let streams = jobs.iter_mut().flat_map(Job::streams_mut);
         for target in streams.flat_map(|s| &mut s.targets).filter(|t| **t == NOTHING) {
             *target = last;
         }
@@ -342,7 +440,7 @@ pub(super) fn mark_unseen_users(
     }
     let marked = || targets.iter().filter(|t| t.unseen_users).map(|t| name::path(&t.path));
     // For other tools' commands, the environment variable may be set once for many calls.
-    let is_foreign = matches!(request.source, Some(JobSource::CommandOf(_)));
+    let is_foreign = request.is_of_other_tool();
     let needless = |path: &&PathBuf| !marked().any(|target| is_named(std::slice::from_ref(path), &target));
     if let Some(path) = request.unseen_users.iter().find(needless).filter(|_| !is_foreign) {
         return Err(Failure::Usage(format!(
@@ -380,7 +478,7 @@ fn check_weights(stream: &Stream, typed_targets: usize) -> Result<(), Failure> {
 }
 
 /// Whether a stream changes a target. Refuses a device if the change needs a file.
-fn changes(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Failure> {
+fn changes_target(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Failure> {
     if !draft.stream.moves_no_data() || target.role != Role::Device {
         return Ok(draft.stream.changes_targets());
     }
@@ -391,23 +489,52 @@ fn changes(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Fa
     )))
 }
 
-/// Bytes of a device according to the device itself, if `/sys` does not show them.
-fn device_bytes(path: &Path) -> std::io::Result<u64> {
-    std::fs::File::open(path)?.seek(SeekFrom::End(0))
+/// Facts of a target that the jobs of a sweep or a profile depend on.
+pub(super) struct TargetFacts {
+    pub(super) role: Role,
+    pub(super) path: PathBuf,
+    /// Usable bytes; 0 for a file that will be made.
+    pub(super) bytes: u64,
+    /// Alignment of direct I/O; `None` if unsupported.
+    pub(super) align: Option<u32>,
+    /// Whether direct I/O bypasses the page cache, as far as known.
+    pub(super) direct: bool,
+    /// The kind of its file system if another machine or a program (FUSE) has the data.
+    pub(super) remote: Option<String>,
 }
 
-/// Inspects a path. A file that will be made may already exist, empty, as created by mkstemp.
-fn inspect_new_or_existing(
-    draft: &Draft,
-    root: &Root,
-    typed_path: &Path,
-    path: &Path,
-) -> Result<(Target, Place), Failure> {
-    if draft.create.is_some() {
-        inspect_path(root, typed_path, path)
-    } else {
-        inspect_target(root, typed_path, path)
+impl TargetFacts {
+    /// Usable bytes; `None` for a file that will be made.
+    pub(super) fn known_bytes(&self) -> Option<u64> {
+        (self.role != Role::Made).then_some(self.bytes)
     }
+}
+
+/// Inspects every named target once.
+pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
+    let here = [PathBuf::from(".")];
+    let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
+    let mut all: Vec<TargetFacts> = Vec::new();
+    for typed_path in named {
+        let path = typed_path.canonicalize().map_err(|e| unreachable_path(typed_path, &e))?;
+        if all.iter().any(|known| known.path == path) {
+            return Err(Failure::Usage(format!(
+                "TARGET {} is named twice; name each target once",
+                name::shown(typed_path)
+            )));
+        }
+        let (found, place) = inspect_target(root, typed_path, &path)?;
+        let direct = place.without_direct().is_none();
+        all.push(TargetFacts {
+            role: found.role,
+            bytes: found.bytes,
+            align: whole_alignment(&place),
+            direct,
+            remote: place.file_system.map(|f| f.kind).filter(|kind| analysis::is_remote(kind)),
+            path,
+        });
+    }
+    Ok(all)
 }
 
 /// Inspects a path; refuses an empty file.
@@ -440,7 +567,8 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         (Role::File, facts.len())
     } else if kind.is_block_device() {
         let bytes_in_sysfs = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
-        (Role::Device, if bytes_in_sysfs > 0 { bytes_in_sysfs } else { device_bytes(path).unwrap_or(0) })
+        let end = || std::fs::File::open(path).and_then(|mut device| device.seek(SeekFrom::End(0)));
+        (Role::Device, if bytes_in_sysfs > 0 { bytes_in_sysfs } else { end().unwrap_or(0) })
     } else {
         return Err(Failure::Usage(format!(
             "{} is neither a directory, a file nor a block device; type a directory such as ., a file, or a block device of `fathom devices`",
@@ -454,21 +582,12 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         )));
     }
     if role == Role::File {
-        refuse(typed_path)?;
+        refuse_workload_file(typed_path)?;
     }
     let target = Target {
-        path: shown(path).into_owned(),
-        role,
-        bytes,
-        block_bytes: 1,
         writable: role == Role::Made,
         identity: Some(machine::stack::marked(root, machine::identity::from_metadata(&facts))),
-        unseen_users: false,
-        only_by_mark: false,
-        other_names: Vec::new(),
-        create: None,
-        made_for: MadeFor::Host,
-        common: None,
+        ..Target::new(name::text(path), role, bytes)
     };
     Ok((target, place))
 }
@@ -496,10 +615,10 @@ fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Fail
     };
     for (disk, _) in found.iter().filter(|(t, _)| t.writable) {
         let Some(number) = number(disk) else { continue };
-        let on = |(t, place): &&(Target, Place)| {
+        let is_on_disk = |(t, place): &&(Target, Place)| {
             t.path != disk.path && place.layers.iter().any(|l| l.number == number)
         };
-        if let Some((other, _)) = found.iter().find(on) {
+        if let Some((other, _)) = found.iter().find(is_on_disk) {
             return Err(Failure::Usage(format!(
                 "{} is stored on {}, so writing to one would change the other; name one of them",
                 other.path, disk.path
@@ -531,8 +650,7 @@ fn describe_change(then: &Place, now: &Place) -> Option<String> {
 /// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written
 /// since. Such tools overwrite their own files without asking.
 fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
-    let is_of_tool = matches!(request.source, Some(JobSource::CommandOf(_)));
-    is_of_tool && role == Role::File && machine::mark::is_ours(path)
+    request.is_of_other_tool() && role == Role::File && machine::mark::is_ours(path)
 }
 
 /// First check of write permission. The second one, right before opening, is in `machine::safety`.
@@ -565,6 +683,11 @@ pub(super) fn guard_writing(
     }
 }
 
+/// The directory of a path; the current directory for a name alone.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Explains a target that does not exist. `creates` is set if the typed command has `--create`.
 fn missing_target(typed_path: &Path, creates: bool) -> Failure {
     if typed_path.as_os_str().is_empty() {
@@ -573,7 +696,7 @@ fn missing_target(typed_path: &Path, creates: bool) -> Failure {
         );
     }
     let path = name::shown(typed_path);
-    let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(typed_path);
     let missing = folder.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).last();
     let is_device = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
     let dir = name::quoted(&name::shown(folder));
@@ -618,17 +741,17 @@ pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Fai
 pub(super) const MADE_BYTES: u64 = GIB;
 
 /// The owners of the files that a stream uses in a directory.
-pub(super) fn made_for(draft: &Draft) -> Vec<MadeFor> {
+fn made_for(draft: &Draft) -> Vec<MadeFor> {
     match draft.stream.shared {
         Some(_) => vec![MadeFor::All],
-        None if draft.own => (0..draft.stream.workers).map(MadeFor::Worker).collect(),
+        None if draft.spec.own => (0..draft.stream.workers).map(MadeFor::Worker).collect(),
         None => vec![MadeFor::Host],
     }
 }
 
 /// Default bytes of a made file: all workers' files of a host together are as large as a single file.
-pub(super) fn usual_bytes(draft: &Draft) -> u64 {
-    let files = if draft.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
+fn default_bytes(draft: &Draft) -> u64 {
+    let files = if draft.spec.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
 
@@ -636,17 +759,11 @@ pub(super) fn usual_bytes(draft: &Draft) -> u64 {
 ///
 /// # Errors
 /// If the file settings do not fit these targets.
-pub(super) fn divide(
-    stream: &mut Stream,
-    draft: &Draft,
-    found: &mut [(Target, Place)],
-) -> Result<(), Failure> {
-    let first_with = |found: &[(Target, Place)], role: fn(Role) -> bool| {
-        let targets = stream.targets.iter().filter_map(|at| found.get(*at));
-        targets.map(|(target, _)| target).find(|target| role(target.role)).map(|target| target.path.clone())
-    };
-    let not_made = first_with(found, |role| role != Role::Made);
-    if let Some(path) = not_made.as_ref().filter(|_| draft.own) {
+fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> Result<(), Failure> {
+    let mut targets = stream.targets.iter().filter_map(|at| found.get(*at));
+    let not_made =
+        targets.find(|(target, _)| target.role != Role::Made).map(|(target, _)| target.path.clone());
+    if let Some(path) = not_made.as_ref().filter(|_| draft.spec.own) {
         return Err(Failure::Usage(format!(
             "--own makes a test file for each worker, and {path} is a single one; name a directory, or leave --own out"
         )));
@@ -659,7 +776,7 @@ pub(super) fn divide(
     if stream.shared.is_some() && stream.targets.len() > 1 {
         return Err(Failure::Usage("--shared requires a single file; name one target".into()));
     }
-    if draft.own && stream.workers > 1 {
+    if draft.spec.own && stream.workers > 1 {
         stream.clones = Some(Clones::Own);
     }
     if stream.shared.is_some() || stream.shift_hosts > 0 {
@@ -677,7 +794,7 @@ pub(super) fn divide(
 ///
 /// # Errors
 /// If no part is left for each worker.
-pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
+fn limit_to_part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
     let workers = u64::from(stream.workers);
     let own = own_blocks(stream, shared, span_bytes, TaskNumber { index: 0, count: workers })
         .map_err(|why| Failure::Usage(format!("{job}: {why}")))?;
@@ -686,11 +803,10 @@ pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u
 }
 
 /// Gives streams that drop a file's blocks their own file, as large as the largest one needs.
-pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
+fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
     let own = targets.len();
-    let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
     let mut most = None;
-    for stream in streams.filter(|s| s.renews_file()) {
+    for stream in jobs.iter_mut().flat_map(Job::streams_mut).filter(|s| s.renews_file()) {
         stream.targets = vec![own];
         let limit = stream.limit.operations.filter(|_| stream.access.pattern() == Some(Pattern::Sequential));
         let written = limit.map_or(u64::MAX, |n| n.saturating_mul(stream.access.largest_bytes().into()));
@@ -704,77 +820,8 @@ pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places
     }
 }
 
-impl Targets<'_> {
-    /// The index of a missing file that is made for another stream.
-    pub(super) fn to_be_made(&self, typed_path: &Path) -> Option<usize> {
-        let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
-        self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
-    }
-
-    /// Lets a stream use a target that is made for another one.
-    pub(super) fn shares(&mut self, index: usize, draft: &Draft) -> usize {
-        if let Some((target, place)) = self.found.get_mut(index) {
-            target.writable |= draft.stream.changes_targets();
-            if draft.stream.cache.is_direct() {
-                target.block_bytes = target.block_bytes.max(direct_alignment(place));
-            }
-        }
-        index
-    }
-
-    /// The index of a missing file that is made before the first run.
-    pub(super) fn missing(
-        &mut self,
-        typed_path: &Path,
-        draft: &Draft,
-        from: &str,
-        origins: &mut Origins,
-    ) -> Result<usize, Failure> {
-        let create =
-            draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
-        let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = typed_path.file_name().ok_or_else(|| {
-            Failure::Usage(format!(
-                "{} does not end in a file name; type a path that does",
-                name::shown(typed_path)
-            ))
-        })?;
-        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
-        machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
-        let path = folder.join(name);
-        let index = if let Some(known) = self.to_be_made(typed_path) {
-            known
-        } else {
-            let place = machine::resolve::resolve(self.root, &folder)?;
-            let target = Target {
-                path: shown(&path).into_owned(),
-                role: Role::File,
-                bytes: 0,
-                block_bytes: 1,
-                writable: false,
-                identity: None,
-                unseen_users: false,
-                only_by_mark: false,
-                other_names: Vec::new(),
-                create: None,
-                made_for: MadeFor::Host,
-                common: None,
-            };
-            self.found.push((target, place));
-            origins.fixed("TARGET", &format!("{}, which is created and kept", shown(&path)), from);
-            self.found.len() - 1
-        };
-        let (target, _) = &mut self.found[index];
-        make_again(target, create);
-        check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
-        fits_beside(&folder, target.bytes)?;
-        Ok(self.shares(index, draft))
-    }
-}
-
 /// Makes a file, or makes it again, at least as large and as complete as other streams need.
-pub(super) fn make_again(target: &mut Target, create: Create) {
+fn make_again(target: &mut Target, create: Create) {
     let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing, unlink: false });
     let create = Create {
         bytes: before.bytes.max(create.bytes),
@@ -786,18 +833,13 @@ pub(super) fn make_again(target: &mut Target, create: Create) {
 }
 
 /// Refuses a file that would leave too little free space.
-pub(super) fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
+fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
     let there = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
     Ok(machine::test_file::fits(path, bytes.saturating_sub(there))?)
 }
 
 /// Refuses a span beyond the end of the target.
-pub(super) fn check_size(
-    typed_path: &Path,
-    target: &Target,
-    size: Option<u64>,
-    offset: u64,
-) -> Result<(), Failure> {
+fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64) -> Result<(), Failure> {
     let there = target.bytes;
     let end = offset.checked_add(size.unwrap_or(0));
     if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
@@ -813,13 +855,8 @@ pub(super) fn check_size(
 }
 
 /// Bytes of a file to make: the offset plus the region, `usual` by default.
-pub(super) fn made_bytes(
-    draft: &Draft,
-    usual: u64,
-    path: &Path,
-    origins: &mut Origins,
-) -> Result<u64, Failure> {
-    if draft.create.is_some() {
+fn bytes_to_make(draft: &Draft, usual: u64, path: &Path, origins: &mut Origins) -> Result<u64, Failure> {
+    if draft.spec.create.is_some() {
         return Err(Failure::Usage(format!(
             "--create makes the named file, and {} is a directory; name a file in it, or type --size alone",
             name::shown(path)
@@ -833,7 +870,7 @@ pub(super) fn made_bytes(
 }
 
 /// Refuses operations that do not fit a target or its alignment.
-pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
+fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
     if !stream.turns.is_empty() {
         return stream.turns.iter().try_for_each(|turn| check_span(job, &stream.with_turn(turn), target));
     }
@@ -900,7 +937,7 @@ fn line_sizes(line: &Line) -> Vec<u32> {
 }
 
 /// Alignment of direct I/O at a place; `None` if unsupported.
-pub(in crate::plan) fn whole_alignment(place: &Place) -> Option<u32> {
+fn whole_alignment(place: &Place) -> Option<u32> {
     if place.direct.is_some_and(|d| d.offset_align == 0) {
         return None;
     }
@@ -921,26 +958,26 @@ const OF_FIO: &str = "job";
 
 /// Refuses a workload file as a target, recognised by its content or, if it is text, by its name: its few bytes are not meant to
 /// be measured.
-pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
+fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
     let name = name::shown(typed_path);
-    let is_no_disk =
+    let not_a_disk =
         |what: String, then: &str| Failure::Usage(format!("{name} is {what}, not a disk to measure; {then}"));
     if is_capture(typed_path) {
         let then = format!("`fathom run {name} TARGET` replays it, `fathom show {name}` prints its profile");
-        return Err(is_no_disk("a capture".into(), &then));
+        return Err(not_a_disk("a capture".into(), &then));
     }
     if let Some(language) = capture::trace_language(typed_path) {
         let then = format!(
             "`fathom capture --import {name} -o x.capture` converts it to a capture, which can be replayed"
         );
-        return Err(is_no_disk(format!("a trace ({})", language.name()), &then));
+        return Err(not_a_disk(format!("a trace ({})", language.name()), &then));
     }
     let Small::Read(content) = files::small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
     if is_fio_result(&content) {
-        return Err(is_no_disk("a result of fio".into(), "name a directory, another file or a block device"));
+        return Err(not_a_disk("a result of fio".into(), "name a directory, another file or a block device"));
     }
     if content.starts_with(MAGIC.as_bytes()) {
-        return Err(is_no_disk(
+        return Err(not_a_disk(
             "a session of fathom".into(),
             &format!("`fathom show {name}` prints its report"),
         ));
@@ -951,7 +988,7 @@ pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let what = format!("a job file of {} ({})", tool.word(), show_bytes(content.len() as u64));
-    Err(is_no_disk(what, &format!("`fathom run {name}` runs it")))
+    Err(not_a_disk(what, &format!("`fathom run {name}` runs it")))
 }
 
 /// The tool whose job files have this extension.
@@ -959,49 +996,4 @@ fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
     let extension = typed_path.extension()?;
     let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);
     of_name(typed_path).map(|language| language.tool).or(of_fio)
-}
-
-impl Targets<'_> {
-    /// Refuses flags without effect, so that they do not appear to work.
-    pub(super) fn touch_nothing(
-        &mut self,
-        draft: &Draft,
-        paths: &[PathBuf],
-        origins: &mut Origins,
-    ) -> Result<(), Failure> {
-        let idle = |flag: &str| {
-            Err(Failure::Usage(format!(
-                "{flag} has no effect: the engine {} uses no target; leave {flag} out",
-                draft.engine.name
-            )))
-        };
-        if !paths.is_empty() {
-            return idle("TARGET");
-        }
-        if draft.cache_typed {
-            return idle("--cache");
-        }
-        if draft.create.is_some() {
-            return idle("--create");
-        }
-        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
-        let path = format!("nothing: engine {}", draft.engine.name);
-        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
-        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
-        self.nothing = Some(Target {
-            path,
-            role: Role::None,
-            bytes: most,
-            block_bytes: 1,
-            writable: false,
-            identity: None,
-            unseen_users: false,
-            only_by_mark: false,
-            other_names: Vec::new(),
-            create: None,
-            made_for: MadeFor::Host,
-            common: None,
-        });
-        Ok(())
-    }
 }

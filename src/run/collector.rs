@@ -2,14 +2,14 @@
 //!
 //! 1. `Collector` adds the workers' blocks to the rows of the time series and to the totals.
 //! 2. `interval_ns` chooses the length of a row.
-//! 3. `close_streams` adds the totals of the workers to their streams. Notes report wrong data that workers read, and workers that had to
-//!    wait.
+//! 3. `Collector::add_outcome` adds the totals of a worker that has ended, and `close_streams` completes the totals of the streams. Notes
+//!    report wrong data that workers read, and workers that had to wait.
 //! 4. `OpLog` takes over logged operations in bounded memory, and `Files` writes them at the end.
 
 use crate::failure::Failure;
 use crate::files::output::{Outlet, Rules};
 use crate::run::Measurement;
-use crate::run::stop_rules::Ends;
+use crate::run::stop_rules::StopRules;
 use engine::link::{Block, Difference, Outcome};
 use engine::workers::{Who, Workers};
 use model::figures::{MAX_BYTES, Operation, Rows, WorkerLog};
@@ -24,6 +24,7 @@ use model::record::{
 use model::units::show_bytes;
 use report::LogFile;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +36,7 @@ const ROWS_PER_SECOND: u64 = 32;
 pub struct Collector {
     streams: Vec<StreamEnd>,
     /// Start of the first block and end of the last block of each stream, in ns since the run's start.
-    spans: Vec<Option<(u64, u64)>>,
+    spans: Vec<Option<Range<u64>>>,
     rows: BTreeMap<(usize, u64), Row>,
     interval_ns: u64,
     operations: u64,
@@ -74,9 +75,9 @@ impl Collector {
         let Some(stream) = self.streams.get_mut(who.stream) else { return };
         // A block cut off by a failure has no end.
         let end_ns = block.end_ns.max(block.start_ns);
-        let span = self.spans[who.stream].get_or_insert((block.start_ns, end_ns));
-        *span = (span.0.min(block.start_ns), span.1.max(end_ns));
-        let from_ns = span.0;
+        let span = self.spans[who.stream].get_or_insert(block.start_ns..end_ns);
+        *span = span.start.min(block.start_ns)..span.end.max(end_ns);
+        let from_ns = span.start;
         let middle = block.start_ns / 2 + end_ns / 2;
         if let Some(every_ns) = self.each_worker.get(who.stream).copied().flatten() {
             let bucket = (every_ns > 0).then(|| middle.saturating_sub(from_ns) / every_ns);
@@ -106,6 +107,31 @@ impl Collector {
                 let (bytes, latency) = row.kinds.entry(kind).or_default();
                 *bytes += tally.bytes;
                 latency.merge(&tally.latency);
+            }
+        }
+    }
+
+    /// Adds the last block and the totals of a worker that has ended.
+    pub fn add_outcome(&mut self, who: Who, outcome: &Outcome) {
+        outcome.last.iter().for_each(|block| self.add(who, block));
+        let stream = &mut self.streams[who.stream];
+        stream.window_ns = stream.window_ns.max(outcome.window_ns);
+        stream.replayed = outcome.replayed.clone().or(stream.replayed.take());
+        stream.lanes.extend(outcome.lanes.iter().cloned());
+        for end in &outcome.priorities {
+            PriorityEnd::add(&mut stream.priorities, end);
+        }
+        for (kind, of_worker) in Kind::ALL.into_iter().zip(&outcome.totals) {
+            if *of_worker == Issued::default() {
+                continue;
+            }
+            let sum: &mut Issued = stream.issued.entry(kind).or_default();
+            sum.ops += of_worker.ops;
+            sum.bytes += of_worker.bytes;
+            sum.short += of_worker.short;
+            sum.max_ns = sum.max_ns.max(of_worker.max_ns);
+            for (errno, count) in &of_worker.errors {
+                *sum.errors.entry(*errno).or_default() += count;
             }
         }
     }
@@ -162,8 +188,8 @@ impl Collector {
             max_ns: end.latency.max_ns().unwrap_or(0),
             ..Issued::default()
         };
-        let stream = |(stream, span): (&StreamEnd, &Option<(u64, u64)>)| StreamEnd {
-            window_ns: span.map_or(0, |(from, to)| to - from),
+        let stream = |(stream, span): (&StreamEnd, &Option<Range<u64>>)| StreamEnd {
+            window_ns: span.as_ref().map_or(0, |span| span.end - span.start),
             issued: stream.kinds.iter().map(|(kind, end)| (*kind, issued(end))).collect(),
             ..stream.clone()
         };
@@ -224,9 +250,9 @@ impl Row {
         self.end_ns = self.end_ns.max(other.end_ns);
         self.depth_ns += other.depth_ns;
         for (kind, (bytes, latency)) in other.kinds {
-            let mine = self.kinds.entry(kind).or_default();
-            mine.0 += bytes;
-            mine.1.merge(&latency);
+            let (sum, merged) = self.kinds.entry(kind).or_default();
+            *sum += bytes;
+            merged.merge(&latency);
         }
     }
 
@@ -309,7 +335,7 @@ impl Measurement {
         &mut self,
         phase: &Phase,
         collector: Collector,
-        ends: Ends,
+        ends: StopRules,
         notes: &mut Vec<String>,
     ) -> Vec<StreamEnd> {
         let mut streams = collector.finish();
@@ -322,29 +348,6 @@ impl Measurement {
             end.at_driver = Some(driver.end());
         }
         streams
-    }
-}
-
-/// Adds a worker's totals to its stream's.
-pub(crate) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
-    stream.window_ns = stream.window_ns.max(outcome.window_ns);
-    stream.replayed = outcome.replayed.clone().or(stream.replayed.take());
-    stream.lanes.extend(outcome.lanes.iter().cloned());
-    for end in &outcome.priorities {
-        PriorityEnd::add(&mut stream.priorities, end);
-    }
-    for (kind, of_worker) in Kind::ALL.into_iter().zip(&outcome.totals) {
-        if *of_worker == Issued::default() {
-            continue;
-        }
-        let sum: &mut Issued = stream.issued.entry(kind).or_default();
-        sum.ops += of_worker.ops;
-        sum.bytes += of_worker.bytes;
-        sum.short += of_worker.short;
-        sum.max_ns = sum.max_ns.max(of_worker.max_ns);
-        for (errno, count) in &of_worker.errors {
-            *sum.errors.entry(*errno).or_default() += count;
-        }
     }
 }
 
@@ -421,7 +424,7 @@ pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
 pub struct OpLog {
     all: Vec<WorkerLog>,
     /// For each worker of the current phase: its index in `all`, or `None` if its operations are not logged.
-    present: Vec<Option<usize>>,
+    log_of_worker: Vec<Option<usize>>,
     /// Memory of all logged operations, in bytes.
     bytes: usize,
 }
@@ -431,14 +434,14 @@ impl OpLog {
     pub fn begin(&mut self, plan: &Plan, start: &RunStart, run: usize) {
         let Some(job) = plan.jobs.get(start.job) else { return };
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-        self.present.clear();
+        self.log_of_worker.clear();
         let Some(phase) = job.phases.get(start.phase) else { return };
         for (stream, of) in phase.streams.iter().enumerate() {
             let first = first_number(job, start.phase, stream);
             // Intervals of fio's logs count from the end of the ramp.
             let ramp_ns = if plan.typed.is_some() { phase.warmup_ns } else { 0 };
             for number in first..first + of.workers {
-                self.present.push(of.log_interval_ns.map(|interval_ns| {
+                self.log_of_worker.push(of.log_interval_ns.map(|interval_ns| {
                     self.all.push(WorkerLog {
                         run,
                         job: start.job,
@@ -456,7 +459,7 @@ impl OpLog {
 
     /// Takes over a worker's operations.
     pub fn take(&mut self, who: Who, operations: &[Operation]) {
-        let place = self.present.get(who.worker as usize).copied().flatten();
+        let place = self.log_of_worker.get(who.worker as usize).copied().flatten();
         if let Some(log) = place.and_then(|place| self.all.get_mut(place)) {
             self.bytes += log.rows.take(operations);
         }

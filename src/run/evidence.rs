@@ -46,17 +46,14 @@ const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 
 impl Measurement {
     /// Takes a snapshot and appends it to the session file.
-    pub(super) fn keep(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
-        let snapshot = self.watch.take(moment, &self.parts(), extents);
-        self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
-        Ok(snapshot)
+    pub(super) fn keep_snapshot(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
+        self.keep_unless_dead(moment, false, extents)
     }
 
     /// The open targets, each with one range that contains every byte that a stream touches.
     pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
-        let streams = || self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let region = |index: usize| {
-            let mine = streams().filter(|s| s.targets.contains(&index));
+            let mine = self.plan.streams().filter(|s| s.targets.contains(&index));
             let regions = mine.map(|s| span(s.access.offset_bytes, s.access.span_bytes, u64::MAX));
             regions.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..u64::MAX)
         };
@@ -67,7 +64,7 @@ impl Measurement {
     /// Takes the snapshot after preparation, with a probe of the stored data.
     pub(super) fn keep_prepared(&mut self) -> Result<(), Failure> {
         let mut snapshot = self.watch.take(Moment::AfterPrepare, &self.parts(), true);
-        for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.stopped()) {
+        for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.is_stopped()) {
             state.probe = self.probe(index);
         }
         self.last.evidence.push(snapshot.clone());
@@ -93,18 +90,16 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
-    /// Takes a snapshot as [`Self::keep`] does, but without the targets after a failure, because they may no longer answer. With `extents`,
-    /// also reads how files are stored; this flushes files that were written.
+    /// Takes a snapshot as [`Self::keep_snapshot`] does, but without the targets after a failure, because they may no longer answer. With
+    /// `extents`, also reads how files are stored; this flushes files that were written.
     pub(super) fn keep_unless_dead(
         &mut self,
         moment: Moment,
         failed: bool,
         extents: bool,
     ) -> Result<Snapshot, Failure> {
-        if !failed {
-            return self.keep(moment, extents);
-        }
-        let snapshot = self.watch.take(moment, &[], false);
+        let parts = if failed { Vec::new() } else { self.parts() };
+        let snapshot = self.watch.take(moment, &parts, extents && !failed);
         self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
         Ok(snapshot)
     }
@@ -115,8 +110,7 @@ impl Measurement {
         if self.plan.targets[index].role == Role::None {
             return None;
         }
-        let streams = self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-        let reading = streams.filter(|s| s.targets.contains(&index) && s.access.reads());
+        let reading = self.plan.streams().filter(|s| s.targets.contains(&index) && s.access.reads());
         let spans = reading.map(|s| span(s.access.offset_bytes, s.access.span_bytes, ready.bytes()));
         // The gap between two streams' ranges is probed too.
         let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
@@ -200,16 +194,19 @@ struct Sleeper {
     queue: Known<RunQueue>,
     seen: Still,
     workers: Known<Sampler>,
-    /// When the thread's CPU wait was last read, and its value in ns.
-    account: (Instant, u64),
+    /// When the thread's CPU wait was last read.
+    read_at: Instant,
+    /// The CPU wait at that time, in ns.
+    waited_ns: u64,
 }
 
 impl Sleeper {
     fn begin() -> Self {
         let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
         let workers = Ok(Sampler::new());
-        let mut sleeper = Self { queue, seen: Still::default(), workers, account: (Instant::now(), 0) };
-        sleeper.account.1 = sleeper.waited_ns();
+        let read_at = Instant::now();
+        let mut sleeper = Self { queue, seen: Still::default(), workers, read_at, waited_ns: 0 };
+        sleeper.waited_ns = sleeper.read_wait_ns();
         sleeper
     }
 
@@ -237,12 +234,12 @@ impl Sleeper {
 
     /// Stores how much longer a sleep took than requested, minus the time that this thread waited for a CPU.
     fn returned(&mut self, late: Duration) {
-        if late < STALL_FROM && self.account.0.elapsed() < ACCOUNT_EVERY {
+        if late < STALL_FROM && self.read_at.elapsed() < ACCOUNT_EVERY {
             return;
         }
-        let waited = self.waited_ns();
-        let waiting = Duration::from_nanos(waited.saturating_sub(self.account.1));
-        self.account = (Instant::now(), waited);
+        let waited_ns = self.read_wait_ns();
+        let waiting = Duration::from_nanos(waited_ns.saturating_sub(self.waited_ns));
+        (self.read_at, self.waited_ns) = (Instant::now(), waited_ns);
         self.note(late, waiting);
     }
 
@@ -256,7 +253,7 @@ impl Sleeper {
         }
     }
 
-    fn waited_ns(&self) -> u64 {
+    fn read_wait_ns(&self) -> u64 {
         self.queue.as_ref().ok().and_then(|q| q.waited_ns().ok()).unwrap_or(0)
     }
 }

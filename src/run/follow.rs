@@ -1,11 +1,11 @@
 //! Follows a run until its workers have ended.
 //!
 //! 1. The loop takes over the workers' blocks, reads device counters, and updates the display.
-//! 2. [`Ends`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
+//! 2. [`StopRules`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
 //!    of amount and time themselves; crate `model` has the rules.
 //! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
 //!    the record.
-//! 4. [`Early`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
+//! 4. [`StatusSender`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
 //!    and writes it on its own thread.
 
 use super::{COLLECT_EVERY, Measurement};
@@ -14,9 +14,9 @@ use crate::live::Named;
 use crate::run::collector::Collector;
 use crate::run::evidence::StillWatch;
 use crate::run::run_of;
-use crate::run::stop_rules::Ends;
+use crate::run::stop_rules::StopRules;
 use crate::signals;
-use analysis::strategy::Budget;
+use analysis::strategy::{Budget, Summary};
 use analysis::{strategy, under_way};
 use engine::workers::Workers;
 use model::evidence::Snapshot;
@@ -41,16 +41,16 @@ impl Measurement {
     pub(super) fn follow(
         &mut self,
         workers: &mut Workers,
-        ends: &mut Ends,
+        ends: &mut StopRules,
         collector: &mut Collector,
         mut last: Snapshot,
         opened: Instant,
         total: Duration,
-    ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
+    ) -> Result<(Option<String>, Known<Still>), Failure> {
         self.begin_status_interval();
         let watch = StillWatch::begin();
         let mut recent = self.live.recent(collector.interval_ns());
-        let all = self.left();
+        let all = self.remaining();
         let shown = Cell::new(Instant::now());
         while !workers.is_done() {
             std::thread::sleep(COLLECT_EVERY);
@@ -66,11 +66,11 @@ impl Measurement {
             if let (Some(driver), [above]) = (&mut self.driver, collector.streams_mut()) {
                 driver.follow(above);
             }
-            if self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
+            if self.is_stopped() || workers.any_failed() || self.op_log.full().is_some() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
-                return Ok((Some(why), Some(watch.end())));
+                return Ok((Some(why), watch.end()));
             }
             let at = opened.elapsed();
             if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
@@ -88,7 +88,7 @@ impl Measurement {
                 self.live.pulse(recent);
             }
         }
-        Ok((ends.failure(), Some(watch.end())))
+        Ok((ends.failure(), watch.end()))
     }
 
     /// Shows the progress of each host if several measure, at limited intervals.
@@ -104,9 +104,7 @@ impl Measurement {
         let (all, view) = (sys::thread::usage_of_process().ok()?, self.live.cpu_ns());
         Some([all.user_ns.saturating_sub(view[0]), all.system_ns.saturating_sub(view[1])])
     }
-}
 
-impl Measurement {
     /// Prints the row of the last run. Without a display, prints one row per job, after its last run, if the number of runs is known.
     pub(super) fn show_row(&self, at: &Attempt) {
         let is_search = self.plan.study.grid().is_some();
@@ -119,9 +117,9 @@ impl Measurement {
         let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let op_bytes = op_bytes(ends.flat_map(|end| &end.streams));
         // A disturbed run does not count if it may be repeated.
-        let stands = |disturbed: bool| !disturbed || self.plan.attempts == 1;
-        let stands = self.done.last().is_some_and(|s| stands(s.disturbed.is_some()) && !s.refused);
-        let findings = if stands { under_way::of_run(&self.last) } else { Vec::new() };
+        let counts = |run: &Summary| !run.refused && (run.disturbed.is_none() || self.plan.attempts == 1);
+        let findings =
+            if self.done.last().is_some_and(counts) { under_way::of_run(&self.last) } else { Vec::new() };
         self.live.row(Named { name, row, op_bytes }, findings, self.is_last(at));
     }
 
@@ -148,30 +146,30 @@ fn op_bytes<'s>(streams: impl Iterator<Item = &'s StreamEnd>) -> Option<f64> {
 
 /// A receiver of records during a run.
 #[derive(Debug)]
-pub struct Early {
+pub struct StatusSender {
     every: Option<Duration>,
-    to: SyncSender<SoFar>,
+    to: SyncSender<RunStatus>,
     /// Run time at which the next status is due; `None` if only signals ask for it.
     due: Option<Duration>,
 }
 
 /// The state of a running measurement. The receiver computes the record, so that the measuring thread is not delayed.
 #[derive(Debug)]
-pub struct SoFar {
+pub struct RunStatus {
     /// The session file so far, without an end of the current run.
     session: Vec<u8>,
     at_ns: u64,
     streams: Vec<StreamEnd>,
 }
 
-impl Early {
+impl StatusSender {
     /// Sends a status after each `every` of a run, and whenever a signal asks for one.
-    pub fn new(every: Option<Duration>, to: SyncSender<SoFar>) -> Self {
+    pub fn new(every: Option<Duration>, to: SyncSender<RunStatus>) -> Self {
         Self { every, to, due: every }
     }
 }
 
-impl SoFar {
+impl RunStatus {
     /// The record as if the run had ended now; `None` if no run was active.
     pub fn record(self) -> Option<Record> {
         let (mut record, _torn) = record::decode(&self.session).ok()?;
@@ -214,7 +212,7 @@ impl Measurement {
         }
         let Ok(session) = self.session.content() else { return };
         let at_ns = self.epoch.elapsed().as_nanos() as u64;
-        let sent = early.to.try_send(SoFar { session, at_ns, streams: collector.so_far() });
+        let sent = early.to.try_send(RunStatus { session, at_ns, streams: collector.so_far() });
         if is_requested && sent.is_ok() {
             signals::status_given();
         }

@@ -2,7 +2,7 @@
 //!
 //! A sweep has its own loop over the cells of a grid, which skips cells that cannot begin and resumes earlier sessions.
 //! Files below: `setup` (before the first run), `specs` (workers), `target` (files and devices), `follow` (during
-//! a run), `collector` (results), `evidence`, `precondition`.
+//! a run), `stop_rules` (ends of streams), `collector` (results), `evidence`, `precondition`.
 
 pub mod collector;
 mod evidence;
@@ -23,15 +23,13 @@ use analysis::strategy::cost::{run_ns, search_left, time_left};
 use analysis::strategy::sweep::SweepProgress;
 use analysis::strategy::{self, Budget, Next, Summary};
 use analysis::{Judging, KnownBefore};
-use collector::{
-    Collector, OpLog, add_totals, attempted, differences, found_depths, interval_ns, log_waits, worker_end,
-};
+use collector::{Collector, OpLog, attempted, differences, found_depths, interval_ns, log_waits, worker_end};
 use engine::link::Outcome;
 use engine::workers::{Who, Workers};
 use evidence::Driver;
 #[cfg(feature = "capture")]
 pub(crate) use evidence::is_worker_of;
-pub use follow::{Early, SoFar};
+pub use follow::{RunStatus, StatusSender};
 use machine::cgroup::OwnCgroup;
 use machine::processes::{Busy, Processes};
 use machine::root::Root;
@@ -53,7 +51,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use stop_rules::Ends;
+use stop_rules::StopRules;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
 use target::Ready;
@@ -89,51 +87,47 @@ impl Finished {
             _ => None,
         }
     }
+
+    /// Returns the results of all hosts on the reporting host, and the results of this host elsewhere.
+    ///
+    /// # Errors
+    /// If another host ended the measurement and reports the reason.
+    #[cfg(feature = "fleet")]
+    pub fn merge_hosts(self, fleet: &Fleet) -> Result<Self, Failure> {
+        let Self { interrupted, failed, epoch, .. } = self;
+        let all =
+            fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
+        Ok(match all {
+            Some(::fleet::Gathered { session, interrupted, failed }) => {
+                Self { session, interrupted, failed, ..self }
+            }
+            None => self,
+        })
+    }
 }
 
-/// Measures a plan into a session file, together with the other hosts of `fleet`. The file remains if `keep` is set. `early` receives
-/// records during the runs. `accept` lists the findings that the user accepts: if another finding invalidates every result before the
-/// first run, nothing is measured. `None`, for command lines of other tools, always measures.
+/// Measures a plan into a session file, together with the other hosts of `fleet`. `interrupted` is the session of a sweep to continue; its
+/// results are at the beginning of the new file. The file remains if `keep` is set. `early` receives records during the runs. `accept`
+/// lists the findings that the user accepts: if another finding invalidates every result before the first run, nothing is measured.
+/// `None`, for command lines of other tools, always measures.
 ///
 /// # Errors
-/// Only if nothing could be measured. Later failures are in the session.
+/// Only if nothing could be measured, or no cell of the sweep is left. Later failures are in the session.
 pub fn measure(
     planned: Planned,
+    interrupted: Option<Record>,
     keep: bool,
     mode: Progress,
-    early: Option<Early>,
+    early: Option<StatusSender>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
-    measure_plan(planned, None, keep, accept, mode, early, fleet)
-}
-
-/// Continues a sweep. The earlier results are at the beginning of a new session file.
-///
-/// # Errors
-/// As [`measure`], and if no cell is left.
-pub fn resume(
-    planned: Planned,
-    done: Record,
-    keep: bool,
-    mode: Progress,
-    accept: &[CheckId],
-) -> Result<Finished, Failure> {
-    if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
+    let end = interrupted.as_ref().and_then(|record| record.end.as_ref());
+    if end.is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
     }
-    measure_plan(planned, Some(&Earlier::from_record(done)), keep, Some(accept), mode, None, &Fleet::Alone)
-}
-
-fn measure_plan(
-    planned: Planned,
-    earlier: Option<&Earlier>,
-    keep: bool,
-    accept: Option<&[CheckId]>,
-    mode: Progress,
-    early: Option<Early>,
-    fleet: &Fleet,
-) -> Result<Finished, Failure> {
+    let earlier = interrupted.map(EarlierSession::from_record);
+    let earlier = earlier.as_ref();
     let mut measurement = setup::begin(planned, earlier, keep, fleet, mode)?;
     measurement.early = early;
     measurement.accept = accept.map(<[CheckId]>::to_vec);
@@ -164,7 +158,7 @@ struct Measurement {
     /// The participating hosts.
     fleet: Fleet,
     /// Receiver of records during a run.
-    early: Option<Early>,
+    early: Option<StatusSender>,
     /// Findings that the user accepts; `None` measures whatever the targets contain.
     accept: Option<Vec<CheckId>>,
     clock: Clock,
@@ -208,9 +202,9 @@ fn moved_most(busy: &[Busy]) -> String {
 
 impl Measurement {
     /// Preconditions, then measures all runs of the plan and, if the plan allows more, the runs that would decide an undecided condition.
-    fn measure_all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+    fn measure_all(&mut self, earlier: Option<&EarlierSession>) -> Result<RunEnding, Failure> {
         let ended = self.precondition_once(earlier)?;
-        for frame in earlier.into_iter().flat_map(Earlier::frames) {
+        for frame in earlier.into_iter().flat_map(EarlierSession::frames) {
             self.session.append(&frame)?;
         }
         if let Some(ended) = ended {
@@ -222,7 +216,7 @@ impl Measurement {
         }
         self.watch_idle()?;
         if self.plan.study.grid().is_some() {
-            return self.sweep(earlier);
+            return self.measure_cells(earlier);
         }
         let ended = self.runs_from(0)?;
         let first = self.plan.runs;
@@ -281,11 +275,11 @@ impl Measurement {
             }
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
             self.announce_run(&budget, &at);
-            match self.job(&at)? {
+            match self.measure_job(&at)? {
                 RunEnding::Complete => {}
                 ended => return Ok(ended),
             }
-            let summary = self.summary(&at)?;
+            let (summary, _) = self.summarize(&at)?;
             self.done.push(summary);
             self.show_row(&at);
             self.session.sync()?;
@@ -299,13 +293,9 @@ impl Measurement {
         job != self.plan.headline && self.plan.quick_ns.is_some_and(|until| ends > until)
     }
 
-    /// Summarises the last run, and decides once whether others disturbed it.
-    fn summary(&mut self, at: &Attempt) -> Result<Summary, Failure> {
-        Ok(self.summary_and_end(at)?.0)
-    }
-
-    /// Summarises the last run. For a sweep on several hosts, also returns how the run ended on all hosts.
-    fn summary_and_end(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
+    /// Summarises the last run, and decides once whether others disturbed it. For a sweep on several hosts, also returns how the run ended
+    /// on all hosts.
+    fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
@@ -336,9 +326,9 @@ impl Measurement {
 
     /// Preconditions before the first run. Skips this if the resumed session has preconditioned the same targets. A file that fathom makes
     /// is new in each session.
-    fn precondition_once(&mut self, earlier: Option<&Earlier>) -> Result<Option<RunEnding>, Failure> {
+    fn precondition_once(&mut self, earlier: Option<&EarlierSession>) -> Result<Option<RunEnding>, Failure> {
         let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
-        match earlier.and_then(Earlier::preconditioned).filter(|_| same) {
+        match earlier.and_then(|session| session.preconditioned.as_ref()).filter(|_| same) {
             Some(done) => {
                 self.session.append(&Frame::Preconditioned(done.clone()))?;
                 Ok(None)
@@ -363,16 +353,16 @@ impl Measurement {
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_repeated(at));
         let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");
-        self.live.step(&step, self.left());
+        self.live.step(&step, self.remaining());
     }
 
     /// The remaining work.
-    fn left(&self) -> Left {
+    fn remaining(&self) -> Left {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
 
     /// Measures one run of one job: its phases without a rest between them. The last phase decides how the run ended.
-    fn job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
+    fn measure_job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();
         self.interval_series.clear();
@@ -398,7 +388,7 @@ impl Measurement {
                 at_ns: 0,
                 target_bytes: self.targets.iter().map(Ready::bytes).collect(),
             };
-            let run = self.phase(start, std::mem::take(&mut notes))?;
+            let run = self.measure_phase(start, std::mem::take(&mut notes))?;
             let ending = run.end.as_ref().map(|e| e.ending.clone());
             self.last.runs.push(run);
             if let Some(ended) = ending.filter(|e| *e != RunEnding::Complete) {
@@ -410,9 +400,9 @@ impl Measurement {
     }
 
     /// Measures one phase of a run.
-    fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
+    fn measure_phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
         let done = self.done.len();
-        let phase = self.planned(&start);
+        let phase = self.planned_phase(&start);
         // In one round all interfaces touch the same blocks in the same order, and so does a repeated run.
         let competes = self.plan.study.interfaces().is_some();
         let offset_seed = if competes { start.repeat as usize } else { done };
@@ -439,12 +429,12 @@ impl Measurement {
         let start = RunStart { at_ns: self.now_ns(), ..start };
         self.interval_series.push(Vec::new());
         self.session.append(&Frame::RunStart(start.clone()))?;
-        let first = self.keep(Moment::Start, true)?;
+        let first = self.keep_snapshot(Moment::Start, true)?;
         self.op_log.begin(&self.plan, &start, done + 1);
         let before = self.cpu_ns();
         let opened = collector::open(&mut workers, begin);
         let mut collector = Collector::for_phase(&phase, interval_ns(&phase));
-        let mut ends = Ends::for_phase(&phase);
+        let mut ends = StopRules::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
@@ -458,13 +448,12 @@ impl Measurement {
         let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         let failure = failure.or_else(|| self.op_log.full());
-        notes.extend(self.watched(&phase, &outcomes));
+        notes.extend(self.take_outcomes(&phase, &outcomes));
         let writes = phase.streams.iter().any(Stream::changes_targets);
         let last = self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
         let mut workers = Vec::new();
         for (who, outcome) in outcomes {
-            outcome.last.iter().for_each(|block| collector.add(who, block));
-            add_totals(&mut collector.streams_mut()[who.stream], &outcome);
+            collector.add_outcome(who, &outcome);
             workers.push(worker_end(who, outcome));
         }
         let is_stable = writes && failure.is_none();
@@ -472,8 +461,8 @@ impl Measurement {
             if is_stable { self.sync_targets(opened, &workers, &mut notes)? } else { (None, Vec::new()) };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
-        let ending =
-            self.ending_of(failure.or_else(|| stop_rules::took_too_long(&phase, &streams)), self.stopped());
+        let ending = self
+            .ending_of(failure.or_else(|| stop_rules::took_too_long(&phase, &streams)), self.is_stopped());
         let end = RunEnd {
             command: None,
             at_ns: self.now_ns(),
@@ -483,7 +472,7 @@ impl Measurement {
             sync_ns,
             sync_failures,
             process_ns,
-            still,
+            still: Some(still),
             notes,
         };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
@@ -491,7 +480,7 @@ impl Measurement {
     }
 
     /// The planned phase at the offered rate.
-    fn planned(&self, start: &RunStart) -> Phase {
+    fn planned_phase(&self, start: &RunStart) -> Phase {
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
             let here = self.plan.host_load(iops);
@@ -520,7 +509,7 @@ impl Measurement {
     }
 
     /// Returns notes about single operations of the workers, and stores the number of writes of each worker for the next phase.
-    fn watched(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
+    fn take_outcomes(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
         let written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write));
         self.written.push(written.collect());
         let differences = differences(&self.plan, phase, outcomes);
@@ -534,15 +523,15 @@ impl Measurement {
     /// repeat disturbed runs, since the repeats would be disturbed too. `--attempts` repeats them anyway.
     fn watch_idle(&mut self) -> Result<(), Failure> {
         let limit = Duration::from_nanos(self.plan.baseline_ns);
-        if limit.is_zero() || self.stopped() {
+        if limit.is_zero() || self.is_stopped() {
             return Ok(());
         }
         self.rest(None);
-        self.live.step("watching the idle machine", self.left());
+        self.live.step("watching the idle machine", self.remaining());
         let before = Processes::list(&self.root);
-        let start_of_watch = self.keep(Moment::IdleStart, false)?;
+        let start_of_watch = self.keep_snapshot(Moment::IdleStart, false)?;
         let start = Instant::now();
-        while start.elapsed() < limit && !self.stopped() {
+        while start.elapsed() < limit && !self.is_stopped() {
             std::thread::sleep(Duration::from_millis(50).min(limit));
         }
         let mut end_of_watch = self.watch.take(Moment::IdleEnd, &self.parts(), false);
@@ -553,53 +542,30 @@ impl Measurement {
         self.last.evidence.extend([start_of_watch, end_of_watch]);
         let neighbour = strategy::disturbed::before_runs(&self.last).map(|neighbour| neighbour.sentence());
         // Hosts that measure together must agree on repeats.
-        let Some(neighbour) = self.fleet.any_reason(neighbour)? else { return Ok(()) };
+        let Some(mut sentence) = self.fleet.any_reason(neighbour)? else { return Ok(()) };
         let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
-        let repeats = is_chosen || self.plan.attempts < 2;
-        if !repeats {
+        if !is_chosen && self.plan.attempts > 1 {
             self.plan.attempts = 1;
+            sentence += "; disturbed runs are not repeated (--attempts 3 repeats them)";
         }
-        let so = if repeats { "" } else { "; disturbed runs are not repeated (--attempts 3 repeats them)" };
-        let sentence = format!("{neighbour}{so}");
         self.live.say(&sentence);
         self.busy_host = Some(sentence).filter(|_| !matches!(self.fleet, Fleet::Alone));
         Ok(())
     }
 
-    fn stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Whether to begin no more runs: after a signal, or after a key that ends the session when the current run has ended.
     fn is_enough(&self) -> bool {
-        self.stopped() || self.live.ends_after_run()
+        self.is_stopped() || self.live.ends_after_run()
     }
 
     fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
     }
-}
 
-impl Finished {
-    /// Returns the results of all hosts on the reporting host, and the results of this host elsewhere.
-    ///
-    /// # Errors
-    /// If another host ended the measurement and reports the reason.
-    #[cfg(feature = "fleet")]
-    pub fn merge_hosts(self, fleet: &Fleet) -> Result<Self, Failure> {
-        let Self { interrupted, failed, epoch, .. } = self;
-        let all =
-            fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
-        Ok(match all {
-            Some(::fleet::Gathered { session, interrupted, failed }) => {
-                Self { session, interrupted, failed, ..self }
-            }
-            None => self,
-        })
-    }
-}
-
-impl Measurement {
     /// Returns how a run ended, from its failures.
     fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
         match failure.or_else(|| self.fleet.over()) {
@@ -624,7 +590,7 @@ impl Measurement {
         if let RunEnding::Failed(why) = &ending {
             self.print_failure(why);
         }
-        if interrupted && self.live.ends_after_run() && !self.stopped() {
+        if interrupted && self.live.ends_after_run() && !self.is_stopped() {
             let runs = match self.session.runs() {
                 1 => "1 run".to_owned(),
                 n => format!("{n} runs"),
@@ -668,14 +634,14 @@ fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
 const MAX_CONSECUTIVE_FAILURES: usize = 3;
 
 /// An earlier session that is resumed.
-struct Earlier {
+struct EarlierSession {
     /// The preconditioning before the session's first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
     tries: Vec<SweepRun>,
 }
 
-impl Earlier {
+impl EarlierSession {
     /// Takes the runs that ended.
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
@@ -700,16 +666,11 @@ impl Earlier {
             std::iter::once(Frame::RunStart(start)).chain(seen).chain(intervals).chain(end).chain(disturbed)
         })
     }
-
-    /// The preconditioning before the first run of the earlier session.
-    fn preconditioned(&self) -> Option<&Preconditioned> {
-        self.preconditioned.as_ref()
-    }
 }
 
 impl Measurement {
     /// The loop of a sweep.
-    fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+    fn measure_cells(&mut self, earlier: Option<&EarlierSession>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.tries);
         let mut search = SweepProgress::after(&grid, &self.plan, before);
@@ -724,11 +685,11 @@ impl Measurement {
             self.left = Some(left);
             let name = &self.plan.jobs[at.job].name;
             self.live.step(&format!("{}  {name}{}", search.stage(), self.why_repeated(&at)), left);
-            let ending = self.job(&at)?;
+            let ending = self.measure_job(&at)?;
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
             let began = !end.workers.is_empty();
-            let Some((summary, end)) = self.cell(&at, &ending, end, began)? else {
+            let Some((summary, end)) = self.summarize_cell(&at, &ending, end, began)? else {
                 return Ok(RunEnding::Interrupted);
             };
             match &end.ending {
@@ -751,8 +712,8 @@ impl Measurement {
         Ok(RunEnding::Complete)
     }
 
-    /// Measures a cell. Returns its summary and end, on all hosts if several measure; `None` after an interruption.
-    fn cell(
+    /// Returns the summary and the end of a cell's run, on all hosts if several measure; `None` after an interruption.
+    fn summarize_cell(
         &mut self,
         at: &Attempt,
         ending: &RunEnding,
@@ -767,7 +728,7 @@ impl Measurement {
             RunEnding::Failed(_) if !began || is_alone => return Ok(Some((refused, end))),
             RunEnding::Failed(_) | RunEnding::NotMeasured(_) | RunEnding::Complete => {}
         }
-        let (summary, all) = self.summary_and_end(at)?;
+        let (summary, all) = self.summarize(at)?;
         let end = all.unwrap_or(end);
         Ok(Some((if end.ending == RunEnding::Complete { summary } else { refused }, end)))
     }

@@ -5,8 +5,8 @@
 
 use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::failure::Failure;
-use crate::run::collector::{Collector, add_totals};
-use crate::run::stop_rules::Ends;
+use crate::run::collector::Collector;
+use crate::run::stop_rules::StopRules;
 use analysis::strategy::rate;
 use engine::workers::Workers;
 use model::errno;
@@ -99,10 +99,14 @@ impl Measurement {
                 let most = planned.rounds_at_most;
                 self.live.step(
                     &format!("preconditioning: round {} of at most {most}  {name}", round + 1),
-                    self.left(),
+                    self.remaining(),
                 );
                 let number = planned.fills.len() + round as usize * planned.jobs.len() + at;
-                let ends = self.round(job, number)?;
+                let mut ends = Vec::new();
+                for (index, phase) in self.plan.jobs[job].phases.iter().enumerate() {
+                    let streams = self.exercise(phase, index, number)?;
+                    ends.push(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
+                }
                 done.rounds_bytes += ends.iter().map(|e| written(&e.streams)).sum::<u64>();
                 done.rounds[at].iops.push(rate(ends.iter()));
             }
@@ -116,16 +120,6 @@ impl Measurement {
         Ok(())
     }
 
-    /// Runs one job once: its phases one after another.
-    fn round(&self, job: usize, number: usize) -> Result<Vec<RunEnd>, Cut> {
-        let mut ends = Vec::new();
-        for (index, phase) in self.plan.jobs[job].phases.iter().enumerate() {
-            let streams = self.exercise(phase, index, number)?;
-            ends.push(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
-        }
-        Ok(ends)
-    }
-
     /// Runs a phase only for its totals.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
@@ -134,19 +128,18 @@ impl Measurement {
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
         // Rules that end a stream of the job apply here too.
-        let mut ends = Ends::for_phase(phase);
+        let mut ends = StopRules::for_phase(phase);
         let stuck = self.watch_exercise(&mut workers, &mut ends, &mut collector, phase);
         workers.collect(|who, block| collector.add(who, block));
         let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         for (who, outcome) in &outcomes {
-            outcome.last.iter().for_each(|block| collector.add(*who, block));
-            add_totals(&mut collector.streams_mut()[who.stream], outcome);
+            collector.add_outcome(*who, outcome);
         }
         let failure = failure.or_else(|| failed_writes(collector.streams_mut()));
         match failure {
             Some(why) => Err(failed(&why)),
-            None if self.stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
+            None if self.is_stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
             None => Ok(collector.finish()),
         }
     }
@@ -155,7 +148,7 @@ impl Measurement {
     fn watch_exercise(
         &self,
         workers: &mut Workers,
-        ends: &mut Ends,
+        ends: &mut StopRules,
         collector: &mut Collector,
         phase: &Phase,
     ) -> Option<String> {
@@ -173,14 +166,14 @@ impl Measurement {
             ends.act(workers);
             // The time series is not stored.
             let _ = collector.take_rows(u64::MAX);
-            if self.stopped() || workers.any_failed() {
+            if self.is_stopped() || workers.any_failed() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
                 return Some(why);
             }
             let share = share_done(phase, collector.streams_mut(), began.elapsed());
-            let mut left = self.left();
+            let mut left = self.remaining();
             left.time += began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
             self.live.tick(left);
             if let Some(recent) = &mut recent {

@@ -16,7 +16,7 @@ use super::Measurement;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::live::{self, Left, Live, Progress};
-use crate::run::Earlier;
+use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
 use crate::run::specs::Supplies;
 use crate::run::target::{Ready, open_others, refuse_flags};
@@ -35,8 +35,8 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use machine::test_file::TestFile;
 use machine::{page_cache, safety};
-use model::evidence::{Moment, Snapshot};
-use model::job::{Cache, Data, FALLOCATE, Options, Pace, Pattern, StopRule, Stream, TaskNumber};
+use model::evidence::Moment;
+use model::job::{Cache, Data, FALLOCATE, Job, Options, Pace, Pattern, StopRule, Stream, TaskNumber};
 use model::machine::{LayerKind, Machine};
 use model::plan::{Plan, Planned, Role, Target};
 use model::record::{self, Ceiling, Frame, Header, Record, SelfTest, Trial};
@@ -55,15 +55,19 @@ use sys::open_file::{CloseErrors, OpenFile};
 /// Begins a measurement, up to its first run.
 pub(super) fn begin(
     planned: Planned,
-    earlier: Option<&Earlier>,
+    earlier: Option<&EarlierSession>,
     keep: bool,
     fleet: &Fleet,
     mode: Progress,
 ) -> Result<Measurement, Failure> {
     let Planned { plan, mut machine } = planned;
     let root = Root::real();
-    // From here on a signal removes the cgroup too.
-    let stop = watch_signals()?;
+    // The first signal sets `stop`. The second one cleans up and ends the program at once.
+    let stop = signals::watch(|| {
+        live::give_back_now();
+        machine::test_file::remove_all_now();
+        cgroup::leave_now();
+    })?;
     // Enter before any worker starts, so that each one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
@@ -73,10 +77,11 @@ pub(super) fn begin(
     let cost = cost(&plan);
     let live = Live::start(mode, &cost, &stop)?;
     let supplies = Supplies::load(&plan)?;
+    // The reason is why the clock is a fallback.
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
     // Resumed runs keep their times; new ones come after them.
-    let passed = earlier.map_or(Duration::ZERO, Earlier::until);
+    let passed = earlier.map_or(Duration::ZERO, EarlierSession::until);
     let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
@@ -100,7 +105,7 @@ pub(super) fn begin(
         started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         plan: plan.clone(),
         hosts: vec![machine],
-        clock: as_recorded(clock, clock_reason),
+        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
         self_test,
     };
     let mut measurement = Measurement {
@@ -130,28 +135,17 @@ pub(super) fn begin(
         busy_host: None,
         _own_cgroup: own_cgroup,
     };
-    measurement.begin_session(before)?;
+    // Write the first frames once it is known which jobs this machine allows.
+    measurement.limit_to_targets();
+    measurement.last.header.self_test.trials = measurement.hold_trials()?;
+    measurement.size_writes();
+    measurement.last.header.plan.jobs.clone_from(&measurement.plan.jobs);
+    // Another job becomes the headline if this machine refuses it.
+    measurement.last.header.plan.headline = measurement.plan.headline;
+    measurement.session.append(&Frame::Header(Box::new(measurement.last.header.clone())))?;
+    measurement.session.append(&Frame::Evidence(Box::new(before)))?;
     fleet.begin(&measurement.last.header, &name, keep)?;
     Ok(measurement)
-}
-
-impl Measurement {
-    /// Writes the first frames, once it is known which jobs this machine allows.
-    fn begin_session(&mut self, before: Snapshot) -> Result<(), Failure> {
-        self.limit_to_targets();
-        self.last.header.self_test.trials = self.hold_trials()?;
-        self.size_writes();
-        self.last.header.plan.jobs.clone_from(&self.plan.jobs);
-        // Another job becomes the headline if this machine refuses it.
-        self.last.header.plan.headline = self.plan.headline;
-        self.session.append(&Frame::Header(Box::new(self.last.header.clone())))?;
-        self.session.append(&Frame::Evidence(Box::new(before)))
-    }
-}
-
-/// The clock of the timestamps, as the session records it. `reason` is why the fallback is used.
-fn as_recorded(clock: Clock, reason: Option<String>) -> record::Clock {
-    record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() }
 }
 
 /// Enters a new cgroup, whose counters cover this measurement alone.
@@ -163,15 +157,6 @@ fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup>
     let layers = machine.places.iter().flat_map(|p| &p.layers);
     own.count_on(layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
     Ok(own)
-}
-
-/// Returns the flag that signals set. A second signal cleans up and ends the program at once.
-fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
-    signals::watch(|| {
-        live::give_back_now();
-        machine::test_file::remove_all_now();
-        cgroup::leave_now();
-    })
 }
 
 /// Makes or opens every target of a plan. Shows the time `left`, if known.
@@ -252,7 +237,7 @@ pub(crate) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
     }
     for (index, target) in plan.targets.iter().enumerate().filter(|(_, t)| t.role != Role::None) {
         let mut streams: Vec<&Stream> = Vec::new();
-        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+        for stream in plan.streams() {
             let is_probed = |s: &&Stream| {
                 (&s.engine, &s.options, s.cache, s.depth)
                     == (&stream.engine, &stream.options, stream.cache, stream.depth)
@@ -340,11 +325,14 @@ const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
 /// Measures the ceilings of a plan. Equal shapes are tried once.
-pub(super) fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
+fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
     let mut tried: Vec<(Stream, Known<f64>, Known<f64>)> = Vec::new();
     let mut ceilings = Vec::new();
-    for (job, phase, stream, shape) in streams(plan) {
-        let shape = closed(shape);
+    let streams = plan.jobs.iter().enumerate();
+    let streams =
+        streams.flat_map(|(job, of_job)| of_job.numbered_streams().map(move |stream| (job, stream)));
+    for (job, (phase, stream, planned)) in streams {
+        let shape = closed_loop(planned);
         let known = tried.iter().find(|(s, ..)| *s == shape).map(|(_, a, b)| (a.clone(), b.clone()));
         let (loop_ns, interface_ns) = match known {
             Some(known) => known,
@@ -369,16 +357,8 @@ pub(super) fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> S
     SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings, trials: Vec::new() }
 }
 
-fn streams(plan: &Plan) -> impl Iterator<Item = (usize, usize, usize, &Stream)> {
-    plan.jobs.iter().enumerate().flat_map(|(job, j)| {
-        j.phases.iter().enumerate().flat_map(move |(phase, p)| {
-            p.streams.iter().enumerate().map(move |(stream, s)| (job, phase, stream, s))
-        })
-    })
-}
-
 /// One worker of the stream at full speed, without its pace and limits.
-fn closed(stream: &Stream) -> Stream {
+fn closed_loop(stream: &Stream) -> Stream {
     let mut shape = stream.clone();
     shape.pace = Pace::Closed;
     shape.limit = StopRule::default();
@@ -406,7 +386,7 @@ fn ns_per_op(
     if let Some(missing) = options.keys().find(|o| entry.options.iter().all(|e| e.name != o.as_str())) {
         return Err(format!("the engine {engine} has no option {missing}"));
     }
-    let spec = spec(shape, entry, options, supplies, clock)?;
+    let spec = self_test_spec(shape, entry, options, supplies, clock)?;
     let mut workers = Workers::spawn(vec![spec])?;
     workers.open();
     while !workers.is_done() {
@@ -423,7 +403,7 @@ fn ns_per_op(
     if ops == 0 { Err("nothing completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
 }
 
-fn spec(
+fn self_test_spec(
     shape: &Stream,
     engine: &'static Entry,
     options: Options,
@@ -489,14 +469,14 @@ impl Measurement {
     ///
     /// # Errors
     /// [`Failure::Refused`] with all reasons if no job is left.
-    pub(super) fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
+    fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
         let mut trials = self.unplaced_rows();
-        trials.extend(self.trials());
-        if self.stopped() {
+        trials.extend(self.try_interfaces());
+        if self.is_stopped() {
             return Err(Failure::Interrupted);
         }
         self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
-        let left = |job: &usize| !self.refused.contains(job);
+        let is_left = |job: &usize| !self.refused.contains(job);
         if self.plan.study.interfaces().is_some() && self.refused.len() == trials.len() {
             let reasons = trials.iter().filter_map(|t| t.refusal.as_ref().or(t.moved_bytes.as_ref().err()));
             let mut reasons: Vec<&str> = reasons.map(String::as_str).collect();
@@ -505,20 +485,20 @@ impl Measurement {
             return Err(Failure::Refused(format!("no interface can be tried: {}", reasons.join("; "))));
         }
         // The headline must be a job that this machine can run.
-        if !left(&self.plan.headline) {
-            self.plan.headline = (0..self.plan.jobs.len()).find(left).unwrap_or(0);
+        if !is_left(&self.plan.headline) {
+            self.plan.headline = (0..self.plan.jobs.len()).find(is_left).unwrap_or(0);
         }
         Ok(trials)
     }
 
     /// Tries every job of the comparison.
-    fn trials(&self) -> Vec<Trial> {
+    fn try_interfaces(&self) -> Vec<Trial> {
         let Some(comparison) = self.plan.study.interfaces() else { return Vec::new() };
-        self.live.step("trying every interface", self.left());
-        let all = comparison.candidates.iter().take_while(|_| !self.stopped());
+        self.live.step("trying every interface", self.remaining());
+        let all = comparison.candidates.iter().take_while(|_| !self.is_stopped());
         let tried = all.map(|candidate| {
-            self.live.tick(self.left());
-            let tried = self.trial(candidate.job);
+            self.live.tick(self.remaining());
+            let tried = self.try_interface(candidate.job);
             match tried {
                 Ok((moved, calls)) => {
                     Trial { job: candidate.job, moved_bytes: Ok(moved), refusal: None, calls }
@@ -535,12 +515,11 @@ impl Measurement {
     }
 
     /// Returns the bytes moved and calls made, or why the job cannot run.
-    fn trial(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
+    fn try_interface(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
         let outcomes = self.try_job(job, TRIAL_BYTES, true)?;
-        let moved = moved(&outcomes)?;
-        let phase = self.plan.jobs.get(job).and_then(|j| j.phases.first());
-        let engines = phase.iter().flat_map(|p| &p.streams).filter_map(|s| engines::find(&s.engine));
-        if engines.into_iter().any(|engine| engine.library_threads) {
+        let moved = moved_bytes(&outcomes)?;
+        let engine = self.only_stream(job).and_then(|stream| engines::find(&stream.engine));
+        if engine.is_some_and(|engine| engine.library_threads) {
             return Ok((
                 moved,
                 Err("the C library makes the calls in its own threads, which fathom does not count".into()),
@@ -561,12 +540,7 @@ impl Measurement {
     }
 
     /// Runs the first phase of a job on evicted targets, for at most `bytes` bytes and 2 s.
-    pub(super) fn try_job(
-        &self,
-        job: usize,
-        bytes: u64,
-        counts_calls: bool,
-    ) -> Result<Vec<Outcome>, CannotBegin> {
+    fn try_job(&self, job: usize, bytes: u64, counts_calls: bool) -> Result<Vec<Outcome>, CannotBegin> {
         let phase = self
             .plan
             .jobs
@@ -588,7 +562,7 @@ impl Measurement {
         while !workers.is_done() {
             std::thread::sleep(Duration::from_millis(1));
             workers.collect(|_, _| {});
-            if self.stopped() {
+            if self.is_stopped() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
@@ -614,7 +588,7 @@ fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
 }
 
 /// Returns the bytes that all workers moved, or the first failure.
-pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
+fn moved_bytes(outcomes: &[Outcome]) -> Known<u64> {
     let totals = || outcomes.iter().flat_map(|o| &o.totals);
     // A worker gives up after many failures. The failed operation is a better reason.
     if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {
@@ -642,7 +616,7 @@ const RATE_MARGIN: f64 = 1.25;
 
 impl Measurement {
     /// Limits the operations of every job in an interface comparison to the size of its file.
-    pub(super) fn limit_to_targets(&mut self) {
+    fn limit_to_targets(&mut self) {
         let Some(comparison) = self.plan.study.interfaces() else { return };
         let jobs = comparison.candidates.iter().map(|candidate| candidate.job);
         let limited: Vec<(usize, u64)> =
@@ -651,13 +625,13 @@ impl Measurement {
     }
 
     /// Limits the writes of an interface comparison to what the storage takes in the time of a run.
-    pub(super) fn size_writes(&mut self) {
+    fn size_writes(&mut self) {
         let Some(comparison) = self.plan.study.interfaces() else { return };
         let mut sized: Vec<(usize, u64)> = Vec::new();
         for work in comparison.candidates.chunk_by(|a, b| a.work == b.work) {
             let mut jobs = work.iter().map(|c| c.job).filter(|job| !self.refused.contains(job));
             let Some(stream) = work.first().and_then(|first| self.only_stream(first.job)) else { continue };
-            if !stream.access.writes() || self.stopped() {
+            if !stream.access.writes() || self.is_stopped() {
                 continue;
             }
             let there = self.operations_there(stream);
@@ -672,15 +646,14 @@ impl Measurement {
 
     fn limit_operations(&mut self, of_jobs: Vec<(usize, u64)>) {
         for (job, operations) in of_jobs {
-            let phases = self.plan.jobs.get_mut(job).into_iter().flat_map(|job| &mut job.phases);
-            for stream in phases.flat_map(|phase| &mut phase.streams) {
+            for stream in self.plan.jobs.get_mut(job).into_iter().flat_map(Job::streams_mut) {
                 stream.limit.operations = Some(operations);
             }
         }
     }
 
     fn only_stream(&self, job: usize) -> Option<&Stream> {
-        self.plan.jobs.get(job)?.phases.first()?.streams.first()
+        self.plan.jobs.get(job)?.streams().next()
     }
 
     /// Number of operations that fit into the stream's span on its smallest target: all blocks for sequential access, half of the blocks
@@ -705,14 +678,14 @@ impl Measurement {
         let mut bytes = FIRST_BYTES.min(most_bytes);
         loop {
             let outcomes = self.try_job(job, bytes, false).ok()?;
-            let written = moved(&outcomes).ok()?;
+            let written = moved_bytes(&outcomes).ok()?;
             let synced = Instant::now();
             for ready in self.only_stream(job)?.targets.iter().filter_map(|at| self.targets.get(*at)) {
                 ready.handle()?.sync_data().ok()?;
             }
             let wall = outcomes.iter().map(|outcome| outcome.wall_ns).max()?;
             let took = Duration::from_nanos(wall) + synced.elapsed();
-            if took >= ENOUGH_TIME || bytes >= most_bytes || self.stopped() {
+            if took >= ENOUGH_TIME || bytes >= most_bytes || self.is_stopped() {
                 return Some(written as f64 / took.as_secs_f64().max(1e-9));
             }
             bytes = bytes.saturating_mul(TIMES_MORE).min(most_bytes);
@@ -734,7 +707,7 @@ mod tests {
         let (clock, _) = Clock::calibrate(true);
         let access = Access { span_bytes: SPAN_BYTES, ..Access::plain(Pattern::Random, 4096, 100) };
         for depth in [1, 4, 32] {
-            let shape = closed(&Stream::plain(access.clone(), depth, 1, "sim"));
+            let shape = closed_loop(&Stream::plain(access.clone(), depth, 1, "sim"));
             let found = ns_per_op(&shape, "sim", Options::new(), &Supplies::default(), clock);
             assert_eq!(found, Ok(100_000.0 / f64::from(depth)), "depth {depth}");
         }

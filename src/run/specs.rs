@@ -82,6 +82,7 @@ impl Measurement {
             let common =
                 |seed| Arc::new(Common::new(seed).in_group(group.clone()).with_files(evicted.clone()));
             let shared = common(seed);
+            let first_task = self.plan.first_task(job, stream);
             for worker in 0..stream.workers {
                 // Each clone has its own hot blocks and order.
                 let common = match stream.clones {
@@ -89,12 +90,8 @@ impl Measurement {
                     None => Arc::clone(&shared),
                 };
                 let overall = specs.len() as u32;
-                let number = WorkerIndex {
-                    stream: stream_index,
-                    worker,
-                    overall,
-                    task: self.task(job, stream, worker),
-                };
+                let task = TaskNumber { index: first_task.index + u64::from(worker), ..first_task };
+                let number = WorkerIndex { stream: stream_index, worker, overall, task };
                 let drawn = u64::from(first) + u64::from(worker);
                 let own = |run: usize| {
                     let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
@@ -156,11 +153,6 @@ impl Measurement {
             ))
         })?;
         Ok(Some(files.into()))
-    }
-
-    fn task(&self, job: usize, stream: &Stream, worker: u32) -> TaskNumber {
-        let first = self.plan.first_task(job, stream);
-        TaskNumber { index: first.index + u64::from(worker), ..first }
     }
 
     fn spec(
@@ -371,7 +363,7 @@ impl Supplies {
     /// A file that cannot be read or is empty, by name.
     pub(super) fn load(plan: &Plan) -> Result<Self, Failure> {
         let mut files = BTreeMap::new();
-        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+        for stream in plan.streams() {
             if let Data::File(path) = &stream.data
                 && !files.contains_key(path)
             {

@@ -1,6 +1,6 @@
 //! Rules that end streams before their time: steady state, minimum rates, latency limits, streams that end others.
 //!
-//! [`Ends`] gets the operations of each interval and decides which streams end. Workers check limits of amount and time themselves; crate
+//! [`StopRules`] gets the operations of each interval and decides which streams end. Workers check limits of amount and time themselves; crate
 //! `model` has the settings of the rules.
 
 use engine::link::Block;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const PARTS: u64 = 10;
 
 /// Rules that end the streams of a phase early.
-pub(super) struct Ends {
+pub(super) struct StopRules {
     streams: Vec<WatchedStream>,
     /// Why all streams had to end.
     failure: Option<String>,
@@ -40,8 +40,7 @@ struct RateFloor {
     since: Option<u64>,
     /// Whether the rate was ever checked.
     is_seen: bool,
-    /// Operations and bytes by kind.
-    done: [(u64, u64); Kind::ALL.len()],
+    done: [Amount; Kind::ALL.len()],
 }
 
 /// The values of a stream in intervals of equal length, from the start of its measured window.
@@ -60,9 +59,15 @@ struct Series {
 /// Amounts completed in one interval of a series.
 #[derive(Clone, Copy, Default)]
 struct Value {
-    /// Operations and bytes by kind.
-    kinds: [(u64, u64); Kind::ALL.len()],
+    kinds: [Amount; Kind::ALL.len()],
     latency_ns: u64,
+}
+
+/// Completed operations of a kind, and their bytes.
+#[derive(Clone, Copy, Default)]
+struct Amount {
+    ops: u64,
+    bytes: u64,
 }
 
 /// Time between two checks of a stream with a stop rule.
@@ -71,7 +76,7 @@ pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
     steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS)).min()
 }
 
-impl Ends {
+impl StopRules {
     pub(super) fn for_phase(phase: &Phase) -> Self {
         let watched = |(at, stream): (usize, &Stream)| WatchedStream {
             name: if stream.name.is_empty() { format!("stream {}", at + 1) } else { stream.name.clone() },
@@ -204,8 +209,8 @@ fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bo
             continue;
         }
         let seconds = rule.every_ns as f64 / 1e9;
-        let ops = value.kinds.iter().map(|(ops, _)| ops).sum::<u64>();
-        let bytes = value.kinds.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let ops = value.kinds.iter().map(|amount| amount.ops).sum::<u64>();
+        let bytes = value.kinds.iter().map(|amount| amount.bytes).sum::<u64>();
         seen.iops.push(ops as f64 / seconds);
         seen.bytes_per_s.push(bytes as f64 / seconds);
         seen.latency_ns.push(value.latency_ns as f64 / ops.max(1) as f64);
@@ -221,7 +226,7 @@ fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bo
 impl RateFloor {
     fn from_rule(rule: &MinRate, workers: u32) -> Self {
         let series = Series::new(rule.every_ns / PARTS, workers);
-        Self { rule: rule.clone(), series, since: None, is_seen: false, done: [(0, 0); Kind::ALL.len()] }
+        Self { rule: rule.clone(), series, since: None, is_seen: false, done: Default::default() }
     }
 
     /// Returns which rate was too low, and its value. As in fio, a rate is checked at completions and over at least the rule's period, so
@@ -230,39 +235,39 @@ impl RateFloor {
         while let Some((start_ns, value)) = self.series.take() {
             let until = start_ns + self.series.every_ns;
             for (sum, more) in self.done.iter_mut().zip(value.kinds) {
-                *sum = (sum.0 + more.0, sum.1 + more.1);
+                *sum = Amount { ops: sum.ops + more.ops, bytes: sum.bytes + more.bytes };
             }
-            if start_ns < MinRate::SETTLES_NS || value.kinds.iter().all(|(ops, _)| *ops == 0) {
+            if start_ns < MinRate::SETTLES_NS || value.kinds.iter().all(|amount| amount.ops == 0) {
                 continue;
             }
             let Some(span) = self.since.map(|since| until - since) else {
-                (self.since, self.done) = (Some(until), [(0, 0); Kind::ALL.len()]);
+                (self.since, self.done) = (Some(until), Default::default());
                 continue;
             };
             if span < self.rule.every_ns {
                 continue;
             }
             self.is_seen = true;
-            if let Some(words) = self.compare(span, until) {
+            if let Some(words) = self.too_low(span, until) {
                 return Some(words);
             }
-            (self.since, self.done) = (Some(until), [(0, 0); Kind::ALL.len()]);
+            (self.since, self.done) = (Some(until), Default::default());
         }
         None
     }
 
-    fn compare(&self, span: u64, until: u64) -> Option<String> {
-        let bytes = self.rule.quantity == Quantity::Bandwidth;
+    fn too_low(&self, span: u64, until: u64) -> Option<String> {
+        let is_bandwidth = self.rule.quantity == Quantity::Bandwidth;
         let shown = |rate: u64| {
-            if bytes {
+            if is_bandwidth {
                 format!("{}/s", show_bytes(rate))
             } else {
                 format!("{} IOPS", show_count(rate as f64))
             }
         };
-        Kind::ALL.into_iter().zip(self.done).find_map(|(kind, of)| {
+        Kind::ALL.into_iter().zip(self.done).find_map(|(kind, amount)| {
             let least = self.rule.for_kind(kind)?;
-            let done = if bytes { of.1 } else { of.0 };
+            let done = if is_bandwidth { amount.bytes } else { amount.ops };
             let rate = (u128::from(done) * 1_000_000_000 / u128::from(span.max(1))) as u64;
             (rate < least).then(|| {
                 format!(
@@ -291,8 +296,8 @@ impl Series {
         let value = self.open.entry(middle.saturating_sub(from) / self.every_ns).or_default();
         for lane in &block.lanes {
             for (sum, tally) in value.kinds.iter_mut().zip(&lane.kinds) {
-                sum.0 += tally.latency.count();
-                sum.1 += tally.bytes;
+                sum.ops += tally.latency.count();
+                sum.bytes += tally.bytes;
                 value.latency_ns = value.latency_ns.saturating_add(tally.latency.sum_ns());
             }
         }

@@ -60,10 +60,9 @@ impl Ready {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
         let (mut writing, found_empty) = keep(root, plan.host_seed(), &mut target, stop, progress)?;
-        let streams = plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
-        let mut its = streams.filter(|stream| stream.targets.contains(&index));
+        let mut users = plan.streams().filter(|stream| stream.targets.contains(&index));
         if let Some(writing) = &mut writing
-            && !its.any(|stream| stream.renews_file() || stream.moves_no_data())
+            && !users.any(|stream| stream.renews_file() || stream.moves_no_data())
         {
             writing.at_most(target.bytes);
         }
@@ -376,12 +375,10 @@ impl Measurement {
         }
         // If no target has a file, nothing was synced, and the engine's clock may differ from the machine's.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
-        self.keep(Moment::Synced, true)?;
+        self.keep_snapshot(Moment::Synced, true)?;
         Ok((failures.is_empty().then_some(took), failures))
     }
-}
 
-impl Measurement {
     /// The path of a target, as the plan has it.
     pub(crate) fn path_of(&self, target: usize) -> &str {
         self.plan.targets.get(target).map_or("a target", |target| target.path.as_str())
@@ -469,10 +466,9 @@ impl Parts {
 /// The parts of a shared file that this host writes: the parts of its workers in the first stream that shares the file. The first host
 /// also writes the bytes before and after all parts.
 fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
-    let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     let sharing = |s: &&Stream| s.shared.is_some() && s.targets.contains(&target);
     let bytes = plan.targets[target].bytes;
-    let Some((stream, shared)) = all.find(sharing).and_then(|s| Some((s, s.shared?))) else {
+    let Some((stream, shared)) = plan.streams().find(sharing).and_then(|s| Some((s, s.shared?))) else {
         return Ok(vec![Parts::Rest(0..bytes)]);
     };
     stream_parts(stream, shared, bytes, plan.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 }))
@@ -518,8 +514,7 @@ impl Measurement {
         if !comparison.layers.iter().any(|r| r.job == job && r.stored) {
             return Ok(None);
         }
-        let target_of =
-            |job: usize| Some(*self.plan.jobs.get(job)?.phases.first()?.streams.first()?.targets.first()?);
+        let target_of = |job: usize| Some(*self.plan.jobs.get(job)?.streams().next()?.targets.first()?);
         let above = comparison.layers.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
         let above = above.ok_or("no file on this device is measured, so there are no blocks to read")?;
         let below = target_of(job).ok_or("the row has no target")?;
@@ -575,20 +570,8 @@ fn a_marked_file_is_refused_after_another_program_wrote_it() {
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = dir.path().join("data");
     std::fs::write(&path, "of another program").unwrap_or_else(|e| panic!("{e}"));
-    let mut target = Target {
-        path: name::text(&path),
-        role: Role::File,
-        bytes: 18,
-        block_bytes: 1,
-        writable: true,
-        identity: None,
-        unseen_users: false,
-        only_by_mark: true,
-        other_names: Vec::new(),
-        create: None,
-        made_for: MadeFor::Host,
-        common: None,
-    };
+    let new = Target::new(name::text(&path), Role::File, 18);
+    let mut target = Target { writable: true, only_by_mark: true, ..new };
     let prepared = |target: &mut Target| {
         keep(&Root::real(), 0, target, &AtomicBool::new(false), &mut |_, _| ()).map(|_| ())
     };

@@ -12,7 +12,7 @@ use model::evidence::{Extents, Moment, Snapshot};
 use model::finding::{CheckId, Look, Outcome};
 use model::job::{Access, Cache, Flush, Job, Pattern, Phase, Stream, SyncCall};
 use model::machine::Machine;
-use model::plan::{MAKING_NS, MadeFor, Plan, Role, Target};
+use model::plan::{MAKING_NS, Plan, Role, Target};
 use model::record::{Clock, Header, Record, Run, RunEnd, RunEnding, RunStart, SelfTest, StreamEnd};
 use model::study::Study;
 
@@ -149,20 +149,7 @@ fn as_item(sentence: &str) -> String {
 
 /// A plain target.
 pub(crate) fn target(path: String, role: Role, bytes: u64) -> Target {
-    Target {
-        path,
-        role,
-        bytes,
-        block_bytes: 512,
-        writable: true,
-        identity: None,
-        unseen_users: false,
-        only_by_mark: false,
-        other_names: Vec::new(),
-        create: None,
-        made_for: MadeFor::Host,
-        common: None,
-    }
+    Target { block_bytes: 512, writable: true, ..Target::new(path, role, bytes) }
 }
 
 /// A plan of one run of each job, without a study.

@@ -158,6 +158,11 @@ impl Plan {
         }
     }
 
+    /// Returns the streams of all jobs.
+    pub fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.jobs.iter().flat_map(Job::streams)
+    }
+
     /// Returns the seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run
     /// in the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
     pub fn host_seed(&self) -> u64 {
@@ -326,6 +331,26 @@ pub struct Target {
     /// How other hosts find the test file; `None` if they do not open it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
+}
+
+impl Target {
+    /// Returns a target that is only read, without an identity.
+    pub fn new(path: String, role: Role, bytes: u64) -> Self {
+        Self {
+            path,
+            role,
+            bytes,
+            block_bytes: 1,
+            writable: false,
+            identity: None,
+            unseen_users: false,
+            only_by_mark: false,
+            other_names: Vec::new(),
+            create: None,
+            made_for: MadeFor::Host,
+            common: None,
+        }
+    }
 }
 
 /// The workers that a test file is for. A directory holds a separate file for each value.

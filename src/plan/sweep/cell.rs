@@ -7,10 +7,9 @@
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::sweep::CellWork;
-use crate::plan::target;
-use crate::request::{Request, SweepSpec};
+use crate::plan::target::{self, TargetFacts};
+use crate::request::SweepSpec;
 use engine::engines::{self, Entry};
-use machine::root::Root;
 use model::job::{Advice, Batch, Cache, GROW, Mix, PerKind, Sizes, StopRule};
 use model::name;
 use model::plan::Role;
@@ -21,7 +20,6 @@ use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::sweep::{Baseline, Cell, Setting, Skipped, works};
 use model::units::{MIB, show_bytes};
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 /// Defaults of well-known programs: one operation at a time, through the page cache. Sources: `cp` of GNU coreutils 8 and
@@ -44,8 +42,8 @@ struct CellStart {
     left: u64,
 }
 
-/// A grid that is being made.
-pub(super) struct Growing<'a> {
+/// A grid while its cells are made.
+pub(super) struct GridBuilder<'a> {
     pub(super) base: JobSpec,
     pub(super) memory_bytes: u64,
     /// Facts of each named target; empty if the engine touches none.
@@ -62,7 +60,7 @@ pub(super) struct Growing<'a> {
 
 /// One point of the axes.
 struct Point<'a> {
-    doing: &'a CellWork,
+    work: &'a CellWork,
     mode: Option<&'static Mode>,
     cache: Cache,
     engine: &'a EngineSpec,
@@ -80,18 +78,17 @@ struct Point<'a> {
     depth: u32,
 }
 
-impl Growing<'_> {
+impl GridBuilder<'_> {
     /// Adds every cell of a work that uses this engine.
     pub(super) fn add_cells(
         &mut self,
-        doing: &CellWork,
+        work: &CellWork,
         engine: &EngineSpec,
         entry: &'static Entry,
     ) -> Result<(), Failure> {
-        let sweep_spec = self.sweep_spec;
-        let axes = &sweep_spec.axes;
+        let axes = &self.sweep_spec.axes;
         let default = self.default_cache(entry);
-        let writes = doing.writes();
+        let writes = work.writes();
         let modes: Vec<(Option<&'static Mode>, Cache)> = match self.sweep_spec.preset {
             Some(preset) if axes.cache.is_empty() && !preset.modes.is_empty() => preset
                 .modes
@@ -102,13 +99,12 @@ impl Growing<'_> {
             _ if axes.cache.is_empty() => vec![(None, default)],
             _ => axes.cache.iter().map(|c| (None, *c)).collect(),
         };
-        let sizes: Vec<u32> = match doing {
+        let sizes: Vec<u32> = match work {
             CellWork::Named(spec) => vec![spec.largest_bytes()],
             CellWork::Plain(..) if axes.bs.is_empty() => (12..=22).map(|i| 1 << i).collect(),
             CellWork::Plain(..) => axes.bs.clone(),
         };
-        let Loads { assignments, depths } = &self.loads;
-        let (assignments, depths) = (assignments.clone(), depths.clone());
+        let Loads { assignments, depths } = self.loads.clone();
         let batches = optional_values(&axes.batch);
         let offsets = optional_values(&axes.offset);
         // The properties of a cell besides its size and depth.
@@ -128,12 +124,12 @@ impl Growing<'_> {
         for (mode, cache) in modes {
             for (assignment, offset, batch) in &ways {
                 let (assignment, batch) = (*assignment, *batch);
-                let at = offset.map(|offset| self.beginning(offset, assignment));
+                let at = offset.map(|offset| self.cell_start(offset, assignment));
                 let target = assignment.alone.and_then(|at| axes.target.get(at)).cloned();
                 for (bs, depth) in sizes.iter().flat_map(|bs| depths.iter().map(move |d| (*bs, *d))) {
                     let target = target.clone();
                     self.add(&Point {
-                        doing,
+                        work,
                         mode,
                         cache,
                         engine,
@@ -153,7 +149,7 @@ impl Growing<'_> {
     }
 
     /// The targets of a cell; empty if nothing is touched.
-    fn used(&self, assignment: Assignment) -> &[TargetFacts] {
+    fn used_targets(&self, assignment: Assignment) -> &[TargetFacts] {
         let used = match assignment.alone {
             Some(at) => self.targets.get(at..=at),
             None => self.targets.get(..(assignment.targets as usize).min(self.targets.len())),
@@ -162,13 +158,12 @@ impl Growing<'_> {
     }
 
     /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
-    fn beginning(&self, sweep_spec: Offset, assignment: Assignment) -> CellStart {
-        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
-        let there =
-            |t: &TargetFacts| if t.role == Role::Made { size.unwrap_or(target::MADE_BYTES) } else { t.bytes };
-        let there = self.used(assignment).iter().map(there).min();
+    fn cell_start(&self, offset: Offset, assignment: Assignment) -> CellStart {
+        let size = self.base.streams().next().and_then(|s| s.size);
+        let there = |t: &TargetFacts| t.known_bytes().or(size).unwrap_or(target::MADE_BYTES);
+        let there = self.used_targets(assignment).iter().map(there).min();
         let there = there.unwrap_or(size.unwrap_or(target::MADE_BYTES));
-        let (bytes, percent) = match sweep_spec {
+        let (bytes, percent) = match offset {
             Offset::Bytes(bytes) => (bytes, None),
             Offset::Percent(percent) => {
                 let bytes = (u128::from(there) * u128::from(percent) / 100) as u64;
@@ -192,12 +187,12 @@ impl Growing<'_> {
             self.skipped.push(Skipped { setting, why });
             return;
         }
-        let job = self.job(self.spec(point), &setting);
+        let job = self.add_job(self.spec(point), &setting);
         self.cells.push(Cell { setting, job });
     }
 
     /// Returns the index of the cell's job. Cells with equal jobs on this system share one, unless the preset measures each cell.
-    fn job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
+    fn add_job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
         let is_once = self.sweep_spec.preset.is_some_and(|p| p.way == Procedure::Once);
         let same = |known: &JobSpec| !is_once && known.phases == spec.phases;
         self.specs.iter().position(same).unwrap_or_else(|| {
@@ -220,7 +215,7 @@ impl Growing<'_> {
         if !entry.caches.contains(&cache) {
             return Some(format!("the engine {} does not work with --cache {}", entry.name, cache.word()));
         }
-        if let Some(kind) = point.doing.kinds().into_iter().find(|k| !entry.kinds.contains(k)) {
+        if let Some(kind) = point.work.kinds().into_iter().find(|k| !entry.kinds.contains(k)) {
             return Some(format!("the engine {} cannot {}", entry.name, kind.word()));
         }
         if let Some(cause) = self.denial.as_ref().filter(|_| point.depth > 1 && !cache.is_direct()) {
@@ -232,7 +227,7 @@ impl Growing<'_> {
             return Some(format!("a batch of {batch} is more than the {} in flight", point.depth));
         }
         let bs = u64::from(point.bs);
-        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+        let size = self.base.streams().next().and_then(|s| s.size);
         if let Some(size) = size.filter(|s| *s < bs) {
             return Some(format!("the region has only {}", show_bytes(size)));
         }
@@ -244,8 +239,8 @@ impl Growing<'_> {
             ));
         }
         let until_slow = self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
-        let mut used = self.used(point.assignment).iter().filter(|_| entry.moves_bytes);
-        let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
+        let mut used = self.used_targets(point.assignment).iter().filter(|_| entry.moves_bytes);
+        let is_all = |t: &TargetFacts| size.or(t.known_bytes()) == Some(bs);
         if until_slow && used.clone().any(is_all) {
             return Some("one block covers the whole target".into());
         }
@@ -260,7 +255,7 @@ impl Growing<'_> {
             used.map(|t| name::text(&t.path)).collect()
         };
         let Assignment { workers, targets, of_last, .. } = point.assignment;
-        let mine = self.used(point.assignment).iter();
+        let mine = self.used_targets(point.assignment).iter();
         let mine: Vec<String> = mine.filter(|_| targets < point.named).map(|t| name::text(&t.path)).collect();
         for PhaseSpec { streams, .. } in &mut job.phases {
             for stream in &mut *streams {
@@ -269,7 +264,7 @@ impl Growing<'_> {
                     stream.engine = None;
                 }
                 stream.target.clone_from(&mine);
-                self.begin(stream, point);
+                self.set_start(stream, point);
             }
             // The last worker's share is a separate stream.
             if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
@@ -285,18 +280,18 @@ impl Growing<'_> {
     }
 
     /// Sets the stream's start and limits it to the target's end.
-    fn begin(&self, stream: &mut StreamSpec, point: &Point) {
+    fn set_start(&self, stream: &mut StreamSpec, point: &Point) {
         let Some(at) = point.at else { return };
         stream.give("offset").access.offset_bytes = at.bytes;
         // The offset does not shorten a file that fathom makes.
-        if self.used(point.assignment).iter().all(|t| t.role != Role::Made) {
+        if self.used_targets(point.assignment).iter().all(|t| t.role != Role::Made) {
             stream.size = stream.size.map(|size| size.min(at.left));
         }
     }
 
     /// Adds the default settings of well-known programs as jobs, where the sweep does the same work: reading a file that is not cached, or
     /// writing a new one.
-    pub(super) fn baselines(&mut self) -> Vec<Baseline> {
+    pub(super) fn add_baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
         // `cp` and `dd` start at the first byte of one target. With other starts or several targets, a comparison would mean nothing.
         let axes = &self.sweep_spec.axes;
@@ -313,12 +308,12 @@ impl Growing<'_> {
             for (name, bs) in YARDSTICKS {
                 let Some(bytes) = self.yardstick_bytes(bs) else { continue };
                 let point = Point {
-                    doing: &CellWork::Plain(rw, None),
+                    work: &CellWork::Plain(rw, None),
                     mode: None,
                     cache: Cache::Buffered,
                     engine: &engine,
                     entry,
-                    assignment: Assignment { workers: 1, targets: 1, of_last: None, alone: None },
+                    assignment: Assignment::new(1, 1),
                     named,
                     target: None,
                     at: None,
@@ -355,9 +350,8 @@ impl Growing<'_> {
 
     /// Bytes of a baseline; `None` if no operation of its size fits.
     fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
-        let stream = self.base.phases.first().and_then(|p| p.streams.first())?;
-        let target = self.targets.first()?;
-        let there = if target.role == Role::Made { target::MADE_BYTES } else { target.bytes };
+        let stream = self.base.streams().next()?;
+        let there = self.targets.first()?.known_bytes().unwrap_or(target::MADE_BYTES);
         let bytes = stream.size.unwrap_or(there).min(YARDSTICK_BYTES) / u64::from(bs) * u64::from(bs);
         (bytes > 0).then_some(bytes)
     }
@@ -386,7 +380,7 @@ fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
     }
     let Some(align) = target.align else { return Some("its file system has no direct I/O".into()) };
     let odd = |bytes: &u32| !bytes.is_multiple_of(align);
-    let (size, reply) = match point.doing {
+    let (size, reply) = match point.work {
         CellWork::Plain(..) => (Some(point.bs).filter(odd), None),
         CellWork::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
     };
@@ -401,7 +395,7 @@ fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
 impl Point<'_> {
     fn setting(&self) -> Setting {
         let Assignment { workers, targets, of_last, alone } = self.assignment;
-        let (rw, mix, spec) = match self.doing {
+        let (rw, mix, spec) = match self.work {
             CellWork::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
             CellWork::Named(spec) => (String::new(), None, Some(spec.name.clone())),
         };
@@ -426,13 +420,11 @@ impl Point<'_> {
 
     fn spec(&self, base: &JobSpec, with_cache: bool) -> JobSpec {
         let mut job = base.clone();
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
-            match self.doing {
+        for stream in job.streams_mut() {
+            match self.work {
                 CellWork::Plain(rw, mix) => {
-                    let size = Sizes::Fixed(self.bs);
-                    stream.rw = Some(*rw);
-                    stream.mix = *mix;
-                    stream.bs = Some(PerKind::all(size));
+                    (stream.rw, stream.mix) = (Some(*rw), *mix);
+                    stream.bs = Some(PerKind::all(Sizes::Fixed(self.bs)));
                 }
                 CellWork::Named(spec) => stream.resolved.access.lines.clone_from(&spec.lines),
             }
@@ -441,53 +433,12 @@ impl Point<'_> {
             stream.engine = Some(self.engine.clone());
             stream.cache = with_cache.then_some(self.cache);
             stream.batch = self.batch.map(|submit| Batch { submit, complete: 1 });
-            stream.random = stream.random.take().filter(|_| self.doing.is_random());
-            stream.compress = stream.compress.filter(|_| self.doing.writes());
-            stream.dedup = stream.dedup.filter(|_| self.doing.writes());
+            stream.random = stream.random.take().filter(|_| self.work.is_random());
+            stream.compress = stream.compress.filter(|_| self.work.writes());
+            stream.dedup = stream.dedup.filter(|_| self.work.writes());
         }
         job
     }
-}
-
-/// Facts of a target that cells depend on.
-pub(super) struct TargetFacts {
-    pub(super) role: Role,
-    pub(super) path: PathBuf,
-    /// Usable bytes.
-    pub(super) bytes: u64,
-    /// Alignment of direct I/O; `None` if unsupported.
-    pub(super) align: Option<u32>,
-    /// Whether direct I/O bypasses the page cache, as far as known.
-    pub(super) direct: bool,
-    /// The kind of its file system if another machine or a program (FUSE) has the data.
-    pub(super) remote: Option<String>,
-}
-
-/// Inspects every named target once.
-pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
-    let here = [PathBuf::from(".")];
-    let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
-    let mut all: Vec<TargetFacts> = Vec::new();
-    for sweep_spec in named {
-        let path = sweep_spec.canonicalize().map_err(|e| target::unreachable_path(sweep_spec, &e))?;
-        if all.iter().any(|known| known.path == path) {
-            return Err(Failure::Usage(format!(
-                "TARGET {} is named twice; name each target once",
-                name::shown(sweep_spec)
-            )));
-        }
-        let (found, place) = target::inspect_target(root, sweep_spec, &path)?;
-        let direct = place.without_direct().is_none();
-        all.push(TargetFacts {
-            role: found.role,
-            bytes: found.bytes,
-            align: target::whole_alignment(&place),
-            direct,
-            remote: place.file_system.map(|f| f.kind).filter(|kind| analysis::is_remote(kind)),
-            path,
-        });
-    }
-    Ok(all)
 }
 
 /// Default maximum of outstanding I/Os, as in Iometer.
@@ -507,8 +458,14 @@ pub(crate) struct Assignment {
     pub(crate) alone: Option<usize>,
 }
 
+impl Assignment {
+    fn new(workers: u32, targets: u32) -> Self {
+        Self { workers, targets, of_last: None, alone: None }
+    }
+}
+
 /// The loads of a grid: each assignment at each depth.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loads {
     pub(crate) assignments: Vec<Assignment>,
     /// Operations in flight of each worker on each target: Iometer's outstanding I/Os.
@@ -538,15 +495,15 @@ pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins)
         record_loads(sweep_spec, cycle, &loads, origins);
         return Ok(loads);
     }
-    let idle = [("cycle", sweep_spec.cycle.is_some()), ("step", sweep_spec.step.is_some())];
-    if let Some((flag, _)) = idle.into_iter().find(|(_, sweep_spec)| *sweep_spec) {
+    let needless = [("cycle", sweep_spec.cycle.is_some()), ("step", sweep_spec.step.is_some())];
+    if let Some((flag, _)) = needless.into_iter().find(|(_, is_typed)| *is_typed) {
         return Err(Failure::Usage(format!(
             "--{flag} applies to the test types of Iometer; type --preset {IOMETER} too, or leave --{flag} out"
         )));
     }
-    let workers = given_or(&axes.workers, || vec![1]);
+    let workers = given_or(&axes.workers, &[1]);
     let assignments = if axes.target.is_empty() {
-        product(&workers, &given_or(&axes.targets, || vec![targets]))
+        product(&workers, &given_or(&axes.targets, &[targets]))
     } else if axes.targets.is_empty() {
         each_alone(&workers, axes.target.len())
     } else {
@@ -555,24 +512,23 @@ pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins)
                 .into(),
         ));
     };
-    Ok(Loads { assignments, depths: given_or(&axes.depth, || vec![1, 2, 4, 8, 16]) })
+    Ok(Loads { assignments, depths: given_or(&axes.depth, &[1, 2, 4, 8, 16]) })
 }
 
-fn given_or(sweep_spec: &[u32], default: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
-    if sweep_spec.is_empty() { default() } else { sweep_spec.to_vec() }
+fn given_or(typed: &[u32], default: &[u32]) -> Vec<u32> {
+    if typed.is_empty() { default } else { typed }.to_vec()
 }
 
+/// Each number of workers on each number of targets.
 fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
-    let assignment = |workers: u32| {
-        targets.iter().map(move |t| Assignment { workers, targets: *t, of_last: None, alone: None })
-    };
+    let assignment = |workers: u32| targets.iter().map(move |targets| Assignment::new(workers, *targets));
     workers.iter().flat_map(|w| assignment(*w)).collect()
 }
 
 /// Each number of workers on each target alone.
 fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
     let on_each = |workers: u32| {
-        (0..targets).map(move |at| Assignment { workers, targets: 1, of_last: None, alone: Some(at) })
+        (0..targets).map(move |at| Assignment { alone: Some(at), ..Assignment::new(workers, 1) })
     };
     workers.iter().flat_map(|w| on_each(*w)).collect()
 }
@@ -593,13 +549,13 @@ fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Resu
     let step = sweep_spec.step.unwrap_or(Step::Linear);
     let most = |values: &[u32], default: u32| values.first().copied().unwrap_or(default);
     let values = |rises: bool, values: &[u32], default: u32| {
-        if rises { up_to(most(values, default), step) } else { given_or(values, || vec![default]) }
+        if rises { up_to(most(values, default), step) } else { given_or(values, &[default]) }
     };
     let depths = if depths_rise {
         let step = sweep_spec.step.unwrap_or(Step::Exponential);
         step.values(1, most(&axes.depth, MOST_OUTSTANDING), STEP_FACTOR).collect()
     } else {
-        given_or(&axes.depth, || vec![1])
+        given_or(&axes.depth, &[1])
     };
     let assignments = if cycle.increments() {
         let list = [("workers", &axes.workers), ("targets", &axes.targets)];
@@ -628,9 +584,9 @@ fn up_to(most: u32, step: Step) -> Vec<u32> {
 fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> {
     let targets = targets.max(1);
     let assignment = |pairs: u32| match (pairs / targets, pairs % targets) {
-        (workers, 0) => Assignment { workers, targets, of_last: None, alone: None },
-        (0, few) => Assignment { workers: 1, targets: few, of_last: None, alone: None },
-        (full, few) => Assignment { workers: full + 1, targets, of_last: Some(few), alone: None },
+        (workers, 0) => Assignment::new(workers, targets),
+        (0, few) => Assignment::new(1, few),
+        (full, few) => Assignment { of_last: Some(few), ..Assignment::new(full + 1, targets) },
     };
     up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
 }

@@ -11,11 +11,12 @@ mod cell;
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::study::{StudyPlan, Timing};
-use crate::plan::{budget, engine};
+use crate::plan::target::{TargetFacts, target_facts};
+use crate::plan::{Jobs, budget, engine};
 use crate::request::{Request, SweepSpec};
 use ::engine::engines::Entry;
 use analysis::strategy::sweep::{FRESH, REFERENCE_EVERY};
-use cell::{Growing, TargetFacts, target_facts};
+use cell::GridBuilder;
 use machine::root::Root;
 use model::job::{Cache, Kind, Mix};
 use model::plan::{MAKING_NS, Role, Strategy};
@@ -51,12 +52,6 @@ const TIME_NS: u64 = 1_000_000_000;
 /// An adaptive search divides the time of a cell into this many runs, so that good cells get many runs and bad cells a single one.
 const PIECES: u64 = 5;
 
-/// A grid, and its jobs in the order of their indices.
-pub(in crate::plan) struct GridJobs {
-    pub(in crate::plan) specs: Vec<JobSpec>,
-    pub(in crate::plan) grid: Grid,
-}
-
 /// Makes the grid.
 pub(in crate::plan) fn grid(
     request: &Request,
@@ -65,10 +60,11 @@ pub(in crate::plan) fn grid(
     memory: Option<u64>,
     denial: Option<&str>,
     origins: &mut Origins,
-) -> Result<GridJobs, Failure> {
+) -> Result<Jobs, Failure> {
     let axes = &sweep_spec.axes;
     if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == engine::WANTED)) {
-        return Err(engine::refuse_axis(cause));
+        // Leaving it out silently would hide it among the other values.
+        return Err(Failure::Refused(format!("--engine io_uring: {cause}; type --engine libaio")));
     }
     let engines =
         if axes.engine.is_empty() { vec![default_engine(axes, denial)] } else { axes.engine.clone() };
@@ -80,7 +76,7 @@ pub(in crate::plan) fn grid(
     let measures = measures(sweep_spec, &works, origins);
     let memory_bytes = memory_cap(sweep_spec, memory, origins);
     let base = base(request, sweep_spec, &targets);
-    let mut growing = Growing {
+    let mut builder = GridBuilder {
         base,
         memory_bytes,
         targets,
@@ -94,10 +90,10 @@ pub(in crate::plan) fn grid(
     };
     for work in works {
         for (engine, entry) in engines.iter().zip(&entries) {
-            growing.add_cells(&work, engine, entry)?;
+            builder.add_cells(&work, engine, entry)?;
         }
     }
-    let Growing { cells, skipped, .. } = &growing;
+    let GridBuilder { cells, skipped, .. } = &builder;
     if cells.is_empty() {
         let why = skipped
             .first()
@@ -109,20 +105,21 @@ pub(in crate::plan) fn grid(
     record_axes(axes, sweep_spec, origins);
     origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
     if let Some(preset) = sweep_spec.preset.filter(|p| p.is_in_order()) {
-        return in_order(request, sweep_spec, growing, preset.rounds(), origins);
+        return in_order(request, sweep_spec, builder, preset.rounds(), origins);
     }
-    let baselines = growing.baselines();
-    let works = model::sweep::works(&growing.cells);
+    let baselines = builder.add_baselines();
+    let works = model::sweep::works(&builder.cells);
     let runs = request.job.runs.unwrap_or(CELL_RUNS);
-    let jobs = growing.specs.len() - baselines.len();
+    let jobs = builder.specs.len() - baselines.len();
     let finals = works.len() * 2 * FRESH + baselines.len() * FRESH;
     let tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
         format!("{}%", (1000.0 * share).round() / 10.0)
     });
-    let search = search(sweep_spec, jobs, finals, runs, &growing, request, origins)?;
-    let Growing { specs, cells, skipped, .. } = growing;
+    let search = search(sweep_spec, jobs, finals, runs, &builder, request, origins)?;
+    let GridBuilder { specs, cells, skipped, .. } = builder;
     let preset = sweep_spec.preset.map(|p| p.name.to_owned());
-    Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, tolerance, measures } })
+    let grid = Grid { preset, cells, skipped, baselines, search, tolerance, measures };
+    Ok(Jobs { specs, study: grid.into(), ..Jobs::default() })
 }
 
 /// Most bytes of a cell's buffers: the limit of searches, or the machine's memory if a preset has none.
@@ -137,14 +134,14 @@ fn memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins
 }
 
 fn default_engine(axes: &Axes, denial: Option<&str>) -> EngineSpec {
-    let mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
+    let is_mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
     let usual = engine::default_engine(denial).map_or(engine::WANTED, |entry| entry.name);
-    let name = if mapped { "mmap" } else { usual };
+    let name = if is_mapped { "mmap" } else { usual };
     EngineSpec { name: name.into(), options: model::job::Options::new() }
 }
 
-fn entry(sweep_spec: &EngineSpec) -> Result<&'static Entry, Failure> {
-    let stream = StreamSpec { engine: Some(sweep_spec.clone()), ..StreamSpec::default() };
+fn entry(engine: &EngineSpec) -> Result<&'static Entry, Failure> {
+    let stream = StreamSpec { engine: Some(engine.clone()), ..StreamSpec::default() };
     let entry = crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if entry.touches_targets() && !entry.moves_bytes {
         return Err(Failure::Usage(format!(
@@ -165,15 +162,15 @@ fn base(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> J
         !targets.is_empty() && targets.iter().all(fits)
     };
     let wished = sweep_spec.preset.map(|p| p.size_bytes).filter(room);
-    for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+    for stream in job.streams_mut() {
         stream.size = stream.size.or(wished);
     }
     for phase in &mut job.phases {
         let whole = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
-        let in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
+        let is_in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
         // A percentile needs many operations, and short runs have few.
-        let whole_at_once = sweep_spec.exhaustive || in_order || sweep_spec.by == Some(Measure::P99);
-        let parts = if whole_at_once { 1 } else { PIECES };
+        let is_whole_at_once = sweep_spec.exhaustive || is_in_order || sweep_spec.by == Some(Measure::P99);
+        let parts = if is_whole_at_once { 1 } else { PIECES };
         phase.time = Some((whole / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
     }
@@ -183,9 +180,9 @@ fn base(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> J
 /// Records each axis with its values and their origin.
 fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
     let preset = sweep_spec.preset.map(|p| format!("preset {}", p.name));
-    let cycled = sweep_spec.preset.is_some_and(|p| p.name == IOMETER);
+    let is_iometer = sweep_spec.preset.is_some_and(|p| p.name == IOMETER);
     // A test type records these itself.
-    let of_cycle = |axis: &str| cycled && ["depth", "workers", "targets"].contains(&axis);
+    let of_cycle = |axis: &str| is_iometer && ["depth", "workers", "targets"].contains(&axis);
     for axis in AXES.iter().filter(|axis| !of_cycle(axis.name)) {
         let values = (axis.format)(axes);
         if !values.is_empty() {
@@ -225,10 +222,10 @@ fn works(
     } else {
         named_works(request, sweep_spec)?
     };
-    let theirs = targets.iter().any(|t| t.role != Role::Made);
-    let asked =
+    let has_user_target = targets.iter().any(|t| t.role != Role::Made);
+    let is_work_typed =
         sweep_spec.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
-    if theirs && !asked && request.destroy.is_empty() {
+    if has_user_target && !is_work_typed && request.destroy.is_empty() {
         if let Some(preset) = sweep_spec.preset.filter(|p| p.rounds().is_some()) {
             let path = targets.first().map(|t| model::name::shown(&t.path)).unwrap_or_default();
             return Err(Failure::Refused(format!(
@@ -236,7 +233,7 @@ fn works(
                 preset.name
             )));
         }
-        all.retain(|doing| !doing.writes());
+        all.retain(|work| !work.writes());
         origins.fixed("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
     }
     refuse_unused_flag(request, "random", all.iter().any(CellWork::is_random), "--rw randread")?;
@@ -269,7 +266,7 @@ fn plain_works(sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
 fn named_works(request: &Request, sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
     let flags = || sweep_spec.flags.iter().chain(&request.flags);
     if let Some(flag) =
-        ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|sweep_spec| sweep_spec == *f))
+        ["rw", "mix", "bs", "random", "align"].iter().find(|key| flags().any(|flag| flag == *key))
     {
         return Err(Failure::Usage(format!(
             "--{flag} cannot be combined with access specifications, which define it; leave --{flag} out, or sweep without --spec and --line"
@@ -292,7 +289,7 @@ fn measures(sweep_spec: &SweepSpec, works: &[CellWork], origins: &mut Origins) -
         return BTreeMap::new();
     }
     let all: BTreeMap<String, Measure> =
-        works.iter().map(|doing| (doing.name(), sweep_spec.by.unwrap_or(doing.measure()))).collect();
+        works.iter().map(|work| (work.name(), sweep_spec.by.unwrap_or(work.measure()))).collect();
     let mut words: Vec<&str> = Vec::new();
     for measure in all.values().map(|m| m.word()) {
         if !words.contains(&measure) {
@@ -366,14 +363,15 @@ const OVERHEAD_NS: u64 = 20_000_000;
 fn in_order(
     request: &Request,
     sweep_spec: &SweepSpec,
-    growing: Growing,
-    in_rounds: Option<Rounds>,
+    builder: GridBuilder,
+    preset_rounds: Option<Rounds>,
     origins: &mut Origins,
-) -> Result<GridJobs, Failure> {
-    let until = in_rounds.map_or(Ok(Until::Slow), |sweep_spec| rounds(&growing, sweep_spec))?;
-    let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
-    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
-    let from = if timed { "command line".into() } else { request.origin("time") };
+) -> Result<Jobs, Failure> {
+    let until =
+        preset_rounds.map_or(Ok(Until::Slow), |preset_rounds| end_of_rounds(&builder, preset_rounds))?;
+    let time = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let from = if is_time_typed { "command line".into() } else { request.origin("time") };
     origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
     let words = match until {
         Until::Slow => {
@@ -387,7 +385,7 @@ fn in_order(
         }
     };
     origins.fixed("ends by", &words, &request.origin("preset"));
-    let Growing { specs, cells, skipped, .. } = growing;
+    let GridBuilder { specs, cells, skipped, .. } = builder;
     let grid = Grid {
         preset: sweep_spec.preset.map(|p| p.name.to_owned()),
         cells,
@@ -397,22 +395,22 @@ fn in_order(
         tolerance: TOLERANCE,
         measures: BTreeMap::new(),
     };
-    Ok(GridJobs { specs, grid })
+    Ok(Jobs { specs, study: grid.into(), ..Jobs::default() })
 }
 
 /// Returns when the rounds of a preset end. A preset that repeats until writes of one size are steady needs a cell with these writes.
-fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
-    let Rounds { tracked_bytes, variable, capacities, at_most } = sweep_spec;
-    let is = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
-    let Some(tracked) = growing.cells.iter().find(is).map(|c| c.job) else {
-        let preset = growing.sweep_spec.preset.map_or("pts", |p| p.name);
+fn end_of_rounds(builder: &GridBuilder, preset_rounds: Rounds) -> Result<Until, Failure> {
+    let Rounds { tracked_bytes, variable, capacities, at_most } = preset_rounds;
+    let is_tracked = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
+    let Some(tracked) = builder.cells.iter().find(is_tracked).map(|c| c.job) else {
+        let preset = builder.sweep_spec.preset.map_or("pts", |p| p.name);
         return Err(Failure::Usage(format!(
             "--preset {preset} repeats writes of {} until they are steady, and no measurable cell has them; include that size in --bs, and 0 in --mix",
             show_block(u64::from(tracked_bytes))
         )));
     };
-    let size = growing.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
-    let size = size.or(growing.targets.first().map(|t| t.bytes));
+    let size = builder.base.streams().next().and_then(|s| s.size);
+    let size = size.or(builder.targets.first().map(|t| t.bytes));
     let bytes = capacities.map(|times| size.unwrap_or(0).saturating_mul(times));
     Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
 }
@@ -444,28 +442,32 @@ fn search(
     jobs: usize,
     finals: usize,
     runs: u32,
-    growing: &Growing,
+    builder: &GridBuilder,
     request: &Request,
     origins: &mut Origins,
 ) -> Result<Search, Failure> {
-    let piece = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
-    let warmup = growing.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
+    let piece = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let warmup = builder.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
     let whole = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
-    let looks = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
+    let with_extra_runs = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
     let each = |window: u64| window + warmup + OVERHEAD_NS;
     let from = |set: bool| if set { "command line" } else { "default" };
-    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     if sweep_spec.exhaustive {
-        let exhaustive = looks(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
-        origins.fixed("--time", &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)), from(timed));
+        let exhaustive = with_extra_runs(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
+        origins.fixed(
+            "--time",
+            &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)),
+            from(is_time_typed),
+        );
         origins.fixed("time", &format!("about {}", minutes(exhaustive)), "all cells");
         return Ok(Search::Exhaustive);
     }
     let words = format!("runs of {}, a part of {}", show_ns(piece as f64), show_ns(whole as f64));
-    origins.fixed("--time", &words, from(timed));
+    origins.fixed("--time", &words, from(is_time_typed));
     // Measure each cell once, and the winners once more.
-    let least = looks(jobs as u64).saturating_mul(each(piece));
-    let makes_files = growing.targets.iter().any(|t| t.role == Role::Made);
+    let least = with_extra_runs(jobs as u64).saturating_mul(each(piece));
+    let makes_files = builder.targets.iter().any(|t| t.role == Role::Made);
     let making = if makes_files { MAKING_NS } else { 0 };
     let budget_ns = budget::for_search(request.budget_ns, jobs, least, each(piece), making, origins)?;
     Ok(Search::Adaptive { budget_ns })

@@ -36,6 +36,23 @@ pub struct Job {
 }
 
 impl Job {
+    /// Returns the streams of all phases.
+    pub fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.phases.iter().flat_map(|p| &p.streams)
+    }
+
+    /// Returns the streams of all phases, to change them.
+    pub fn streams_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.phases.iter_mut().flat_map(|p| &mut p.streams)
+    }
+
+    /// Returns each stream with the index of its phase and its index in the phase.
+    pub fn numbered_streams(&self) -> impl Iterator<Item = (usize, usize, &Stream)> {
+        self.phases.iter().enumerate().flat_map(|(phase, of_phase)| {
+            of_phase.streams.iter().enumerate().map(move |(index, stream)| (phase, index, stream))
+        })
+    }
+
     /// Returns the name of a stream's result: the job's name, followed by what distinguishes the stream from the job's
     /// other streams.
     pub fn result_name(&self, phase: usize, stream: usize) -> String {
@@ -59,7 +76,7 @@ impl Job {
 
     /// Whether any stream touches this target.
     pub fn touches(&self, target: usize) -> bool {
-        self.phases.iter().flat_map(|p| &p.streams).any(|s| s.targets.contains(&target))
+        self.streams().any(|s| s.targets.contains(&target))
     }
 }
 

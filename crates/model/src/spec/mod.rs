@@ -64,6 +64,18 @@ pub struct JobSpec {
     pub phases: Vec<PhaseSpec>,
 }
 
+impl JobSpec {
+    /// Returns the streams of all phases.
+    pub fn streams(&self) -> impl Iterator<Item = &StreamSpec> + Clone {
+        self.phases.iter().flat_map(|p| &p.streams)
+    }
+
+    /// Returns the streams of all phases, to change them.
+    pub fn streams_mut(&mut self) -> impl Iterator<Item = &mut StreamSpec> {
+        self.phases.iter_mut().flat_map(|p| &mut p.streams)
+    }
+}
+
 /// The request for a phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseSpec {
