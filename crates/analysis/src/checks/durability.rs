@@ -126,7 +126,8 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     fix: "Write `write back` into queue/write_cache of the layers that report otherwise, and mount without \
           `nobarrier`.",
     accept: "Accept it only if the disk has power-loss protection; then `write through` is true.",
-    ask: Ask::After(&[CheckId::C02], check_sync_without_flush),
+    applies: |case| case.does(Kind::Write) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::C02], check_sync_without_flush),
     #[cfg(test)]
     fires: Some(|| with_flushes(&stable_writes(), "write back", 0, 0)),
     #[cfg(test)]
@@ -135,10 +136,7 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     },
 };
 
-fn check_sync_without_flush(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::C02) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_sync_without_flush(case: &Case) -> Known<Answer> {
     case.grounded()?;
     if let Some(layer) = declared_safe(case) {
         let sentence = format!(
@@ -229,6 +227,7 @@ const BARRIERS_OFF: Check = Check {
     fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip \
           syncs.",
     accept: "Accept it if the caches of all disks below are protected against power loss.",
+    applies: |case| case.does(Kind::Write) && case.has_storage(),
     ask: Ask::Alone(check_barriers_off),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..stable_writes() }.record()),
@@ -241,9 +240,6 @@ const BARRIERS_OFF: Check = Check {
 };
 
 fn check_barriers_off(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     if let Some(what) = skipped_by(case) {
         let sentence = format!("Syncs are skipped here: {what}.");
         return skipped_syncs(case, &sentence, evidence([]));
@@ -305,6 +301,7 @@ const FLUSH_TOO_CHEAP: Check = Check {
           honours flushes (cache=none or writethrough rather than cache=unsafe).",
     accept: "Accept it if you know that the cache is protected: drives with power-loss protection answer \
              flushes immediately.",
+    applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::After(&[CheckId::C01, CheckId::C02], check_flush_too_cheap),
     #[cfg(test)]
     fires: Some(|| with_flushes(&stable_writes(), "write back", 11_000, 200)),
@@ -317,9 +314,6 @@ const FLUSH_TOO_CHEAP: Check = Check {
 };
 
 fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let disks = volatile_disks(case)?;
     if disks.is_empty() {
         return holds("The disk reports no volatile cache, so there is nothing to flush.", evidence([]));
@@ -401,7 +395,8 @@ const NO_FINAL_SYNC: Check = Check {
               `write back`",
     fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
     accept: "A note needs no --accept.",
-    ask: Ask::After(&[CheckId::A09], check_no_final_sync),
+    applies: |case| case.does(Kind::Write) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A09], check_no_final_sync),
     #[cfg(test)]
     fires: Some(|| with_flushes(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
     #[cfg(test)]
@@ -410,10 +405,7 @@ const NO_FINAL_SYNC: Check = Check {
     },
 };
 
-fn check_no_final_sync(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::A09) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_no_final_sync(case: &Case) -> Known<Answer> {
     if case.syncs_itself() {
         return holds("The job makes its writes durable within the measured time.", evidence([]));
     }
@@ -469,6 +461,7 @@ const REMOTE_ACK: Check = Check {
     fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
           measure on the server.",
     accept: "A note needs no --accept.",
+    applies: |case| case.does(Kind::Write) && case.has_storage(),
     ask: Ask::Alone(check_remote_ack),
     #[cfg(test)]
     fires: Some(|| nfs(Some((0, 11_000, 0)))),
@@ -477,9 +470,6 @@ const REMOTE_ACK: Check = Check {
 };
 
 fn check_remote_ack(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let kinds: Vec<&str> = case.places().map(model::machine::Place::kind).collect();
     if kinds.is_empty() {
         return Err("the record does not contain the file system of the target".into());
@@ -565,7 +555,8 @@ const SYNC_HIDES_TAIL: Check = Check {
               drive with a large volatile cache.",
     fix: "Quote the rate with the final sync, or measure for longer (--time).",
     accept: "Accept it if your program does not sync either.",
-    ask: Ask::After(&[CheckId::A09], check_sync_hides_tail),
+    applies: |case| case.does(Kind::Write) && case.has_storage(),
+    ask: Ask::Unless(&[CheckId::A09], check_sync_hides_tail),
     #[cfg(test)]
     fires: Some(|| {
         let sync_ns = Some(300_000_000);
@@ -575,10 +566,7 @@ const SYNC_HIDES_TAIL: Check = Check {
     blind: || crate::fixture::Fixture { sync_ns: None, ..crate::fixture::Fixture::honest_write() }.record(),
 };
 
-fn check_sync_hides_tail(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.has_storage() || earlier.finds(CheckId::A09) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_sync_hides_tail(case: &Case) -> Known<Answer> {
     let mut sync_ns = 0.0;
     for ran in &case.runs {
         sync_ns += ran.end.sync_ns.ok_or("a run has no final sync that succeeded")? as f64;

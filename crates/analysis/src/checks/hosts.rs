@@ -144,6 +144,7 @@ const HOSTS_APART: Check = Check {
     fix: "Use a longer --time, leave a CPU free for fathom on each host, and use a network with less load \
           for MPI (`--mca btl_tcp_if_include`).",
     accept: "Accept it if your hosts also start one after the other.",
+    applies: |case| !hosts(case).is_empty(),
     ask: Ask::Alone(check_hosts_apart),
     #[cfg(test)]
     fires: Some(|| with(|f| f.runs.iter_mut().for_each(|r| r.spread_ns = Some(30_000_000)))),
@@ -153,9 +154,6 @@ const HOSTS_APART: Check = Check {
 
 fn check_hosts_apart(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
-    if hosts.is_empty() {
-        return Ok(Answer::DoesNotApply);
-    }
     let known: Vec<(u64, u64, u64, usize)> = runs(case)
         .into_iter()
         .filter_map(|run| Some((run.spread_ns?, run.clock_error_ns?, run.common_ns, run.last? as usize)))
@@ -221,6 +219,7 @@ const UNEQUAL_WORK: Check = Check {
     fix: "Give all hosts the same --size and the same free space. Use --time instead of --ops or --bytes, so \
           that all hosts run for the same time.",
     accept: "Accept it if you want the time that a fixed amount of work takes.",
+    applies: |case| !hosts(case).is_empty(),
     ask: Ask::Alone(check_unequal_work),
     #[cfg(test)]
     fires: Some(|| with(|f| f.hosts[1].target_bytes = vec![1 << 29])),
@@ -230,9 +229,6 @@ const UNEQUAL_WORK: Check = Check {
 
 fn check_unequal_work(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
-    if hosts.is_empty() {
-        return Ok(Answer::DoesNotApply);
-    }
     let runs = runs(case);
     if runs.is_empty() {
         return Err("no run ended on all hosts".into());
@@ -299,6 +295,7 @@ const ANOTHERS_CACHE: Check = Check {
     fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \
           memory of the storage servers.",
     accept: "Accept it if you want to measure many hosts that read the same data.",
+    applies: |case| !hosts(case).is_empty() && case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_anothers_cache),
     #[cfg(test)]
     fires: Some(|| shared(1)),
@@ -312,9 +309,6 @@ const ANOTHERS_CACHE: Check = Check {
 
 fn check_anothers_cache(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
-    if hosts.is_empty() || !case.does(Kind::Read) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let shared = shared_storage(case)?;
     let Some((what, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
         return holds("No host reads from storage that another host also uses.", evidence([]));
@@ -428,6 +422,7 @@ const COUNTED_TWICE: Check = Check {
           machine.",
     accept: "Accept it if you want to measure one array or machine that all hosts share. Some hypervisors \
              give the disks of all guests the same serial number: those only look like one device.",
+    applies: |case| !hosts(case).is_empty(),
     ask: Ask::Alone(check_counted_twice),
     #[cfg(test)]
     fires: Some(|| with(|f| f.hosts[1].kernel = Some(0))),
@@ -437,9 +432,6 @@ const COUNTED_TWICE: Check = Check {
 
 fn check_counted_twice(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
-    if hosts.is_empty() {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut kernels: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (rank, host) in hosts.iter().enumerate() {
         let kernel = host.kernel.ok_or_else(|| format!("the kernel of {} is unknown", host.name))?;
@@ -486,6 +478,7 @@ const HOSTS_DIFFER: Check = Check {
     provoke: "`mpirun ...` on hosts with different kernels.",
     fix: "Use hosts that are alike, or measure each kind separately.",
     accept: "Accept it if your cluster is such a mixture.",
+    applies: |case| !hosts(case).is_empty(),
     ask: Ask::Alone(check_hosts_differ),
     #[cfg(test)]
     fires: Some(|| with(|f| f.differences.push("the kernel differs between hosts: 6.1 (a); 5.4 (b)".into()))),
@@ -499,7 +492,7 @@ const HOSTS_DIFFER: Check = Check {
 
 fn check_hosts_differ(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
-    let Some(fleet) = fleet(case).filter(|_| !hosts.is_empty()) else { return Ok(Answer::DoesNotApply) };
+    let Some(fleet) = fleet(case) else { return Ok(Answer::DoesNotApply) };
     if case.record.header.hosts.len() < hosts.len() {
         return Err("the record does not contain the properties of each host".into());
     }

@@ -71,6 +71,8 @@ pub struct Check {
     pub fix: &'static str,
     /// When to accept the finding instead.
     pub accept: &'static str,
+    /// Whether the check has a question about a case. Otherwise its answer is [`Answer::DoesNotApply`].
+    pub applies: fn(&Case) -> bool,
     /// The function that decides.
     pub ask: Ask,
     /// A record on which the check fires, or `None` if it has no finding.
@@ -85,6 +87,8 @@ pub struct Check {
 pub enum Ask {
     /// Needs only the case.
     Alone(fn(&Case) -> Known<Answer>),
+    /// Does not apply if one of these checks has a finding, which explains what this check would find.
+    Unless(&'static [CheckId], fn(&Case) -> Known<Answer>),
     /// Runs after these checks and gets their answers, so that two checks do not report the same cause.
     After(&'static [CheckId], fn(&Case, &Earlier) -> Known<Answer>),
 }
@@ -125,15 +129,18 @@ impl Check {
     pub(crate) fn after(&self) -> &'static [CheckId] {
         match self.ask {
             Ask::Alone(_) => &[],
-            Ask::After(named, _) => named,
+            Ask::Unless(named, _) | Ask::After(named, _) => named,
         }
     }
 
     /// Runs the check with the answers so far.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
+        let earlier = Earlier { named: self.after(), answers };
         match self.ask {
-            Ask::Alone(ask) => ask(case),
-            Ask::After(named, ask) => ask(case, &Earlier { named, answers }),
+            _ if !(self.applies)(case) => Ok(Answer::DoesNotApply),
+            Ask::Unless(named, _) if named.iter().any(|id| earlier.finds(*id)) => Ok(Answer::DoesNotApply),
+            Ask::Alone(ask) | Ask::Unless(_, ask) => ask(case),
+            Ask::After(_, ask) => ask(case, &earlier),
         }
     }
 }

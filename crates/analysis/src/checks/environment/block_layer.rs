@@ -47,6 +47,7 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
               echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
     fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
     accept: "Accept it if the limit belongs to what you want to measure.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_io_limit_configured),
     #[cfg(test)]
     fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
@@ -100,9 +101,6 @@ struct Limits {
 }
 
 fn check_io_limit_configured(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let limits = limits(case)?;
     if limits.hard.is_empty() && limits.soft.is_empty() {
         return holds("No cgroup limits these operations.", evidence([]));
@@ -128,7 +126,7 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
 
 /// Returns the sentence and the numbers of the limit that the result reached, or `None`.
 pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
-    match check_io_limit_configured(case) {
+    match IO_LIMIT_CONFIGURED.ask(case, &BTreeMap::new()) {
         Ok(Answer::Finding(f)) if f.severity == Severity::Biased => Some((f.sentence, f.evidence)),
         _ => None,
     }
@@ -263,6 +261,7 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
     fix: "Remove the cause that the finding names: a limit (D04), a full queue (nr_requests), a file \
           system's journal.",
     accept: "Accept it if you want to measure the whole path down to the device.",
+    applies: |case| case.on_device() && case.stream.cache.is_direct(),
     ask: Ask::After(&[CheckId::D01], check_time_above_device),
     #[cfg(test)]
     fires: Some(|| with_device(0.1).record()),
@@ -306,7 +305,7 @@ impl Split {
 
 fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_shared = earlier.finds(CheckId::D01);
-    if !case.on_device() || !case.stream.cache.is_direct() || !arrived(case, is_shared)? {
+    if !arrived(case, is_shared)? {
         return Ok(Answer::DoesNotApply);
     }
     let split = split_latency(case, is_shared)?;
@@ -484,6 +483,7 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
           /sys/block/*/queue/.",
     accept: "A note needs no --accept. A rule in `/etc/udev/rules.d/` or a tuned profile may have changed \
              the settings.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_scheduler_effects),
     #[cfg(test)]
     fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
@@ -496,9 +496,6 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
 };
 
 fn check_scheduler_effects(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let layers = case.layers(has_queue);
     if layers.is_empty() {
         return not_checked("no block device is known below");

@@ -39,6 +39,8 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
               second time all of it is cached",
     fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
     accept: "Accept it if you want to measure one busy thread.",
+    // With a schedule or a pause, a worker spends its time reading the clock.
+    applies: |case| case.has_storage() && case.stream.is_unheld(),
     ask: Ask::Alone(check_cpu_bound),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { cpu_share: 0.99, ..crate::fixture::Fixture::honest() }.record()),
@@ -47,10 +49,6 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
 };
 
 fn check_cpu_bound(case: &Case) -> Known<Answer> {
-    // With a schedule or a pause, a worker spends its time reading the clock.
-    if !case.has_storage() || !case.stream.is_unheld() {
-        return Ok(Answer::DoesNotApply);
-    }
     let busiest_worker = cpu_shares(case).into_iter().max_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
     let [on_cpu, ready] = busiest_worker.ok_or("the record does not contain the CPU time of the workers")?;
     let busiest = (on_cpu + ready).min(1.0);
@@ -127,6 +125,7 @@ pub(super) const TOOL_OVERHEAD: Check = Check {
     provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per operation",
     fix: "Compare this number only with other numbers from fathom, or use a larger --bs.",
     accept: "Accept it if only the difference from another number of fathom matters.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_tool_overhead),
     #[cfg(test)]
     fires: Some(|| {
@@ -144,9 +143,6 @@ fn prepares_data_ahead(case: &Case) -> bool {
 }
 
 fn check_tool_overhead(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let own_ns = case.ceiling()?.loop_ns.clone()?;
     let median = least_median_ns(case)?;
     // Data generated while the device works cost no time unless they take longer than the device.
@@ -187,6 +183,7 @@ pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
     provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
     fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs (--cpus).",
     accept: "Accept it if you want to measure a busy machine.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_runqueue_wait),
     #[cfg(test)]
     fires: Some(|| waiting(0.2)),
@@ -200,9 +197,6 @@ pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
 };
 
 fn check_runqueue_wait(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let [ready, wall] = ready_and_wall_ns(case)?;
     let part = share((ready - paused_ns(case)).max(0.0), wall);
     let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
@@ -277,6 +271,7 @@ pub(super) const STEAL: Check = Check {
               randread .",
     fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
     accept: "Accept it if you want to measure the crowded host.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_steal),
     #[cfg(test)]
     fires: Some(|| stolen(10, 200)),
@@ -290,9 +285,6 @@ pub(super) const STEAL: Check = Check {
 };
 
 fn check_steal(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let (mut stolen, mut all) = (0_u64, 0_u64);
     for ran in &case.runs {
         let (before, after) = (stolen_ticks(ran.at(Moment::Start)?)?, stolen_ticks(ran.at(Moment::Stop)?)?);
@@ -339,6 +331,7 @@ pub(in crate::checks) const CPU_QUOTA: Check = Check {
     provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
     fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
     accept: "Accept it if the quota belongs to what you want to measure.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_cpu_quota),
     #[cfg(test)]
     fires: Some(|| with_pauses(3, 300_000)),
@@ -353,9 +346,6 @@ pub(in crate::checks) const CPU_QUOTA: Check = Check {
 };
 
 fn check_cpu_quota(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let Some(Pauses { times, paused_ns, passed_ns }) = pauses_in_runs(case)? else {
         return holds(NOT_PAUSED, evidence([]));
     };
@@ -447,6 +437,7 @@ pub(super) const CLOCKING: Check = Check {
           measure again.",
     accept: "A note needs no --accept. Keep the setting if the machine has it in production too, and compare only \
              results with the same setting.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_clocking),
     #[cfg(test)]
     fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),
@@ -455,9 +446,6 @@ pub(super) const CLOCKING: Check = Check {
 };
 
 fn check_clocking(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let machine = case.machine.ok_or("the record names no host")?;
     let governors = machine.fact(GOVERNORS)?;
     if governors.is_empty() {
@@ -530,6 +518,7 @@ pub(super) const NUMA_REMOTE: Check = Check {
     fix: "Place the workers on the device's node: `--node N`, with N from `cat \
           /sys/block/nvme0n1/device/numa_node`.",
     accept: "A note needs no --accept.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_numa_remote),
     #[cfg(test)]
     fires: Some(|| on_two_nodes(&Placement::default(), "1\n")),
@@ -541,9 +530,6 @@ pub(super) const NUMA_REMOTE: Check = Check {
 type Node = (u32, Vec<(u32, u32)>);
 
 fn check_numa_remote(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let machine = case.machine.ok_or("the record names no host")?;
     let nodes = nodes(machine.fact(NODES)?)?;
     match nodes.len() {

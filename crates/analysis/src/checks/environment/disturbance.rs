@@ -55,6 +55,7 @@ pub(super) const FOREIGN_IO: Check = Check {
     provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
     fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
     accept: "Accept it if the neighbour belongs to what you want to measure.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_foreign_io),
     #[cfg(test)]
     fires: Some(|| {
@@ -65,9 +66,6 @@ pub(super) const FOREIGN_IO: Check = Check {
 };
 
 fn check_foreign_io(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     // Other streams of this job are not other processes.
     let case = &case.with_sharers();
     let mut disks = Vec::new();
@@ -264,6 +262,7 @@ pub(super) const STOOD_STILL: Check = Check {
     fix: "Measure again without anything that stops fathom: job control (Ctrl-Z), a debugger, a freezer, a \
           snapshot of the virtual machine.",
     accept: "Do not accept it: no correction exists for the lost time.",
+    applies: |_| true,
     ask: Ask::Alone(check_stood_still),
     #[cfg(test)]
     fires: Some(|| still(500_000_000)),
@@ -394,6 +393,7 @@ pub(super) const RUNS_DISTURBED: Check = Check {
     provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
     fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`) or changes of limits, and measure again.",
     accept: "Accept it if the neighbour belongs to what you want to measure.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_runs_disturbed),
     #[cfg(test)]
     fires: Some(|| disturbed(&[1])),
@@ -402,9 +402,6 @@ pub(super) const RUNS_DISTURBED: Check = Check {
 };
 
 fn check_runs_disturbed(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let counting: Vec<&CaseRun> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
     let repeated = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).count();
     let numbers = evidence([

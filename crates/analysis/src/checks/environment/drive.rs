@@ -32,6 +32,7 @@ pub(super) const THERMAL: Check = Check {
               drivetemp` (SATA).",
     fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
     accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_thermal),
     #[cfg(test)]
     fires: Some(|| heated(NVME, 83_850)),
@@ -40,9 +41,6 @@ pub(super) const THERMAL: Check = Check {
 };
 
 fn check_thermal(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let hottest = match hottest(case) {
         // A passed-through drive has a sensor. A simulated drive has none.
         Ok(None) | Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
@@ -122,6 +120,7 @@ pub(super) const LINK_DEGRADED: Check = Check {
     fix: "Reseat the drive, use another slot, cable or riser, and check for a limit in the firmware (`lspci \
           -vv`, LnkCap and LnkSta).",
     accept: "Accept it if the drive will stay in that slot, or is too old for the port.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_link_degraded),
     #[cfg(test)]
     fires: Some(|| linked(NVME_X2)),
@@ -130,9 +129,6 @@ pub(super) const LINK_DEGRADED: Check = Check {
 };
 
 fn check_link_degraded(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let leaves: Vec<&Layer> = case.places().flat_map(model::machine::Place::leaves).collect();
     if leaves.is_empty() {
         return Err("no block device is known below".into());
@@ -212,6 +208,7 @@ pub(super) const POWER_STATE: Check = Check {
     fix: "Use a warm-up (`--warmup 1s`), or disable power saving (`nvme_core.default_ps_max_latency_us=0`, \
           `hdparm -B 255`, link power `max_performance`).",
     accept: "Accept it if the drive may sleep in production too.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_power_state),
     #[cfg(test)]
     fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),
@@ -238,9 +235,6 @@ impl RunStart {
 }
 
 fn check_power_state(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let run_starts: Vec<RunStart> = case.runs.iter().map(|r| run_start(case, r)).collect::<Known<_>>()?;
     let longest = run_starts.iter().map(|b| b.first).max().ok_or_else(no_run)?;
     let woke = run_starts.iter().filter(|b| b.has_woken()).count();
@@ -304,6 +298,7 @@ pub(super) const RAID_STATE: Check = Check {
     fix: "Wait until the array is complete and idle (`watch cat /proc/mdstat`), or replace the member, and \
           measure again.",
     accept: "Accept it if you want to measure the degraded array.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_raid_state),
     #[cfg(test)]
     fires: Some(|| on_array(DEGRADED)),
@@ -316,7 +311,7 @@ fn check_raid_state(case: &Case) -> Known<Answer> {
     let arrays: Vec<&Layer> = layers.iter().copied().filter(|l| l.kind == LayerKind::Raid).collect();
     let caches: Vec<(&Layer, &str)> =
         layers.iter().filter_map(|l| Some((*l, l.device.get("bcache/state")?.trim()))).collect();
-    if !case.on_device() || (arrays.is_empty() && caches.is_empty()) {
+    if arrays.is_empty() && caches.is_empty() {
         return Ok(Answer::DoesNotApply);
     }
     let mut all_problems: Vec<String> = Vec::new();

@@ -56,6 +56,7 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
     accept: "Accept it if your machine always does that. To avoid it, make the file system with `-E \
              lazy_itable_init=0,lazy_journal_init=0`, mount without `discard`, and use fstrim between \
              measurements.",
+    applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::D01], check_fs_housekeeping),
     #[cfg(test)]
     fires: Some(|| with_thread("4711: ext4lazyinit")),
@@ -69,9 +70,6 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
 };
 
 fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     case.need_run()?;
     let active_thread = active_thread(case)?;
     let idle = idle_bytes_per_s(case)?;
@@ -167,6 +165,7 @@ pub(super) const NEARLY_FULL: Check = Check {
               --rw randwrite --size 64m DIR; rm DIR/fill`.",
     fix: "Free some space, run `fstrim` on flash, and measure again.",
     accept: "Accept it if the disk will be as full in use.",
+    applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_nearly_full),
     #[cfg(test)]
     fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),
@@ -180,9 +179,6 @@ pub(super) const NEARLY_FULL: Check = Check {
 };
 
 fn check_nearly_full(case: &Case) -> Known<Answer> {
-    if !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let states = case.states(Moment::Start)?;
     let rooms = states.iter().flatten().filter_map(|s| s.room.clone());
     let rooms: Vec<Room> = rooms.collect::<Known<_>>()?;
@@ -239,6 +235,7 @@ pub(super) const REMOTE_FS: Check = Check {
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
     fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
     accept: "Accept it if you want to measure the whole path.",
+    applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_remote_fs),
     #[cfg(test)]
     fires: Some(|| on_nfs(&Fixture::honest(), Ok(0))),
@@ -251,9 +248,6 @@ pub(super) const REMOTE_FS: Check = Check {
 };
 
 fn check_remote_fs(case: &Case) -> Known<Answer> {
-    if !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut places = 0;
     let mut remote: Option<(&FileSystem, &str)> = None;
     for place in case.places() {

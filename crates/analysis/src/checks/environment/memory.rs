@@ -26,6 +26,7 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
     fix: "Wait until the data are written (`sync`), stop background writers, and measure again.",
     accept: "Accept it if these data belong to another disk. `grep -e Dirty -e Writeback /proc/meminfo` \
              shows how much is left.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_dirty_backlog),
     #[cfg(test)]
     fires: Some(|| with_dirt(200 << 10, 0)),
@@ -41,9 +42,6 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
 const MEMINFO: &str = "/proc/meminfo";
 
 fn check_dirty_backlog(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut worst = None;
     for ran in &case.runs {
         let text = ran.at(Moment::Start)?.text(MEMINFO)?;
@@ -91,6 +89,7 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
     fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
           measure again.",
     accept: "Accept it if the machine that you want to measure is as short of memory.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_memory_pressure),
     #[cfg(test)]
     fires: Some(|| pressed(50_000)),
@@ -104,9 +103,6 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
 };
 
 fn check_memory_pressure(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let active = sum_over_runs(case, CaseRun::active_ns)? as f64;
     let sum =
         |file: &str, read: &dyn Fn(&str) -> Known<u64>| sum_over_runs(case, |ran| grown(ran, file, read));
@@ -202,6 +198,7 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
     fix: "Use --cache direct, which takes no memory. Or measure with memory that the guest has just used. Or \
           disable free page reporting on the host (QEMU: `free-page-reporting=off` of the balloon).",
     accept: "Accept it if your load also starts on such a machine after a pause.",
+    applies: |case| case.has_storage() && !case.stream.cache.is_direct(),
     ask: Ask::Alone(check_freed_memory_given_up),
     #[cfg(test)]
     fires: Some(|| reading(9, 0.5, 0.9)),
@@ -218,9 +215,6 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
 };
 
 fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
-    if !case.has_storage() || case.stream.cache.is_direct() {
-        return Ok(Answer::DoesNotApply);
-    }
     let machine = case.machine.ok_or("the record names no host")?;
     let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
     let is_reporting = match order {

@@ -29,6 +29,7 @@ pub(super) const VIRTUAL: Check = Check {
     accept: "A note needs no --accept, and nothing inside the guest fixes it. Repeat at other times of day \
              to see the effect of neighbours, ask the provider for limits, and state in reports that the \
              disk is virtual.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_virtual),
     #[cfg(test)]
     fires: Some(|| {
@@ -46,9 +47,6 @@ pub(super) const VIRTUAL: Check = Check {
 };
 
 fn check_virtual(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let Some(hypervisor) = virtual_by(case)? else {
         return holds("As far as fathom can see, this is not a virtual machine.", evidence([]));
     };
@@ -120,6 +118,7 @@ pub(super) const CLOUD_BURST: Check = Check {
               no cloud is named. fathom's own tests use made-up records of a cloud instead.",
     fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
     accept: "Accept it if your load comes in bursts shorter than the credits last.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_cloud_burst),
     #[cfg(test)]
     fires: Some(|| fixture("Amazon EC2\n", 3_000, 1_200, 30)),
@@ -135,9 +134,6 @@ struct Fall {
 }
 
 fn check_cloud_burst(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let Some(cloud) = cloud(case)? else {
         return holds("The disk belongs to no cloud that is known for burst credits.", evidence([]));
     };
@@ -267,6 +263,7 @@ pub(super) const CONTAINER_VIEW: Check = Check {
     fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own \
           layers.",
     accept: "A note needs no --accept.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_container_view),
     #[cfg(test)]
     fires: Some(|| Fixture { kind: "overlay", ..Fixture::honest() }.record()),
@@ -279,9 +276,6 @@ pub(super) const CONTAINER_VIEW: Check = Check {
 };
 
 fn check_container_view(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let machine = case.machine.ok_or("the record names no host")?;
     if machine.places.is_empty() {
         return Err("the record does not contain the device chains of the targets".into());

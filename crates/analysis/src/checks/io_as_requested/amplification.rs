@@ -53,6 +53,7 @@ pub(super) const READ_AMPLIFIED: Check = Check {
     fix: "Use --cache direct, or --engine mmap:random for mappings, or lower \
           /sys/block/DISK/queue/read_ahead_kb.",
     accept: "Accept it if the application reads through the page cache in the same way.",
+    applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_read_amplified),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 4.0, ..buffered() }.record()),
@@ -61,9 +62,6 @@ pub(super) const READ_AMPLIFIED: Check = Check {
 };
 
 fn check_read_amplified(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let requested = issued_bytes(case, Kind::Read)?;
     let shared = !case.sharers(&case.shared()?).is_empty();
     if shared {
@@ -168,7 +166,8 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     fix: "To measure the device alone, overwrite an allocated file without --cache sync, or measure the block \
           device itself.",
     accept: "This is the cost of the file system, and an application pays it too: accept it to measure that.",
-    ask: Ask::After(&[CheckId::D01], check_write_amplified),
+    applies: |case| case.does(Kind::Write) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::D01], check_write_amplified),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 1.8, ..synchronous() }.record()),
     #[cfg(test)]
@@ -177,10 +176,7 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     },
 };
 
-fn check_write_amplified(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::D01) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_write_amplified(case: &Case) -> Known<Answer> {
     let requested = issued_bytes(case, Kind::Write)?;
     let layers = case.shared()?;
     let mut device = 0.0;
@@ -292,6 +288,7 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
     fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine \
           sync:new`), whose pages are not read.",
     accept: "Accept it if the application changes parts of old pages.",
+    applies: |case| case.does(Kind::Write) && !case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_pages_read_first),
     #[cfg(test)]
     fires: Some(|| with_reads(0.5)),
@@ -307,9 +304,6 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
 };
 
 fn check_pages_read_first(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || case.does(Kind::Read) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let written = issued_bytes(case, Kind::Write)?;
     let disks = case.shared()?;
     let is_shared = !case.sharers(&disks).is_empty();

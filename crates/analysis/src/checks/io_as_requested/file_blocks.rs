@@ -33,6 +33,7 @@ pub(super) const MISALIGNED: Check = Check {
     fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins at a \
           multiple of 1 MiB.",
     accept: "Accept it if the application writes such blocks, as old databases do.",
+    applies: |case| case.on_device() && Kind::MOVING.iter().any(|k| case.does(*k)),
     ask: Ask::Alone(check_misaligned),
     #[cfg(test)]
     fires: Some(|| {
@@ -47,9 +48,6 @@ pub(super) const MISALIGNED: Check = Check {
 };
 
 fn check_misaligned(case: &Case) -> Known<Answer> {
-    if !case.on_device() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut block = 0;
     for layer in disks(case)? {
         block = block.max(layer.queue_number("physical_block_size")?);
@@ -199,6 +197,10 @@ pub(super) const FRAGMENTED: Check = Check {
     fix: "Name a directory with contiguous free space and let fathom make its own file. `e4defrag` or \
           `xfs_fsr` defragment a file.",
     accept: "Accept it if your real file is as fragmented.",
+    applies: |case| {
+        let is_sequential = case.stream.access.pattern() == Some(Pattern::Sequential);
+        is_sequential && case.on_device() && !case.on_block_devices()
+    },
     ask: Ask::Alone(check_fragmented),
     #[cfg(test)]
     fires: Some(|| pieces(2_000, "0")),
@@ -209,10 +211,6 @@ pub(super) const FRAGMENTED: Check = Check {
 };
 
 fn check_fragmented(case: &Case) -> Known<Answer> {
-    let is_sequential = case.stream.access.pattern() == Some(Pattern::Sequential);
-    if !is_sequential || !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let extents = case.extents()?;
     // Compressed files are stored in extents of 128 KiB, wherever these are.
     if extents.iter().any(|e| e.encoded_bytes > 0) {
@@ -279,6 +277,7 @@ pub(super) const WRITES_ALLOCATE: Check = Check {
               FILE FILE`.",
     fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
     accept: "Accept it if the application writes new files.",
+    applies: |case| case.does(Kind::Write) && case.on_device() && !case.on_block_devices(),
     ask: Ask::After(&[CheckId::A04], check_writes_allocate),
     #[cfg(test)]
     fires: Some(|| {
@@ -289,9 +288,8 @@ pub(super) const WRITES_ALLOCATE: Check = Check {
 };
 
 fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let applies = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
     // If the job also reads the holes, A04 already voids the result.
-    if !applies || (case.does(Kind::Read) && earlier.finds(CheckId::A04)) {
+    if case.does(Kind::Read) && earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
     if case.stream.renews_file() {
@@ -355,6 +353,7 @@ pub(super) const TRIMS_MET_HOLES: Check = Check {
               256 trims most blocks are holes.",
     fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
     accept: "Accept it if trims of free blocks are part of your workload.",
+    applies: |case| case.does(Kind::Trim) && case.has_storage() && !case.on_block_devices(),
     ask: Ask::Alone(check_trims_met_holes),
     #[cfg(test)]
     fires: Some(|| trimming(0, 10_000)),
@@ -369,9 +368,6 @@ pub(super) const TRIMS_MET_HOLES: Check = Check {
 };
 
 fn check_trims_met_holes(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Trim) || !case.has_storage() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let issued = case.issued(Kind::Trim);
     if issued.ops == 0 {
         return Err("no trim completed".into());

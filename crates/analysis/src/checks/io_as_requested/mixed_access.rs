@@ -17,7 +17,8 @@ pub(super) const DIO_MIXED: Check = Check {
               `fathom run --rw randread --cache direct FILE`.",
     fix: "Stop other users of the file (`fuser -v FILE`), or give each stream of the job its own file.",
     accept: "Accept it if the application does both, such as a database during a backup.",
-    ask: Ask::After(&[CheckId::A02], check_dio_mixed),
+    applies: |case| case.stream.cache.is_direct() && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A02], check_dio_mixed),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { dirty_share: 0.01, ..crate::fixture::Fixture::honest() }.record()
@@ -26,10 +27,7 @@ pub(super) const DIO_MIXED: Check = Check {
     blind: || pages_unknown(),
 };
 
-fn check_dio_mixed(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A02) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_dio_mixed(case: &Case) -> Known<Answer> {
     if let Some(other) = buffered_sharer(case) {
         let sentence = format!(
             "Another stream of this phase uses the same target with --cache {other}: each makes the kernel \

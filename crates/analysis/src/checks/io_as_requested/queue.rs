@@ -34,6 +34,8 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
               buffered`: one operation at a time, whatever --depth requests.",
     fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
     accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
+    // With a schedule, pauses or drains, the depth is an upper limit.
+    applies: |case| case.stream.depth > 1 && case.stream.is_unheld(),
     ask: Ask::After(&[CheckId::D04], check_depth_not_reached),
     #[cfg(test)]
     fires: Some(|| {
@@ -46,10 +48,6 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
 
 fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let requested = asked_depth(&case.stream);
-    // With a schedule, pauses or drains, the depth is an upper limit.
-    if case.stream.depth <= 1 || !case.stream.is_unheld() {
-        return Ok(Answer::DoesNotApply);
-    }
     let reached = case.depth_mean()?;
     if reached < REACHED_FROM * requested {
         let mut sentence = format!(
@@ -155,6 +153,7 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
               randread --bs 4k --depth 32 DIR` on its file system.",
     fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
     accept: "A note needs no --accept. The latency includes the wait in the software queue.",
+    applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Alone(check_depth_above_queue),
     #[cfg(test)]
     fires: Some(|| queue(&[("nr_requests", "4\n")], &[("mq", "1")])),
@@ -167,9 +166,6 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
 };
 
 fn check_depth_above_queue(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let depth = case.depth_mean()?;
     let layers = disks(case)?;
     let mut narrowest: Option<(u64, &str)> = None;
@@ -235,6 +231,7 @@ pub(super) const ONE_HW_QUEUE: Check = Check {
     fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one \
           worker.",
     accept: "A note needs no --accept.",
+    applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Alone(check_one_hw_queue),
     #[cfg(test)]
     fires: Some(|| one_queue(250_000, 4)),
@@ -247,9 +244,6 @@ pub(super) const ONE_HW_QUEUE: Check = Check {
 };
 
 fn check_one_hw_queue(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut narrow = None;
     for layer in disks(case)? {
         if layer.device_number("mq")? <= 1 {
@@ -300,6 +294,7 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
     fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in fathom or \
           a fault of the machine's clock.",
     accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
+    applies: |_| true,
     ask: Ask::Alone(check_little_violated),
     #[cfg(test)]
     fires: Some(|| {

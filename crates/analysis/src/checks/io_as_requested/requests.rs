@@ -160,6 +160,7 @@ pub(super) const MERGED: Check = Check {
           disable merging (`echo 2 > /sys/block/DISK/queue/nomerges`).",
     accept: "Accept it if you want to know what an application with small neighbouring operations gets, \
              merging included.",
+    applies: |case| is_comparable(case),
     ask: Ask::Alone(check_merged),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { merged: 4, ..crate::fixture::Fixture::honest() }.record()),
@@ -168,9 +169,6 @@ pub(super) const MERGED: Check = Check {
 };
 
 fn check_merged(case: &Case) -> Known<Answer> {
-    if !is_comparable(case) {
-        return Ok(Answer::DoesNotApply);
-    }
     if let Some(bound) = shared_bounds(case)? {
         // If an engine joins neighbours itself, the kernel counts no merges.
         if bound.ops_per_request > MERGED_ABOVE || case.stream.engine == JOINS {
@@ -252,6 +250,7 @@ pub(super) const SPLIT: Check = Check {
     fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
     accept: "The throughput is right either way; latency and depth are those of groups of requests. Accept \
              it if the application works like this.",
+    applies: |case| is_comparable(case),
     ask: Ask::Alone(check_split),
     #[cfg(test)]
     fires: Some(|| with_split_requests(crate::fixture::Fixture::honest().record(), 4)),
@@ -260,9 +259,6 @@ pub(super) const SPLIT: Check = Check {
 };
 
 fn check_split(case: &Case) -> Known<Answer> {
-    if !is_comparable(case) {
-        return Ok(Answer::DoesNotApply);
-    }
     if let Some(bound) = shared_bounds(case)? {
         if bound.requests_per_op > SPLIT_ABOVE {
             return Err(case.why_shared()?);
@@ -376,6 +372,7 @@ pub(super) const NOT_RANDOM: Check = Check {
     fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or without the \
           layer that sorts and merges.",
     accept: "Accept it if you want to measure the same offsets again, or that layer.",
+    applies: |_| true,
     ask: Ask::After(&[CheckId::B01], check_not_random),
     #[cfg(test)]
     fires: Some(|| merge_some(crate::fixture::Fixture::honest().record(), 0.05)),

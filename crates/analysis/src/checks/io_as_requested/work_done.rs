@@ -35,6 +35,7 @@ pub(super) const ERRORS_COUNTED: Check = Check {
           --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there are \
           damaged or were not written by this workload.",
     accept: "Accept it only if you want to measure failures.",
+    applies: |_| true,
     ask: Ask::Alone(check_errors_counted),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { errors: 7, ..crate::fixture::Fixture::honest() }.record()),
@@ -118,6 +119,11 @@ pub(super) const MIX_DRIFT: Check = Check {
               it.",
     fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
     accept: "Do not accept it: the number is that of another workload.",
+    // A replay repeats its capture. Turns are not drawn, and a run may end within one.
+    applies: |case| {
+        let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
+        is_drawn && case.stream.kinds().next().is_some()
+    },
     ask: Ask::Alone(check_mix_drift),
     #[cfg(test)]
     fires: Some(|| mixed(70)),
@@ -135,11 +141,6 @@ struct Deviation {
 }
 
 fn check_mix_drift(case: &Case) -> Known<Answer> {
-    // A replay repeats its capture. Turns are not drawn, and a run may end within one.
-    let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
-    if case.stream.kinds().next().is_none() || !is_drawn {
-        return Ok(Answer::DoesNotApply);
-    }
     let planned_mix = PlannedMix::from_case(case)?;
     let edges = EDGES * asked_depth(&case.stream);
     // If directions have their own rates, those decide the shares.
@@ -362,6 +363,7 @@ pub(super) const IDLE_TAIL: Check = Check {
               0-1 --pin DIR`: two workers share a CPU, and one has its own.",
     fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
     accept: "Accept it if you want to measure unequal clients.",
+    applies: |_| true,
     ask: Ask::Alone(check_idle_tail),
     #[cfg(test)]
     fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),

@@ -28,6 +28,7 @@ pub(super) const BIMODAL: Check = Check {
     fix: "Quote both medians with their shares instead of the mean, and find the cause of the two groups: \
           cache hits (A01), two drives that share a name, reads mixed with writes.",
     accept: "Accept it if you want to measure such a mixture.",
+    applies: |case| case.has_storage() && !has_step(case),
     ask: Ask::Alone(check_bimodal),
     #[cfg(test)]
     fires: Some(|| mixed(40)),
@@ -36,9 +37,6 @@ pub(super) const BIMODAL: Check = Check {
 };
 
 fn check_bimodal(case: &Case) -> Known<Answer> {
-    if !case.has_storage() || has_step(case) {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut checked = 0;
     for kind in TIMED {
         let Some(latencies) = case.latency(kind).filter(|h| h.count() >= FEWEST_OPS) else { continue };
@@ -99,6 +97,7 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
     fix: "Use a longer --time or more --runs.",
     accept: "A note needs no --accept. It changes neither number nor exit code; fathom only withholds the \
              percentiles.",
+    applies: |_| true,
     ask: Ask::Alone(check_tail_unsupported),
     #[cfg(test)]
     fires: Some(|| {
@@ -170,6 +169,11 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
               random.",
     fix: "Use --rate with the expected load: then latency counts from the intended start of an operation.",
     accept: "Accept it if you want the time that the storage took after submission.",
+    // In a replay, operations wait as in the capture.
+    applies: |case| {
+        let is_closed_loop = case.stream.replay.is_none() && !case.stream.is_open_loop();
+        is_closed_loop && case.has_storage() && !has_step(case)
+    },
     ask: Ask::Alone(check_coordinated_omission),
     #[cfg(test)]
     fires: Some(|| stalling(100_000_000, 200)),
@@ -191,11 +195,6 @@ struct Stalls {
 }
 
 fn check_coordinated_omission(case: &Case) -> Known<Answer> {
-    // In a replay, operations wait as in the capture.
-    let is_replay = case.stream.replay.is_some();
-    if is_replay || case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
-        return Ok(Answer::DoesNotApply);
-    }
     let worst = TIMED
         .iter()
         .filter_map(|kind| stalls(*kind, &case.latency(*kind)?))

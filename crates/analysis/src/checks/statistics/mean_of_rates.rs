@@ -22,6 +22,7 @@ pub(super) const MEAN_OF_RATES: Check = Check {
               interval shows it.",
     fix: "Report it with the session file: this is a bug in fathom.",
     accept: "",
+    applies: |_| true,
     ask: Ask::Alone(check_mean_of_rates),
     #[cfg(test)]
     fires: Some(|| with_tenths(12)),

@@ -34,6 +34,7 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
               fathom run --rate 50000 --workers 8 DIR` makes submissions late.",
     fix: "Use a lower --rate, a larger --depth or more --workers.",
     accept: "Accept it if you want to see the storage beyond its capacity.",
+    applies: |case| case.stream.replay.is_some() || case.stream.is_open_loop(),
     ask: Ask::Alone(check_generator_late),
     #[cfg(test)]
     fires: Some(|| {
@@ -155,6 +156,7 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
     fix: "Use a --rate below the capacity. A closed loop (no --rate) or `fathom limit` shows the capacity.",
     accept: "Accept it if you want to see the queue grow. Latencies at 70 % of the capacity are a fair \
              result to quote.",
+    applies: |case| case.stream.is_open_loop(),
     ask: Ask::Alone(check_overloaded),
     #[cfg(test)]
     fires: Some(|| growing(0.006)),

@@ -44,6 +44,7 @@ pub(super) const NOT_STEADY: Check = Check {
     fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
           --explain FILE` prints the rate for each second.",
     accept: "Accept it if you want to measure the change over time.",
+    applies: |case| case.unsteady.is_some() || !case.stream.load_changes(),
     ask: Ask::Alone(check_not_steady),
     #[cfg(test)]
     fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
@@ -54,9 +55,6 @@ pub(super) const NOT_STEADY: Check = Check {
 fn check_not_steady(case: &Case) -> Known<Answer> {
     if let Some(rounds) = case.unsteady {
         return Ok(Answer::Finding(never_steady(rounds)));
-    }
-    if case.stream.load_changes() {
-        return Ok(Answer::DoesNotApply);
     }
     let courses = courses(case)?;
     // E02 reports steps, with all levels.
@@ -151,6 +149,7 @@ pub(super) const CLIFF: Check = Check {
     fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
           --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
     accept: "Accept it if you want the mixture, such as for a job that runs once.",
+    applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_cliff),
     #[cfg(test)]
     fires: Some(|| {
@@ -166,9 +165,6 @@ pub(super) const CLIFF: Check = Check {
 };
 
 fn check_cliff(case: &Case) -> Known<Answer> {
-    if case.stream.load_changes() {
-        return Ok(Answer::DoesNotApply);
-    }
     let all_series = courses(case)?;
     let Some(cliff) = cliff(&all_series) else {
         return if all_series.iter().any(|c| steps(c) == Change::Unclear) {
@@ -288,6 +284,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
               slightly larger than memory.",
     fix: "Use a --warmup that covers the beginning.",
     accept: "Accept it if you want to measure the beginning, such as an empty cache.",
+    applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_warmup_in_mean),
     #[cfg(test)]
     fires: Some(|| {
@@ -298,9 +295,6 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
 };
 
 fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
-    if case.stream.load_changes() {
-        return Ok(Answer::DoesNotApply);
-    }
     let courses = courses(case)?;
     if cliff(&courses).is_some() {
         return Ok(Answer::DoesNotApply);
@@ -353,6 +347,7 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
     fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
           --runs.",
     accept: "Accept it if only the total matters.",
+    applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_few_independent),
     #[cfg(test)]
     fires: Some(|| waves(20)),
@@ -361,9 +356,6 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
 };
 
 fn check_few_independent(case: &Case) -> Known<Answer> {
-    if case.stream.load_changes() {
-        return Ok(Answer::DoesNotApply);
-    }
     let all_series = courses(case)?;
     let independent: f64 = all_series.iter().map(|c| observations(&without_steps(c))).sum();
     let seconds: f64 = all_series.iter().map(Series::seconds).sum();

@@ -43,6 +43,7 @@ pub(super) const TOO_SHORT: Check = Check {
     fix: "Use a longer --time or more --runs; for sustained writes, a --size and --time beyond the fast \
           cache.",
     accept: "Accept it if your load comes in bursts.",
+    applies: |_| true,
     ask: Ask::Alone(check_too_short),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 2, ..crate::fixture::Fixture::honest() }.record()),
@@ -142,6 +143,7 @@ pub(super) const FRESH_FLASH: Check = Check {
     accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
              rate settles. A file on an emptied drive leaves the rest of the drive empty, however often the \
              file is written.",
+    applies: |case| (case.does(Kind::Write) || case.does(Kind::Trim)) && case.on_device(),
     ask: Ask::Alone(check_fresh_flash),
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),
@@ -152,8 +154,7 @@ pub(super) const FRESH_FLASH: Check = Check {
 };
 
 fn check_fresh_flash(case: &Case) -> Known<Answer> {
-    let changes = case.does(Kind::Write) || case.does(Kind::Trim);
-    if !changes || !case.on_device() || !is_flash(case)? {
+    if !is_flash(case)? {
         return Ok(Answer::DoesNotApply);
     }
     let start = case.runs.first().ok_or_else(crate::case::no_run)?.at(Moment::Start)?;

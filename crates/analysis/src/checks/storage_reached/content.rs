@@ -35,7 +35,8 @@ pub(super) const ZERO_DATA: Check = Check {
           TARGET` over all of it), or name a directory and let fathom make its own test file.",
     accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept a \
              void finding.",
-    ask: Ask::After(&[CheckId::A04], check_zero_data),
+    applies: |case| case.does(Kind::Read) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A04], check_zero_data),
     #[cfg(test)]
     fires: Some(|| {
         with_zeros(
@@ -47,10 +48,7 @@ pub(super) const ZERO_DATA: Check = Check {
     blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
-fn check_zero_data(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_zero_data(case: &Case) -> Known<Answer> {
     let (mut blocks, mut zeros) = (0_u64, 0_u64);
     for probe in case.probes()? {
         blocks = blocks.saturating_add(probe.first_ns.len() as u64);
@@ -150,6 +148,10 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
     fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use --compress \
           and --dedup to imitate your data.",
     accept: "Accept it if your data are as compressible.",
+    // Plain memory stores every byte as it is. Compressed memory (zram) does not.
+    applies: |case| {
+        case.does(Kind::Write) && case.has_storage() && (case.ram().is_none() || compresses(case))
+    },
     ask: Ask::Alone(check_payload_too_easy),
     #[cfg(test)]
     fires: Some(|| written(&crate::fixture::Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),
@@ -162,11 +164,6 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
 };
 
 fn check_payload_too_easy(case: &Case) -> Known<Answer> {
-    // Plain memory stores every byte as it is. Compressed memory (zram) does not.
-    let plain_memory = case.ram().is_some() && !compresses(case);
-    if !case.does(Kind::Write) || !case.has_storage() || plain_memory {
-        return Ok(Answer::DoesNotApply);
-    }
     let data: Option<Vec<Written>> = case.runs.iter().map(|r| r.stream.data).collect();
     let data = data.filter(|d| !d.is_empty()).ok_or("the content of the written data was not measured")?;
     let compress = data.iter().map(|d| d.compress_percent).fold(0.0, f64::max);

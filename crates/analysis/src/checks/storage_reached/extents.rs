@@ -27,6 +27,7 @@ pub(super) const HOLES_READ: Check = Check {
     fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw \
           write --bs 1m --destroy FILE FILE`.",
     accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
+    applies: |case| case.does(Kind::Read) && case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_holes_read),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { hole_share: 1.0, ..crate::fixture::Fixture::honest() }.record()),
@@ -35,9 +36,6 @@ pub(super) const HOLES_READ: Check = Check {
 };
 
 fn check_holes_read(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let measured = !case.runs.is_empty();
     let before = never_written_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
     let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
@@ -99,6 +97,7 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
     fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
           file.",
     accept: "Accept it if you want to measure tiny files.",
+    applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_inline_or_tail),
     #[cfg(test)]
     fires: Some(|| with_inline(1 << 30)),
@@ -107,9 +106,6 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
 };
 
 fn check_inline_or_tail(case: &Case) -> Known<Answer> {
-    if !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let extents = case.extents()?;
     let part = extents.iter().map(|e| share(e.inline_bytes as f64, e.span_bytes as f64)).fold(0.0, f64::max);
     let numbers = evidence([("inline_share", part)]);
@@ -146,6 +142,7 @@ pub(super) const ENCODED_EXTENTS: Check = Check {
           none`, `chattr -c`).",
     accept: "Accept it if your real data are stored like this and compress as well as the test data \
              (--compress).",
+    applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_encoded_extents),
     #[cfg(test)]
     fires: Some(|| {
@@ -156,9 +153,6 @@ pub(super) const ENCODED_EXTENTS: Check = Check {
 };
 
 fn check_encoded_extents(case: &Case) -> Known<Answer> {
-    if !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let part = encoded_share(case)?;
     let issued = case.issued_total().bytes;
     let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
@@ -214,6 +208,7 @@ pub(super) const SHARED_EXTENTS: Check = Check {
               Or `fathom run --rw randwrite DIR` on btrfs.",
     fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
     accept: "Accept it if you want to measure copy-on-write.",
+    applies: |case| case.does(Kind::Write) && case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_shared_extents),
     #[cfg(test)]
     fires: Some(|| stored(1 << 29, 1)),
@@ -222,9 +217,6 @@ pub(super) const SHARED_EXTENTS: Check = Check {
 };
 
 fn check_shared_extents(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let trims = case.does(Kind::Trim) || case.issued(Kind::Trim).ops > 0;
     let (mut shared, mut grown) = (0.0_f64, None);
     for (before, after) in case.extents_over_runs()? {

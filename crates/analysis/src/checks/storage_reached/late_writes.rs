@@ -29,6 +29,7 @@ pub(super) const WRITES_STILL_IN_RAM: Check = Check {
     provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
     fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb the writes.",
     accept: "Accept it if your program also writes bursts into memory.",
+    applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::Alone(check_writes_still_in_ram),
     #[cfg(test)]
     fires: Some(|| {
@@ -46,9 +47,6 @@ pub(super) const WRITES_STILL_IN_RAM: Check = Check {
 };
 
 fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let written = issued_bytes(case, Kind::Write)? as f64;
     let bounds = case.at_device(Kind::Write);
     let device = bounds.as_ref().map(|d| d.most as f64);
@@ -122,6 +120,7 @@ pub(super) const NEVER_WRITTEN: Check = Check {
               -s 0 FILE; truncate -s 1g FILE` in another terminal.",
     fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
     accept: "Do not accept it: the data were never stored.",
+    applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::After(&[CheckId::A07], check_never_written),
     #[cfg(test)]
     fires: Some(|| cancelled(20_000_000)),
@@ -134,9 +133,6 @@ pub(super) const NEVER_WRITTEN: Check = Check {
 };
 
 fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let written = issued_bytes(case, Kind::Write)?;
     let cancelled = case.cancelled_bytes()?;
     let mut numbers = evidence([("written_bytes", written as f64), ("cancelled_bytes", cancelled as f64)]);

@@ -35,6 +35,7 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
     fix: "Enable the counters: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system, \
           measure on the machine that has the disks as well.",
     accept: "",
+    applies: |case| case.on_device(),
     ask: Ask::After(&ARRIVED, check_counters_blind),
     #[cfg(test)]
     fires: None,
@@ -43,9 +44,6 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
 };
 
 fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let device = case.tops().and_then(|tops| case.counted_together(&tops));
     let device = device.map_err(|why| format!("this number could not be compared with the device: {why}"))?;
     if !case.sharers(&case.tops()?).is_empty() {
@@ -107,6 +105,7 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
     fix: "Measure again. If it happens again, report it as a bug in fathom with the session file and the \
           output of `fathom show FILE --format json`.",
     accept: "Do not use the number.",
+    applies: |case| case.on_device(),
     ask: Ask::After(EXPLAIN_MISSING, check_ledger_disagrees),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.97, ..crate::fixture::Fixture::honest() }.record()),
@@ -115,9 +114,6 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
 };
 
 fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let tops = case.tops()?;
     if !case.sharers(&tops).is_empty() {
         return shared(case);
@@ -361,6 +357,7 @@ pub(super) const UNACCOUNTED: Check = Check {
     fix: "Check LD_PRELOAD and /etc/ld.so.preload, and anything else between programs and the kernel \
           (`fathom doctor`).",
     accept: "Do not accept it: the kernel did not perform these operations.",
+    applies: |case| case.has_storage() && Kind::MOVING.iter().any(|k| case.does(*k)),
     ask: Ask::After(&[CheckId::A04], check_unaccounted),
     #[cfg(test)]
     fires: Some(|| calls([0, 0])),
@@ -376,9 +373,6 @@ pub(super) const UNACCOUNTED: Check = Check {
 };
 
 fn check_unaccounted(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.has_storage() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
-        return Ok(Answer::DoesNotApply);
-    }
     let Some(from) = counted_from(case) else { return decide_by_pages(case, earlier) };
     match decide_by_calls(case, from) {
         Ok(answer) => Ok(answer),

@@ -39,6 +39,7 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
     fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure \
           the disk itself.",
     accept: "Accept it if you want to measure the stack with its cache.",
+    applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::A04], check_lower_layer_cache),
     #[cfg(test)]
     fires: Some(|| {
@@ -51,9 +52,6 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
 };
 
 fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     // A partition and its disk are one device.
     let (tops, leaves) = (case.shared()?, case.leaves()?);
     if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {

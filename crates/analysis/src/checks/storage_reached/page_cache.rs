@@ -38,17 +38,15 @@ pub(super) const CACHE_SERVED: Check = Check {
               randread --cache buffered FILE`.",
     fix: "Use --cache direct, or a --size well above the memory of the machine.",
     accept: "Accept it if you want to measure the page cache.",
-    ask: Ask::After(&[CheckId::A04], check_cache_served),
+    applies: |case| case.does(Kind::Read) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A04], check_cache_served),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn check_cache_served(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_cache_served(case: &Case) -> Known<Answer> {
     let delivered = case.at_device(Kind::Read)?;
     let read = issued_bytes(case, Kind::Read)?;
     let cached_share = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
@@ -138,7 +136,8 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
     fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
           checksums (btrfs: `chattr +C` on the empty directory).",
     accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
-    ask: Ask::After(&[CheckId::A04], check_direct_fell_back),
+    applies: |case| case.stream.cache.is_direct() && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A04], check_direct_fell_back),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { cached_share: 0.9, ..crate::fixture::Fixture::honest() }.record()
@@ -147,10 +146,7 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn check_direct_fell_back(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A04) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_direct_fell_back(case: &Case) -> Known<Answer> {
     // If another stream uses the target through the page cache, its pages prove nothing about this stream.
     let pages = if case.shares_pages() {
         Err("another stream uses the target through the page cache".to_owned())
@@ -315,6 +311,7 @@ pub(super) const DIRECT_UNSUPPORTED: Check = Check {
     provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
     fix: "Measure on a file system that supports direct I/O, or name the block device.",
     accept: "Accept it if you cannot change the file system and want to measure its page cache too.",
+    applies: |case| case.stream.cache.is_direct() && case.has_storage(),
     ask: Ask::Alone(check_direct_unsupported),
     #[cfg(test)]
     fires: Some(|| {
@@ -326,9 +323,6 @@ pub(super) const DIRECT_UNSUPPORTED: Check = Check {
 };
 
 fn check_direct_unsupported(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut not_stated = None;
     for place in case.places() {
         if let Some(why) = place.without_direct() {

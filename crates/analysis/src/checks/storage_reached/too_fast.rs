@@ -32,6 +32,7 @@ pub(super) const FASTER_THAN_PHYSICS: Check = Check {
     fix: "Find out what answers from memory: holes (A04), a cache below (A12), a FUSE program. Name the disk \
           itself.",
     accept: "Accept it only if you know a medium that fast.",
+    applies: |case| case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], check_faster_than_physics),
     #[cfg(test)]
     fires: Some(|| {
@@ -48,8 +49,7 @@ pub(super) const FASTER_THAN_PHYSICS: Check = Check {
 };
 
 fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let applies = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !applies || earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
+    if earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
@@ -103,6 +103,7 @@ pub(super) const ABOVE_CEILING: Check = Check {
     fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and check the \
           cache settings of the controller.",
     accept: "Accept it only if the kernel reports a wrong link (compare `lspci -vv`).",
+    applies: |case| case.has_storage(),
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], check_above_ceiling),
     #[cfg(test)]
     fires: Some(|| linked(1 << 20, &[("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "4")])),
@@ -121,11 +122,8 @@ struct Ceiling {
 }
 
 fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let is_explained = earlier.relabels(CheckId::A01)
-        || earlier.finds(CheckId::A02)
-        || earlier.finds(CheckId::A09)
-        || earlier.finds(CheckId::A12);
-    if !case.has_storage() || is_explained {
+    let explaining = [CheckId::A02, CheckId::A09, CheckId::A12];
+    if earlier.relabels(CheckId::A01) || explaining.into_iter().any(|id| earlier.finds(id)) {
         return Ok(Answer::DoesNotApply);
     }
     let Some(ceiling) = ceiling(case)? else { return Ok(Answer::DoesNotApply) };
@@ -217,6 +215,10 @@ pub(super) const HDD_TOO_FAST: Check = Check {
     fix: "If it is not a hard disk, `echo 0 > /sys/block/X/queue/rotational`. If it is one, find the cache \
           that answers: a RAID controller's, or a host's.",
     accept: "Accept it if you know the kind of disk and the cache that answers.",
+    applies: |case| {
+        let is_random = case.stream.access.pattern() == Some(Pattern::Random);
+        is_random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device()
+    },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], check_hdd_too_fast),
     #[cfg(test)]
     fires: Some(|| spinning(&crate::fixture::Fixture::honest())),
@@ -229,11 +231,8 @@ pub(super) const HDD_TOO_FAST: Check = Check {
 };
 
 fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let is_random = case.stream.access.pattern() == Some(Pattern::Random);
-    let applies = is_random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    let is_explained = earlier.relabels(CheckId::A01)
-        || [CheckId::A02, CheckId::A04, CheckId::A18].into_iter().any(|id| earlier.finds(id));
-    if !applies || is_explained {
+    let explaining = [CheckId::A02, CheckId::A04, CheckId::A18];
+    if earlier.relabels(CheckId::A01) || explaining.into_iter().any(|id| earlier.finds(id)) {
         return Ok(Answer::DoesNotApply);
     }
     let leaves = case.leaves()?;
