@@ -14,7 +14,7 @@ pub(crate) mod traffic;
 
 use crate::case::{Case, CaseRun};
 use kernel_text::each_cpu;
-use model::evidence::{BlockStat, Moment};
+use model::evidence::Moment;
 use model::figures::{
     Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedLane, ObservedLaneKind, ObservedTarget,
     ObservedWorkers, Stretch,
@@ -42,8 +42,9 @@ const MB: f64 = 1e6;
 /// Above this share of an open loop's percentile, fathom's own lateness withholds the percentile.
 pub(crate) const LATE_SHARE: f64 = 0.1;
 
-/// The kinds of operations in the rate of a result. Syncs are shown separately.
-const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
+/// The kinds of operations in the rate and the latencies of a result. Syncs are shown separately: their time is part of
+/// the cost of writes.
+pub(crate) const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// All figures of a case.
 pub(crate) struct Figured {
@@ -157,7 +158,7 @@ fn with_final_sync(case: &Case) -> Option<FinalSync> {
 
 /// The cost of an operation for the workers of the stream.
 fn cost(case: &Case) -> Option<Cost> {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_by_stream).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
     if ops <= 0.0 || cpu <= 0.0 {
@@ -225,6 +226,7 @@ fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
 
 fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     let [iops, bytes] = per_second(ran, &COUNTED)?;
+    let kinds = ran.stream.kinds.iter();
     Some(RunFigures {
         run: ran.run.start.repeat,
         started_s: Some(ran.run.start.at_ns as f64 / 1e9),
@@ -233,14 +235,9 @@ fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
         device: device_figures(case, ran),
         iops_within: interval_within(ran, iops),
-        percentiles_ns: ran
-            .stream
-            .kinds
-            .iter()
-            .map(|(k, end)| (k.word().into(), percentiles_of_end(end)))
-            .collect(),
-        cpu_ns_per_op: cpu_per_op(case, ran),
-        host: kernel_text::host_figures(case, ran),
+        percentiles_ns: kinds.map(|(kind, end)| (kind.word().into(), percentiles_of_end(end))).collect(),
+        cpu_ns_per_op: cpu_per_op(ran),
+        host: kernel_text::host_figures(ran),
         // The tails are added later, unless there are too many runs.
         tails_ns: BTreeMap::new(),
     })
@@ -255,9 +252,8 @@ fn percentiles_of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
     all
 }
 
-fn cpu_per_op(case: &Case, ran: &CaseRun) -> Option<f64> {
-    let workers = ran.end.workers.iter().filter(|w| w.stream == case.index);
-    let cpu: f64 = workers.map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+fn cpu_per_op(ran: &CaseRun) -> Option<f64> {
+    let cpu: f64 = ran.workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
     let ops = ran.issued_by_stream();
     (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
 }
@@ -331,16 +327,12 @@ fn in_order(case: &Case) -> bool {
 
 fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
     let latency = Distribution::from(&case.latency(kind)?);
-    let short = case
-        .runs
-        .iter()
-        .filter_map(|r| r.stream.issued.get(&kind))
-        .fold(0, |sum: u64, i| sum.saturating_add(i.short));
+    let issued = case.runs.iter().filter_map(|r| r.stream.issued.get(&kind));
     // Other tools count the length of an operation even if it moves no data.
     let bytes = case.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)).map(|k| k.bytes);
     Some(ObservedKind {
         bytes: bytes.fold(0, u64::saturating_add),
-        short,
+        short: issued.fold(0, |sum: u64, issued| sum.saturating_add(issued.short)),
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
         course: course(case, kind),
@@ -397,47 +389,47 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
 fn cpus(case: &Case) -> Vec<ObservedCpu> {
     let passed = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
-        Some(
-            each_cpu(start)
-                .into_iter()
-                .zip(each_cpu(stop))
-                .map(|(before, after)| grown(before, after))
-                .collect(),
-        )
+        // The time of an idle CPU may decrease by a tick.
+        Some(combine_cpus(each_cpu(stop), each_cpu(start), u64::saturating_sub))
     };
     let all = case.runs.iter().filter_map(passed);
-    all.reduce(|sum, one| sum.into_iter().zip(one).map(|(a, b)| plus(a, b)).collect()).unwrap_or_default()
+    all.reduce(|sum, one| combine_cpus(sum, one, u64::saturating_add)).unwrap_or_default()
 }
 
-fn grown(before: ObservedCpu, after: ObservedCpu) -> ObservedCpu {
-    // The time of an idle CPU may decrease by a tick.
-    let since = |ticks: fn(&ObservedCpu) -> u64| ticks(&after).saturating_sub(ticks(&before));
-    ObservedCpu {
-        cpu: after.cpu,
-        user: since(|c| c.user),
-        kernel: since(|c| c.kernel),
-        idle: since(|c| c.idle),
-    }
-}
-
-fn plus(a: ObservedCpu, b: ObservedCpu) -> ObservedCpu {
-    let sum = |ticks: fn(&ObservedCpu) -> u64| ticks(&a).saturating_add(ticks(&b));
-    ObservedCpu { cpu: a.cpu, user: sum(|c| c.user), kernel: sum(|c| c.kernel), idle: sum(|c| c.idle) }
+/// Combines the times of each CPU of two lists.
+fn combine_cpus(
+    first: Vec<ObservedCpu>,
+    second: Vec<ObservedCpu>,
+    combine: fn(u64, u64) -> u64,
+) -> Vec<ObservedCpu> {
+    let combine_cpu = |(a, b): (ObservedCpu, ObservedCpu)| ObservedCpu {
+        cpu: a.cpu,
+        user: combine(a.user, b.user),
+        kernel: combine(a.kernel, b.kernel),
+        idle: combine(a.idle, b.idle),
+    };
+    first.into_iter().zip(second).map(combine_cpu).collect()
 }
 
 fn found_depth(case: &Case) -> Option<u32> {
-    let workers = &case.runs.last()?.end.workers;
-    workers.iter().find(|w| w.stream == case.index)?.depth.map(|found| found.depth)
+    case.runs.last()?.workers().next()?.depth.map(|found| found.depth)
 }
 
-fn errors(case: &Case) -> BTreeMap<i32, u64> {
-    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+/// The number of errors of the case's stream in all runs, by error number.
+pub(crate) fn errors(case: &Case) -> BTreeMap<i32, u64> {
     let mut out: BTreeMap<i32, u64> = BTreeMap::new();
-    for (errno, count) in streams.flat_map(|s| s.issued.values()).flat_map(|i| &i.errors) {
-        let sum = out.entry(*errno).or_default();
-        *sum = sum.saturating_add(*count);
+    for (_, errno, count) in each_error(case) {
+        let sum = out.entry(errno).or_default();
+        *sum = sum.saturating_add(count);
     }
     out
+}
+
+/// The errors of the case's stream in all runs: kind of operation, error number and count.
+fn each_error(case: &Case) -> impl Iterator<Item = (Kind, i32, u64)> {
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let issued = streams.flat_map(|s| &s.issued);
+    issued.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)))
 }
 
 /// The error of a final sync that the user requested, such as fio's `end_fsync`.
@@ -451,28 +443,21 @@ fn sync_error(case: &Case) -> Option<i32> {
 
 /// The number of errors that the job tells the stream to ignore.
 fn ignored_errors(case: &Case) -> u64 {
-    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
-    let all = streams.flat_map(|s| &s.issued);
-    let all =
-        all.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)));
     let is_ignored = |kind, errno| {
         case.stream.max_errors == ALL_ERRORS
             || case.stream.ignored_errors.iter().any(|ignored| ignored.is(kind, Some(errno)))
     };
-    all.filter(|(kind, errno, _)| is_ignored(*kind, *errno))
-        .fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
+    let ignored = each_error(case).filter(|(kind, errno, _)| is_ignored(*kind, *errno));
+    ignored.fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
 }
 
 fn workers(case: &Case) -> ObservedWorkers {
-    let all = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
-    all.fold(ObservedWorkers::NONE, |sum, w| {
-        let switches = w.switches.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
-        let (wall_ns, user_ns, system_ns) = (w.wall_ns, w.user_ns, w.system_ns);
+    case.workers().fold(ObservedWorkers::NONE, |sum, w| {
         sum.plus(&ObservedWorkers {
-            wall_ns,
-            user_ns,
-            system_ns,
-            switches,
+            wall_ns: w.wall_ns,
+            user_ns: w.user_ns,
+            system_ns: w.system_ns,
+            switches: w.switches.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)),
             faults: w.faults,
             depth_counts: w.depth_counts,
         })
@@ -481,19 +466,19 @@ fn workers(case: &Case) -> ObservedWorkers {
 
 /// The work of each whole disk over all runs.
 fn disks(case: &Case) -> Vec<ObservedDisk> {
-    let layers = if case.has_storage() { case.shared().unwrap_or_default() } else { Vec::new() };
-    layers.into_iter().filter_map(|layer| disk(case, layer)).collect()
+    let layers = case.shared().unwrap_or_default().into_iter().filter(|_| case.has_storage());
+    layers.filter_map(|layer| disk(case, layer)).collect()
 }
 
 fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
     let zero = ObservedDisk { name: layer.name.clone(), ..ObservedDisk::default() };
-    let sum = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
+    let add_run = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
-        let stat: BlockStat = ran.counted(&[layer]).ok()?;
+        let stat = ran.counted(&[layer]).ok()?;
         let ns = stop.at_ns.checked_sub(start.at_ns)?;
         Some(ObservedDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
     };
-    case.runs.iter().try_fold(zero, sum).filter(|disk| disk.ns > 0)
+    case.runs.iter().try_fold(zero, add_run).filter(|disk| disk.ns > 0)
 }
 
 /// The longest tick of Linux (100 Hz).

@@ -19,9 +19,9 @@ use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
-use model::job::{Kind, Stream};
+use model::job::Kind;
 use model::machine::Layer;
-use model::record::{KindEnd, WorkerEnd};
+use model::record::KindEnd;
 use std::collections::BTreeMap;
 
 pub(crate) use environment::block_layer::{LimitUnit, ONE_TO_ONE, hard_limits, most_iops};
@@ -274,11 +274,6 @@ fn sum_over_runs<'r>(case: &Case<'r>, figure: impl Fn(&CaseRun<'r>) -> Known<u64
     case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))
 }
 
-/// Returns all streams of the case's phase, which run at the same time.
-fn phase_streams<'c>(case: &'c Case) -> &'c [Stream] {
-    case.job.phases.get(case.phase).map_or(&[], |phase| &phase.streams)
-}
-
 /// Returns the smaller median latency of reads and writes, in ns.
 ///
 /// # Errors
@@ -296,9 +291,4 @@ fn service_latency(end: &KindEnd) -> &Histogram {
 /// Joins the names of layers: `vda`, or `vda, vdb`.
 fn layer_names(layers: &[&Layer]) -> String {
     layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// Returns the workers of the stream of a case, in all runs.
-fn stream_workers<'c>(case: &'c Case) -> impl Iterator<Item = &'c WorkerEnd> {
-    case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index)
 }

@@ -197,32 +197,25 @@ fn capture_differences(original: &Original) -> Vec<String> {
 
 /// Differences that come from the runs.
 fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
-    let mut out = Vec::new();
-    let mut add = |count: u64, what: String| {
-        if count > 0 {
-            out.push(format!("{} {what}", show_count(count as f64)));
-        }
-    };
-    add(
-        counted.starved,
-        format!(
-            "operations were read from the capture too late, by up to {}: their times are those of the reader.",
-            show_ns(counted.starved_ns as f64)
+    let (most_late, depth) = (show_ns(counted.starved_ns as f64), case.stream.depth);
+    let counts = [
+        (
+            counted.starved,
+            format!("operations were read from the capture too late, by up to {most_late}: their times are those of the reader."),
         ),
-    );
-    add(
-        counted.held_by_depth,
-        format!(
-            "times an operation was due while all {} slots were taken; use a larger --depth.",
-            case.stream.depth
+        (
+            counted.held_by_depth,
+            format!("times an operation was due while all {depth} slots were taken; use a larger --depth."),
         ),
-    );
-    add(
-        counted.held_by_order,
-        "operations came late, because earlier operations that waited for others filled the table of 65,536."
-            .into(),
-    );
-    add(counted.outside, "discards outside the ranges that were read or written were left out.".into());
+        (
+            counted.held_by_order,
+            "operations came late, because earlier operations that waited for others filled the table of 65,536.".into(),
+        ),
+        (counted.outside, "discards outside the ranges that were read or written were left out.".into()),
+    ];
+    let occurred = counts.into_iter().filter(|(count, _)| *count > 0);
+    let mut out: Vec<String> =
+        occurred.map(|(count, what)| format!("{} {what}", show_count(count as f64))).collect();
     if !counted.is_whole && replay.pace != ReplayPace::Fast {
         out.push("The replay ended before it had submitted the whole capture.".into());
     }
@@ -254,11 +247,8 @@ fn figure_differences(replay: &Replay, figures: &[Compared], at_driver: bool) ->
         out.push(format!("Mean depth is {} than in the capture: {why}.", by(depth)));
     }
     for kind in Kind::ALL {
-        let Some(p50) =
-            change(&format!("{} p50", kind.word())).filter(|change| change.abs() > LATENCY_WITHIN)
-        else {
-            continue;
-        };
+        let p50 = change(&format!("{} p50", kind.word()));
+        let Some(p50) = p50.filter(|change| change.abs() > LATENCY_WITHIN) else { continue };
         let why = match kind {
             _ if at_driver => "the device is in another state or under other load",
             Kind::Sync => "a sync here is an fdatasync of the target, which the kernel hands to a thread",

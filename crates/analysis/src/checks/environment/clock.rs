@@ -190,9 +190,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
         );
     }
     let slept = slept_ns(case);
-    if let Ok(ns) = slept.as_ref().map(|ns| *ns)
-        && ns >= ASLEEP_NS
-    {
+    if let Some(ns) = slept.as_ref().ok().copied().filter(|ns| *ns >= ASLEEP_NS) {
         return finding!(
             Severity::Void,
             evidence([("slept_ns", ns as f64)]),
@@ -223,8 +221,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
         );
     }
     slept?;
-    let mut numbers = evidence([("clock_ns", cost_ns)]);
-    numbers.extend(drift?.map(|ppm| ("drift_ppm".to_owned(), ppm)));
+    let numbers = evidence([("clock_ns", cost_ns), ("drift_ppm", drift?.unwrap_or(f64::NAN))]);
     if !by_counter {
         source.ok_or("the record names no host")??;
     }

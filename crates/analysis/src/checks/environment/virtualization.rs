@@ -47,7 +47,7 @@ pub(super) const VIRTUAL: Check = Check {
 };
 
 fn check_virtual(case: &Case) -> Known<Answer> {
-    let Some(hypervisor) = virtual_by(case)? else {
+    let Some(hypervisor) = find_hypervisor(case)? else {
         return holds("As far as fathom can see, this is not a virtual machine.", evidence([]));
     };
     finding!(
@@ -59,7 +59,7 @@ fn check_virtual(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the hypervisor or the driver of virtual disks, or `None` if there is none as far as known.
-fn virtual_by<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
+fn find_hypervisor<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let drivers = case.places().flat_map(|p| &p.layers).filter_map(|l| l.driver.as_deref());
     let driver = drivers.into_iter().find(|d| VIRTUAL_DRIVERS.contains(d));
@@ -73,7 +73,7 @@ fn virtual_by<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
 
 /// Whether the machine or the disk is known to be virtual.
 pub(super) fn is_virtual(case: &Case) -> bool {
-    virtual_by(case).is_ok_and(|hypervisor| hypervisor.is_some())
+    find_hypervisor(case).is_ok_and(|hypervisor| hypervisor.is_some())
 }
 
 /// Vendor or model texts of clouds with burst credits, in lower case, and the cloud's name.
@@ -134,7 +134,7 @@ struct Fall {
 }
 
 fn check_cloud_burst(case: &Case) -> Known<Answer> {
-    let Some(cloud) = cloud(case)? else {
+    let Some(cloud) = find_cloud(case)? else {
         return holds("The disk belongs to no cloud that is known for burst credits.", evidence([]));
     };
     // With a schedule or pauses, the job decides the rate, not the disk.
@@ -144,24 +144,26 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
     let interval_rates = interval_rates(case);
     let rates: Vec<f64> = interval_rates.iter().map(|row| row.iops).collect();
     let measured = case.window_ns();
-    let Some(fall) = fall(&rates) else {
+    let Some(fall) = find_fall(&rates) else {
         if measured < CREDIT_NS {
+            let measured = show_ns(measured);
             return Err(format!(
-                "this is a disk of {cloud}, whose burst credits can last longer than the measured {}",
-                show_ns(measured)
+                "this is a disk of {cloud}, whose burst credits can last longer than the measured {measured}"
             ));
         }
         return holds("The disk kept its rate for longer than burst credits last.", Evidence::new());
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
+    // `at` is an index of these intervals.
+    let row = &interval_rates[fall.at];
     finding!(
         Severity::Biased,
         evidence([
             ("before", fall.before),
             ("after", fall.after),
             ("until_ns", ns),
-            ("run", interval_rates.get(fall.at).map_or(f64::NAN, |row| f64::from(row.run))),
-            ("at_s", interval_rates.get(fall.at).map_or(f64::NAN, |row| row.at_s)),
+            ("run", f64::from(row.run)),
+            ("at_s", row.at_s),
         ]),
         "This disk of {cloud} did {} operations per second for {} and then a steady {}: this looks like the \
          end of burst credits.",
@@ -172,7 +174,7 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the cloud that the machine or a disk names, or `None` if both are known and neither names one.
-fn cloud(case: &Case) -> Known<Option<&'static str>> {
+fn find_cloud(case: &Case) -> Known<Option<&'static str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let models = case.places().flat_map(|p| &p.layers).filter_map(|l| l.model.as_deref());
     let models: Vec<String> = models.map(str::to_lowercase).collect();
@@ -213,7 +215,7 @@ fn interval_rates(case: &Case) -> Vec<IntervalRate> {
 
 /// Returns the interval that divides the rates best into two plateaus, if both are flat and the second is much
 /// lower.
-fn fall(rates: &[f64]) -> Option<Fall> {
+fn find_fall(rates: &[f64]) -> Option<Fall> {
     // Prefix sums, so that trying all intervals takes linear time.
     let mut sums = vec![0.0];
     for rate in rates {
@@ -351,7 +353,7 @@ fn a_driver_of_virtual_disks_suffices() {
 fn the_interval_of_the_fall_belongs_to_neither_plateau() {
     for between in [1_300.0, 2_000.0, 2_900.0] {
         let rates = [[3_000.0; 20].as_slice(), &[between], &[1_200.0; 19]].concat();
-        let fall = fall(&rates).unwrap_or_else(|| panic!("no fall with {between} between"));
+        let fall = find_fall(&rates).unwrap_or_else(|| panic!("no fall with {between} between"));
         assert_eq!((fall.before, fall.after), (3_000.0, 1_200.0));
     }
 }

@@ -62,9 +62,12 @@ fn finding(sentence: String, dirty: u64) -> Known<Answer> {
 /// Returns the cache mode of another stream of the phase that uses one of this stream's targets through the page
 /// cache.
 fn buffered_sharer(case: &Case) -> Option<&'static str> {
-    let streams = phase_streams(case);
-    let shares = |s: &&model::job::Stream| s.targets.iter().any(|t| case.stream.targets.contains(t));
-    streams.iter().filter(shares).find(|s| !s.cache.is_direct() && !s.does_nothing()).map(|s| s.cache.word())
+    let shares = |s: &&Stream| s.targets.iter().any(|t| case.stream.targets.contains(t));
+    case.phase_streams()
+        .iter()
+        .filter(shares)
+        .find(|s| !s.cache.is_direct() && !s.does_nothing())
+        .map(|s| s.cache.word())
 }
 
 #[cfg(test)]

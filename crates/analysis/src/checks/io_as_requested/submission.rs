@@ -136,8 +136,7 @@ fn check_iowq_punted(case: &Case) -> Known<Answer> {
     if most_workers == 0 {
         return holds("io_uring performed the operations without kernel threads.", numbers);
     }
-    let streams = phase_streams(case);
-    if streams.iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
+    if case.phase_streams().iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
         return not_checked(
             "several streams use io_uring, and the kernel does not show for which of them its threads worked",
         );
@@ -149,19 +148,20 @@ fn check_iowq_punted(case: &Case) -> Known<Answer> {
         );
     }
     let rings = case.stream.workers as usize;
-    let (severity, sentence) = if most_workers >= PUNTED_FROM.saturating_mul(rings.max(1)) {
-        let sentence = format!(
+    if most_workers >= PUNTED_FROM.saturating_mul(rings.max(1)) {
+        return finding!(
+            Severity::Biased,
+            numbers,
             "io_uring passed operations that would have blocked to {} kernel threads: their latency includes \
              waking a thread.",
             show_count(most_workers as f64)
         );
-        (Severity::Biased, sentence)
-    } else {
-        let sentence = "io_uring sometimes used a kernel thread: at least one operation would have blocked \
-                        at submission.";
-        (Severity::Note, sentence.to_owned())
-    };
-    Detail::new(severity, sentence, numbers).found()
+    }
+    finding!(
+        Severity::Note,
+        numbers,
+        "io_uring sometimes used a kernel thread: at least one operation would have blocked at submission."
+    )
 }
 
 /// Returns the number of kernel worker threads seen in a run.

@@ -33,9 +33,6 @@ pub(super) const CHECKS: &[Check] = &[
     mean_of_rates::MEAN_OF_RATES,
 ];
 
-/// Kinds whose latencies belong to the result. A sync is excluded: its time is part of the cost of writes.
-const TIMED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-
 /// Whether a run has a step (E02). Its two levels look like two groups of latencies or like stalls, so other
 /// checks leave it to E02.
 fn has_step(case: &Case) -> bool {

@@ -57,29 +57,31 @@ fn check_too_short(case: &Case) -> Known<Answer> {
     let written = case.issued(Kind::Write).bytes;
     let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
     if let Some(shortage) = too_little(case) {
-        let (sentence, cure, number) = match shortage {
-            TooLittle::Operations(ops) => (
-                format!(
+        return match shortage {
+            TooLittle::Operations(ops) => {
+                numbers.insert("operations_per_window".into(), ops);
+                detail!(
+                    Severity::Biased,
+                    numbers,
                     "A window contains {ops:.1} operations on average: one more or less at its edges is {} \
                      of the rate, so fathom gives no interval.",
                     show_share(1.0 / ops)
-                ),
-                format!("Use a longer --time: each run needs {LEAST_OPS:.0} operations."),
-                ("operations_per_window", ops),
-            ),
-            TooLittle::Time(ns) => (
-                format!(
+                )
+                .with_cure(format!("Use a longer --time: each run needs {LEAST_OPS:.0} operations."))
+            }
+            TooLittle::Time(ns) => {
+                numbers.insert("window_ns".into(), ns);
+                detail!(
+                    Severity::Biased,
+                    numbers,
                     "A window was {} long on average: a scheduler tick, at most 10 ms, is too large a part \
                      of that, so fathom gives no interval.",
                     show_ns(ns)
-                ),
-                format!("Use a longer --time: at least {}.", show_ns(LEAST_NS)),
-                ("window_ns", ns),
-            ),
-        };
-        numbers.insert(number.0.into(), number.1);
-        let (severity, cure) = (Severity::Biased, Some(cure));
-        return Detail::new(severity, sentence, numbers).with_cure(cure).found();
+                )
+                .with_cure(format!("Use a longer --time: at least {}.", show_ns(LEAST_NS)))
+            }
+        }
+        .found();
     }
     if case.does(Kind::Write)
         && let Some(fast) = fast_cache_bytes(case)
@@ -157,7 +159,7 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
     if !is_flash(case)? {
         return Ok(Answer::DoesNotApply);
     }
-    let start = case.runs.first().ok_or_else(crate::case::no_run)?.at(Moment::Start)?;
+    let start = case.runs.first().ok_or_else(no_run)?.at(Moment::Start)?;
     let (mut capacity, mut written, mut discarded) = (0_u64, 0_u64, 0_u64);
     for leaf in case.leaves()? {
         let text = start.text(&leaf.stat_file)?;
@@ -177,10 +179,8 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
     let preconditioned = case.record.preconditioned.as_ref();
     if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
         if preconditioned.is_some_and(|d| d.settled == Some(true)) {
-            return holds(
-                "Preconditioning wrote the measured region twice and ran until the rate settled.",
-                numbers,
-            );
+            let sentence = "Preconditioning wrote the measured region twice and ran until the rate settled.";
+            return holds(sentence, numbers);
         }
         return Err(format!(
             "{} of the drive's {} were written since the machine started; its state before is unknown",

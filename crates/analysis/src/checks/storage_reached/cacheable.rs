@@ -115,7 +115,19 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
         if (span as f64) < TIMES_MEMORY * memory as f64 {
             match page_cache_work(case, earlier) {
                 PageCacheWork::Kept => return Ok(Answer::DoesNotApply),
-                PageCacheWork::Unknown => return Ok(Answer::Finding(fits_memory(span, memory, numbers))),
+                PageCacheWork::Unknown => {
+                    return detail!(
+                        Severity::Biased,
+                        numbers,
+                        "The tested region of {} was accessed through the page cache of a machine with {} of \
+                         memory, which could hold all or most of it. The bytes served from memory were not \
+                         counted.",
+                        show_bytes(span),
+                        show_bytes(memory)
+                    )
+                    .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
+                    .found();
+                }
                 PageCacheWork::Delivered => {}
             }
         }
@@ -133,18 +145,6 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )
 }
 
-fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
-    detail!(
-        Severity::Biased,
-        numbers,
-        "The tested region of {} was accessed through the page cache of a machine with {} of memory, which \
-         could hold all or most of it. The bytes served from memory were not counted.",
-        show_bytes(span),
-        show_bytes(memory)
-    )
-    .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
-}
-
 /// Whether the page cache kept work from the device.
 enum PageCacheWork {
     /// The page cache kept some work from the device, which another check reports.
@@ -157,11 +157,9 @@ enum PageCacheWork {
 
 fn page_cache_work(case: &Case, earlier: &Earlier) -> PageCacheWork {
     let counting_checks = [(Kind::Read, CheckId::A01), (Kind::Write, CheckId::A09)];
-    let answers =
-        counting_checks.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, id)| earlier.answer(id));
     let mut all = PageCacheWork::Delivered;
-    for answer in answers {
-        match answer {
+    for (_, id) in counting_checks.into_iter().filter(|(kind, _)| case.does(*kind)) {
+        match earlier.answer(id) {
             Some(Ok(Answer::Finding(_))) => return PageCacheWork::Kept,
             Some(Ok(_)) => {}
             Some(Err(_)) | None => all = PageCacheWork::Unknown,

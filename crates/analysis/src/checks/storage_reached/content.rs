@@ -67,12 +67,9 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     if remaining <= ZEROS_BIASED_ABOVE.0 {
         return Err("the zeros were read before an earlier phase of the job wrote to the same target".into());
     }
+    let is_void = remaining >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
     finding!(
-        if remaining >= ZEROS_VOID_FROM.0 && zeros_are_free(case) {
-            Severity::Void
-        } else {
-            Severity::Biased
-        },
+        if is_void { Severity::Void } else { Severity::Biased },
         numbers,
         "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads from \
          their map without reading the medium.",
@@ -86,15 +83,15 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
 /// the bytes that they wrote to the same targets and assumes that no block was written twice.
 fn written_before(case: &Case) -> f64 {
     let mut bytes = 0_u64;
+    let fills_targets = |stream: &Stream| {
+        let shares_target = stream.targets.iter().any(|target| case.stream.targets.contains(target));
+        shares_target && stream.data != Data::Zeros
+    };
     for run in case.record.runs.iter().filter(|run| run.start.job == case.at && run.start.phase < case.phase)
     {
         let streams = case.job.phases.get(run.start.phase).map_or(&[][..], |phase| &phase.streams);
         let ends = run.end.iter().flat_map(|end| &end.streams);
-        let shares_target =
-            |stream: &Stream| stream.targets.iter().any(|target| case.stream.targets.contains(target));
-        for (_, end) in
-            streams.iter().zip(ends).filter(|(stream, _)| shares_target(stream) && stream.data != Data::Zeros)
-        {
+        for (_, end) in streams.iter().zip(ends).filter(|(stream, _)| fills_targets(stream)) {
             bytes = bytes.saturating_add(end.issued.get(&Kind::Write).map_or(0, |issued| issued.bytes));
         }
     }
@@ -109,10 +106,8 @@ fn written_before(case: &Case) -> f64 {
 /// Whether the storage may answer zeros without reading the medium: from the map of an SSD or of a virtual disk,
 /// or after a discard. Assumed if unknown.
 fn zeros_are_free(case: &Case) -> bool {
-    let spinning = |leaves: Vec<&model::machine::Layer>| {
-        leaves.iter().all(|l| l.queue_number("rotational") == Ok(1) && !case.is_virtual(l))
-    };
-    case.on_block_devices() || !case.leaves().is_ok_and(spinning)
+    let spins = |disk: &&Layer| disk.queue_number("rotational") == Ok(1) && !case.is_virtual(disk);
+    case.on_block_devices() || !case.leaves().is_ok_and(|disks| disks.iter().all(spins))
 }
 
 /// If a compressor can save more than this percentage, the rate is biased. Random data save nothing, and no device would

@@ -68,14 +68,10 @@ fn check_holes_read(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the largest share of never written bytes in any of the extent maps.
-fn never_written_share(maps: &[model::evidence::Extents]) -> Known<f64> {
-    let mut worst: Option<f64> = None;
-    for e in maps {
-        if e.span_bytes > 0 {
-            let never = e.hole_bytes as f64 + e.unwritten_bytes as f64;
-            worst = Some(worst.unwrap_or(0.0).max(share(never, e.span_bytes as f64)));
-        }
-    }
+fn never_written_share(maps: &[Extents]) -> Known<f64> {
+    let share_of =
+        |map: &Extents| share(map.hole_bytes as f64 + map.unwritten_bytes as f64, map.span_bytes as f64);
+    let worst = maps.iter().filter(|map| map.span_bytes > 0).map(share_of).max_by(f64::total_cmp);
     worst.ok_or_else(|| "the map of the file's extents is empty".into())
 }
 
@@ -181,8 +177,12 @@ fn encoded_share(case: &Case) -> Known<f64> {
     if case.does(Kind::Write) {
         all.extend(case.extents_over_runs()?.into_iter().map(|(_, after)| after));
     }
-    let encoded_share_of = |e: &Extents| share(e.encoded_bytes as f64, e.span_bytes as f64);
     Ok(all.iter().map(encoded_share_of).fold(0.0, f64::max))
+}
+
+/// Returns the share of a file that is stored compressed or encrypted.
+pub(super) fn encoded_share_of(extents: &Extents) -> f64 {
+    share(extents.encoded_bytes as f64, extents.span_bytes as f64)
 }
 
 /// Harmless share of bytes that the file shares with a copy or a snapshot.

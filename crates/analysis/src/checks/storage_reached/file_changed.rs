@@ -88,7 +88,7 @@ impl Change {
 }
 
 fn check_file_changed(case: &Case) -> Known<Answer> {
-    let streams = phase_streams(case);
+    let streams = case.phase_streams();
     let files: Vec<usize> = case.own_places().map(|(t, _)| t).filter(|t| is_file(case, *t)).collect();
     if files.is_empty() {
         return Ok(Answer::DoesNotApply);

@@ -140,9 +140,8 @@ fn divide_share<'a>(case: &Case<'a>, layers: &[&'a Layer], part: f64) -> Known<V
     }
     let requests = |layer: &'a Layer| {
         let done = case.counted(&[layer])?;
-        let flows = [(Kind::Read, done.read), (Kind::Write, done.write)];
-        let own_flows = flows.into_iter().filter(|(kind, _)| case.does(*kind));
-        Ok((layer, own_flows.map(|(_, flow)| flow.ios as f64).sum()))
+        let own_kinds = Kind::MOVING.into_iter().filter(|kind| case.does(*kind));
+        Ok((layer, own_kinds.map(|kind| flow_of(&done, kind).ios as f64).sum()))
     };
     let counted: Vec<(&Layer, f64)> = layers.iter().map(|l| requests(l)).collect::<Known<_>>()?;
     let all = counted.iter().map(|(_, requests)| requests).sum();

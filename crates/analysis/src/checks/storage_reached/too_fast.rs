@@ -52,8 +52,7 @@ fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
-    let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
-    let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
+    let median = median_of_reads_ns(case)?;
     let numbers = evidence([("read_p50_ns", median as f64), ("floor_ns", FASTEST_MEDIA_NS as f64)]);
     if median >= FASTEST_MEDIA_NS {
         return holds("The reads took as long as a storage device needs.", numbers);
@@ -70,6 +69,11 @@ fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
         (Severity::Void, format!("{start_of_sentence}: no storage device is that fast."))
     };
     Detail::new(severity, sentence, numbers).found()
+}
+
+fn median_of_reads_ns(case: &Case) -> Known<u64> {
+    let median = case.latency(Kind::Read).and_then(|latency| latency.quantile_ns(0.5));
+    median.ok_or_else(|| "no read completed within a window".into())
 }
 
 /// Whether holes (A04) explain the median. The kernel answers reads of holes without a device.
@@ -116,7 +120,7 @@ struct Ceiling {
     /// Bytes per second in each direction.
     bytes_per_s: f64,
     /// Whether both directions share the bandwidth.
-    shared: bool,
+    is_shared: bool,
     /// The link or memory, for the sentence.
     name: String,
 }
@@ -126,9 +130,9 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if earlier.relabels(CheckId::A01) || explaining.into_iter().any(|id| earlier.finds(id)) {
         return Ok(Answer::DoesNotApply);
     }
-    let Some(ceiling) = ceiling(case)? else { return Ok(Answer::DoesNotApply) };
+    let Some(ceiling) = find_ceiling(case)? else { return Ok(Answer::DoesNotApply) };
     let rates = Kind::MOVING.map(|kind| best_rate(case, kind));
-    let rate = if ceiling.shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
+    let rate = if ceiling.is_shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
     let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
     if rate <= ceiling.bytes_per_s {
         return holds("The link to the storage can carry this rate.", numbers);
@@ -144,7 +148,7 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Returns the bandwidth limit of the targets, or `None` if there is no known limit.
-fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
+fn find_ceiling(case: &Case) -> Known<Option<Ceiling>> {
     if case.ram().is_some() {
         if WITHOUT_COPY.contains(&case.stream.engine.as_str()) {
             return Ok(None);
@@ -155,7 +159,7 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
         }
         let workers = f64::from(case.stream.workers.max(1));
         let name = "memory copies".to_owned();
-        return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, shared: true, name }));
+        return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, is_shared: true, name }));
     }
     let leaves = case.leaves()?;
     let links: Known<Vec<Ceiling>> = leaves.iter().map(|leaf| link_ceiling(leaf)).collect();
@@ -166,7 +170,7 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
     };
     Ok(Some(Ceiling {
         bytes_per_s: links.iter().map(|l| l.bytes_per_s).sum(),
-        shared: links.iter().all(|l| l.shared),
+        is_shared: links.iter().all(|l| l.is_shared),
         name: links.into_iter().map(|l| l.name).collect::<Vec<_>>().join(" and "),
     }))
 }
@@ -175,14 +179,13 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
 fn link_ceiling(layer: &Layer) -> Known<Ceiling> {
     let link = link(layer)?;
     let name = format!("{} to {}", link.description, layer.name);
-    Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, name })
+    Ok(Ceiling { bytes_per_s: link.bytes_per_s, is_shared: link.is_shared, name })
 }
 
 /// Returns the bytes per second of a kind in the window of the best run.
 fn best_rate(case: &Case, kind: Kind) -> f64 {
-    let rate_of_run = |ran: &CaseRun| {
-        crate::case::share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9
-    };
+    let rate_of_run =
+        |ran: &CaseRun| share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9;
     case.runs.iter().map(rate_of_run).fold(0.0, f64::max)
 }
 
@@ -240,8 +243,7 @@ fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if spinning?.contains(&0) {
         return holds("At least one disk below is not rotational.", evidence([]));
     }
-    let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
-    let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
+    let median = median_of_reads_ns(case)?;
     let span = case.span_bytes();
     let depth_per_disk = (case.depth_mean()? / leaves.len().max(1) as f64).max(1.0);
     let numbers = evidence([
