@@ -52,13 +52,8 @@ fn is_volatile(layer: &Layer) -> Known<bool> {
 /// # Errors
 /// Fails if the disks are unknown or one does not report its cache.
 fn volatile_disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
-    let mut out = Vec::new();
-    for leaf in case.leaves()? {
-        if is_volatile(leaf)? {
-            out.push(leaf);
-        }
-    }
-    Ok(out)
+    let keep_volatile = |disk: &'a Layer| is_volatile(disk).map(|is_volatile| is_volatile.then_some(disk));
+    case.leaves()?.into_iter().filter_map(|disk| keep_volatile(disk).transpose()).collect()
 }
 
 /// Returns the syncs of the stream that must reach the disk: sync calls, and writes that are stable before they

@@ -90,7 +90,9 @@ fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Serie
             *rate += (b.min(end) - a.max(begin)).max(0.0) * per_ns;
         }
     }
-    rates.iter_mut().for_each(|rate| *rate *= 1e9 / step_ns);
+    for rate in &mut rates {
+        *rate *= 1e9 / step_ns;
+    }
     Series { from_ns, step_ns, rates }
 }
 

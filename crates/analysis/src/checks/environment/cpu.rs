@@ -587,13 +587,13 @@ fn parse_nodes(text: &str) -> Known<Vec<Node>> {
 
 /// Returns the nodes of the target's devices.
 fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
-    let mut out = BTreeSet::new();
-    for layer in case.places().flat_map(model::machine::Place::leaves) {
+    let node_of = |device: &Layer| {
         // -1 means that the device belongs to no node or the firmware does not name it.
-        let node = layer.device.get(NODE_OF_DEVICE).and_then(|t| t.trim().parse::<u32>().ok());
-        out.insert(node.ok_or_else(|| format!("the NUMA node of {} is unknown", layer.name))?);
-    }
-    if out.is_empty() { Err("no block device is known below".into()) } else { Ok(out) }
+        let node = device.device.get(NODE_OF_DEVICE).and_then(|text| text.trim().parse().ok());
+        node.ok_or_else(|| format!("the NUMA node of {} is unknown", device.name))
+    };
+    let nodes: BTreeSet<u32> = case.places().flat_map(Place::leaves).map(node_of).collect::<Known<_>>()?;
+    if nodes.is_empty() { Err("no block device is known below".into()) } else { Ok(nodes) }
 }
 
 /// Returns the nodes on which a worker or its memory may be.

@@ -284,9 +284,9 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
     let longest_ns = stalls.iter().map(|stall| stall.longest_ns).max().unwrap_or(0) as f64;
     let times: u64 = stalls.iter().map(|stall| u64::from(stall.times)).sum();
     let active_ns = sum_over_runs(case, CaseRun::active_ns)? as f64;
-    let workers = stalls.into_iter().filter_map(|stall| stall.workers);
-    let workers =
-        workers.fold(Ok(WorkerStates::default()), |sum: Known<_>, states| Ok(add_states(sum?, states?)));
+    let mut workers = stalls.into_iter().filter_map(|stall| stall.workers);
+    let workers: Known<WorkerStates> =
+        workers.try_fold(WorkerStates::default(), |sum, states| Ok(add_states(sum, states?)));
     let part = share(total_ns, active_ns);
     let mut numbers = evidence([
         ("still_ns", total_ns),

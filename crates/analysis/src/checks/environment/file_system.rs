@@ -245,18 +245,15 @@ pub(super) const REMOTE_FS: Check = Check {
 };
 
 fn check_remote_fs(case: &Case) -> Known<Answer> {
-    let mut places = 0;
-    let mut remote: Option<(&FileSystem, &str)> = None;
-    for place in case.places() {
-        let why_unknown =
-            || place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path));
-        let Some(fs) = &place.file_system else { return Err(why_unknown()) };
-        places += 1;
-        remote = remote.or_else(|| location(&fs.kind).map(|w| (fs, w)));
-    }
-    if places == 0 {
+    let why_unknown = |place: &Place| {
+        place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path))
+    };
+    let known = case.places().map(|place| place.file_system.as_ref().ok_or_else(|| why_unknown(place)));
+    let file_systems: Vec<&FileSystem> = known.collect::<Known<_>>()?;
+    if file_systems.is_empty() {
         return Err("the record does not contain the file system of the target".into());
     }
+    let remote = file_systems.into_iter().find_map(|fs| Some((fs, location(&fs.kind)?)));
     let Some((fs, location)) = remote else {
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     };

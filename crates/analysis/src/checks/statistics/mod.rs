@@ -13,6 +13,7 @@ use crate::case::Case;
 use crate::checks::Check;
 use crate::figures::steadiness::cliff;
 use crate::figures::time_series::courses;
+#[cfg(test)]
 use model::job::Kind;
 
 /// The checks of the group, in the order of the catalogue.
