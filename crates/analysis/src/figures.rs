@@ -1,7 +1,7 @@
 //! The figures of a case: rates, latencies and device counts over its complete runs.
 //!
-//! 1. [`figures`]: the rate of a run is operations by time, and the rate of a case is the geometric mean over its runs. Latency histograms
-//!    are merged, never averaged.
+//! 1. [`rates`] and [`figures_of_kind`]: the rate of a run is operations by time, and the rate of a case is the geometric mean over its
+//!    runs. Latency histograms are merged, never averaged.
 //! 2. [`observed`] adds the same runs up without intervals, for the output formats of other tools.
 //! 3. [`too_little`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
 //!    scheduler tick may delay a worker. The spread does not show that: runs that are all too short agree with each other.
@@ -46,38 +46,8 @@ pub(crate) const LATE_SHARE: f64 = 0.1;
 /// the cost of writes.
 pub(crate) const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
-/// All figures of a case.
-pub(crate) struct Figured {
-    pub(crate) read: Option<Figures>,
-    pub(crate) write: Option<Figures>,
-    pub(crate) trim: Option<Figures>,
-    pub(crate) sync: Option<Figures>,
-    pub(crate) total: Option<Rates>,
-    pub(crate) with_final_sync: Option<FinalSync>,
-    pub(crate) cost: Option<Cost>,
-    pub(crate) runs: Vec<RunFigures>,
-    pub(crate) earlier: Vec<RunFigures>,
-    pub(crate) disturbed: Vec<DisturbedRun>,
-}
-
-/// Computes all figures of a case. The value of operations that did not occur is `None`, never zero.
-pub(crate) fn figures(case: &Case) -> Figured {
-    Figured {
-        read: figures_of_kind(case, Kind::Read),
-        write: figures_of_kind(case, Kind::Write),
-        trim: figures_of_kind(case, Kind::Trim),
-        sync: figures_of_kind(case, Kind::Sync),
-        with_final_sync: with_final_sync(case),
-        cost: cost(case),
-        total: rates(case, &COUNTED),
-        runs: case.runs.iter().filter_map(|r| figures_of_run(case, r)).collect(),
-        earlier: case.earlier.iter().filter_map(|r| figures_of_run(case, r)).collect(),
-        disturbed: disturbed(case),
-    }
-}
-
 /// Lists disturbed attempts, and attempts that a repeat replaced.
-fn disturbed(case: &Case) -> Vec<DisturbedRun> {
+pub(crate) fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.replaced.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
@@ -97,12 +67,10 @@ fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     all.into_iter().filter_map(disturbed_run).collect()
 }
 
-fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
-    let mut latency = latency(&case.latency(kind)?)?;
+/// Computes the figures of one kind of operations. `None` without such operations, never zero.
+pub(crate) fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     let open = case.open_loop(kind);
-    if let Some(open) = &open {
-        withhold_late(&mut latency.percentiles, &open.lateness);
-    }
+    let latency = latency(&case.latency(kind)?, open.as_ref().map(|open| &open.lateness))?;
     let rates = rates(case, &[kind])?;
     let amount = case.in_windows(kind);
     Some(Figures {
@@ -115,21 +83,10 @@ fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
         mb_per_s_interval: rates.mb_per_s_interval,
         depth_mean: case.depth_mean().ok()?,
         latency_ns: latency,
-        submit_ns: case.submit().as_ref().and_then(self::latency),
-        service_ns: open.as_ref().and_then(|o| self::latency(&o.service)),
-        lateness_ns: open.as_ref().and_then(|o| self::latency(&o.lateness)),
+        submit_ns: case.submit().and_then(|submit| self::latency(&submit, None)),
+        service_ns: open.as_ref().and_then(|open| self::latency(&open.service, None)),
+        lateness_ns: open.as_ref().and_then(|open| self::latency(&open.lateness, None)),
     })
-}
-
-/// Withholds the percentiles of an open loop to which fathom's own lateness contributes too much.
-fn withhold_late(percentiles: &mut BTreeMap<String, Option<u64>>, lateness: &Histogram) {
-    for (name, q) in PERCENTILES {
-        if let Some(value) = percentiles.get_mut(*name)
-            && value.is_some_and(|v| is_late(v, lateness, *q))
-        {
-            *value = None;
-        }
-    }
 }
 
 /// Whether the same percentile of fathom's lateness is more than [`LATE_SHARE`] of a latency percentile.
@@ -138,7 +95,7 @@ pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
 }
 
 /// Computes the rates with the final sync included in the time. `None` without writes, or if a run has no final sync.
-fn with_final_sync(case: &Case) -> Option<FinalSync> {
+pub(crate) fn with_final_sync(case: &Case) -> Option<FinalSync> {
     if !case.stream.access.writes() || case.runs.is_empty() {
         return None;
     }
@@ -157,7 +114,7 @@ fn with_final_sync(case: &Case) -> Option<FinalSync> {
 }
 
 /// The cost of an operation for the workers of the stream.
-fn cost(case: &Case) -> Option<Cost> {
+pub(crate) fn cost(case: &Case) -> Option<Cost> {
     let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_by_stream).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
@@ -178,22 +135,31 @@ fn cost(case: &Case) -> Option<Cost> {
     })
 }
 
-fn latency(histogram: &Histogram) -> Option<Latency> {
+fn latency(histogram: &Histogram, lateness: Option<&Histogram>) -> Option<Latency> {
     Some(Latency {
         min: histogram.min_ns()?,
         mean: histogram.mean_ns()?,
         max: histogram.max_ns()?,
-        percentiles: percentiles(histogram),
+        percentiles: percentiles(histogram, lateness),
     })
 }
 
-/// Percentiles by name; `None` for a percentile with too few operations beyond it.
-fn percentiles(histogram: &Histogram) -> BTreeMap<String, Option<u64>> {
-    PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), histogram.supported_quantile_ns(*q))).collect()
+/// Percentiles by name; `None` for a percentile that [`timely_quantile_ns`] withholds.
+fn percentiles(histogram: &Histogram, lateness: Option<&Histogram>) -> BTreeMap<String, Option<u64>> {
+    let percentile =
+        |(name, q): &(&str, f64)| ((*name).to_owned(), timely_quantile_ns(histogram, lateness, *q));
+    PERCENTILES.iter().map(percentile).collect()
+}
+
+/// Returns a percentile. `None` with too few operations beyond it, or if fathom's lateness in an open loop makes up too
+/// much of it.
+pub(crate) fn timely_quantile_ns(histogram: &Histogram, lateness: Option<&Histogram>, q: f64) -> Option<u64> {
+    let value_ns = histogram.supported_quantile_ns(q)?;
+    lateness.is_none_or(|lateness| !is_late(value_ns, lateness, q)).then_some(value_ns)
 }
 
 /// Computes the rates of some kinds of operations together. `None` if no operation completed in a window.
-fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
+pub(crate) fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<[f64; 2]> = case.runs.iter().filter_map(|r| per_second(r, kinds)).collect();
     let mean = |i: usize| intervals::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
     let (ops, bytes) = (mean(0)?, mean(1)?);
@@ -224,9 +190,18 @@ fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
     (seconds > 0.0).then(|| [sum(|a| a.ops), sum(|a| a.bytes)])
 }
 
+/// Computes the figures of each of these runs that has a window.
+pub(crate) fn figures_of_runs(case: &Case, runs: &[CaseRun]) -> Vec<RunFigures> {
+    runs.iter().filter_map(|ran| figures_of_run(case, ran)).collect()
+}
+
 fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     let [iops, bytes] = per_second(ran, &COUNTED)?;
     let kinds = ran.stream.kinds.iter();
+    let percentiles_of_kind = |(kind, end): (&Kind, &KindEnd)| {
+        let lateness = end.open.as_ref().map(|open| &open.lateness);
+        (kind.word().into(), percentiles(&end.latency, lateness))
+    };
     Some(RunFigures {
         run: ran.run.start.repeat,
         started_s: Some(ran.run.start.at_ns as f64 / 1e9),
@@ -235,21 +210,12 @@ fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
         device: device_figures(case, ran),
         iops_within: interval_within(ran, iops),
-        percentiles_ns: kinds.map(|(kind, end)| (kind.word().into(), percentiles_of_end(end))).collect(),
+        percentiles_ns: kinds.map(percentiles_of_kind).collect(),
         cpu_ns_per_op: cpu_per_op(ran),
         host: kernel_text::host_figures(ran),
         // The tails are added later, unless there are too many runs.
         tails_ns: BTreeMap::new(),
     })
-}
-
-/// Returns the percentiles of a run, without those to which fathom's lateness contributes too much.
-fn percentiles_of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
-    let mut all = percentiles(&end.latency);
-    if let Some(open) = &end.open {
-        withhold_late(&mut all, &open.lateness);
-    }
-    all
 }
 
 fn cpu_per_op(ran: &CaseRun) -> Option<f64> {
@@ -540,8 +506,8 @@ fn too_little_in(record: &model::record::Record) -> Option<TooLittle> {
 }
 
 #[cfg(test)]
-fn figures_from(fixture: &Fixture) -> Figured {
-    figures(&crate::case::cases(&fixture.record())[0])
+fn figures_from(fixture: &Fixture) -> model::report::Measured {
+    crate::judge(&fixture.record(), &crate::Judging::default()).results.remove(0)
 }
 
 #[test]

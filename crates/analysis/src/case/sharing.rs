@@ -410,11 +410,11 @@ impl<'a> Case<'a> {
     fn new_pages(&self, targets: &[usize]) -> Option<u64> {
         let states_at = |moment| self.states_of(targets, moment).ok();
         let (before, after) = (states_at(Moment::Start)?, states_at(Moment::Stop)?);
-        let mut sum = 0_u64;
-        for (a, b) in before.into_iter().flatten().zip(after.into_iter().flatten()) {
-            sum = sum.saturating_add(new_page_bytes(a.pages.as_ref().ok()?, b.pages.as_ref().ok()?));
-        }
-        Some(sum)
+        let mut pairs = before.into_iter().flatten().zip(after.into_iter().flatten());
+        pairs.try_fold(0_u64, |sum, (before, after)| {
+            let new = new_page_bytes(before.pages.as_ref().ok()?, after.pages.as_ref().ok()?);
+            Some(sum.saturating_add(new))
+        })
     }
 
     /// Bytes that a stream of the phase moved on these devices. The stream may also use other devices, or reach these through layers above.
@@ -450,26 +450,17 @@ impl<'a> Case<'a> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.streams().len()];
         for ran in &self.runs {
-            let mut run_counts: Vec<Option<u64>> = vec![None; sums.len()];
-            let mut unknown = vec![false; sums.len()];
-            for worker in &ran.end.workers {
-                let (Some(own), Some(unknown)) =
-                    (run_counts.get_mut(worker.stream), unknown.get_mut(worker.stream))
-                else {
-                    continue;
-                };
-                match &worker.io {
-                    Ok(io) => *own = Some(own.unwrap_or(0).saturating_add(count(io))),
-                    Err(_) => *unknown = true,
-                }
-            }
-            let all = run_counts.iter().flatten().fold(0, |sum: u64, own| sum.saturating_add(*own));
+            let known = ran.end.workers.iter().filter(|worker| worker.stream < sums.len());
+            let known = known.filter_map(|worker| Some(count(worker.io.as_ref().ok()?)));
+            let all = known.fold(0, u64::saturating_add);
             let at = |moment| ThreadIo::parse(ran.at(moment).ok()?.text("/proc/self/io").ok()?).ok();
             let process = at(Moment::Start).zip(at(Moment::Stop));
             let rest =
                 process.map_or(u64::MAX, |(start, stop)| count(&stop.since(start)).saturating_sub(all));
-            for ((sum, own), unknown) in sums.iter_mut().zip(run_counts).zip(unknown) {
-                let own = own.filter(|_| !unknown);
+            for (stream, sum) in sums.iter_mut().enumerate() {
+                let workers = ran.end.workers.iter().filter(|worker| worker.stream == stream);
+                let counts = workers.map(|worker| worker.io.as_ref().ok().map(count));
+                let own = counts.reduce(|sum, own| Some(sum?.saturating_add(own?))).flatten();
                 let bounds = own.map(|own| Bounds { least: own, most: own.saturating_add(rest) });
                 *sum = sum.zip(bounds).map(|(sum, bounds)| sum.plus(bounds));
             }
@@ -498,12 +489,10 @@ impl<'a> Case<'a> {
         if self.shares_pages() {
             return None;
         }
-        let mut sum = 0_u64;
-        for state in self.states(moment).ok()?.into_iter().flatten() {
+        self.states(moment).ok()?.into_iter().flatten().try_fold(0_u64, |sum, state| {
             let pages = state.pages.as_ref().ok()?;
-            sum = sum.saturating_add(pages.dirty?.saturating_mul(pages.page_bytes));
-        }
-        Some(sum)
+            Some(sum.saturating_add(pages.dirty?.saturating_mul(pages.page_bytes)))
+        })
     }
 
     /// Returns the path of the target with this index; `None` if the stream has only one target.

@@ -63,8 +63,8 @@ pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
     let all = fields.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
     let [idle, waiting] = [IDLE, WAITING].map(|at| fields.get(at).copied());
-    let idle = idle.zip(waiting).ok_or("/proc/stat has no idle time")?;
-    Ok([all.saturating_sub(idle.0.saturating_add(idle.1)), all])
+    let (idle, waiting) = idle.zip(waiting).ok_or("/proc/stat has no idle time")?;
+    Ok([all.saturating_sub(idle.saturating_add(waiting)), all])
 }
 
 /// The first line of `/proc/stat`.

@@ -6,7 +6,7 @@
 //! 3. [`differs`] lists what differs and why.
 
 use crate::case::{Case, CaseRun};
-use crate::figures::is_late;
+use crate::figures::timely_quantile_ns;
 use model::Known;
 use model::job::{Kind, Original, Replay, ReplayPace};
 use model::record::{AtDriver, Replayed};
@@ -55,9 +55,9 @@ fn at_driver(case: &Case) -> Known<AtDriver> {
             run.stream.at_driver.as_ref().ok_or("it was not recorded")?.as_ref().map_err(String::clone)?;
         depths.push(one.depth);
         for (kind, (requests, latency)) in &one.kinds {
-            let at_kind = sum.kinds.entry(*kind).or_default();
-            at_kind.0 += requests;
-            at_kind.1.merge(latency);
+            let (all_requests, all_latencies) = sum.kinds.entry(*kind).or_default();
+            *all_requests += requests;
+            all_latencies.merge(latency);
         }
     }
     for kind in Kind::ALL {
@@ -128,9 +128,8 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriv
 /// Returns a latency percentile of a kind of operation; `None` with too few operations, or if fathom's lateness makes
 /// up too much of the percentile.
 fn percentile_ns(case: &Case, kind: Kind, q: f64) -> Option<f64> {
-    let value = case.latency(kind)?.supported_quantile_ns(q)?;
-    let late = case.open_loop(kind).is_some_and(|open| is_late(value, &open.lateness, q));
-    (!late).then_some(value as f64)
+    let lateness = case.open_loop(kind).map(|open| open.lateness);
+    timely_quantile_ns(&case.latency(kind)?, lateness.as_ref(), q).map(|ns| ns as f64)
 }
 
 /// The counts of all runs.

@@ -138,10 +138,10 @@ impl Drifts {
 
     /// The mean drift within a run; `None` if a run has too few independent observations.
     fn mean(&self) -> Option<Drift> {
-        let n = self.each.len() as f64;
+        let count = self.each.len() as f64;
         let sum = |value: fn(&Drift) -> f64| self.each.iter().map(|run| value(&run.drift)).sum::<f64>();
         (self.runs > 0 && self.each.len() == self.runs)
-            .then(|| Drift { share: sum(|d| d.share) / n, half: sum(|d| d.half * d.half).sqrt() / n })
+            .then(|| Drift { share: sum(|d| d.share) / count, half: sum(|d| d.half * d.half).sqrt() / count })
     }
 }
 

@@ -79,15 +79,15 @@ pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
 fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Series {
     let mut rates = vec![0.0; steps];
     for row in rows {
-        let (a, b) = (row.start_ns as f64 - from_ns, row.end_ns as f64 - from_ns);
-        let per_ns = moved(row).ops as f64 / (b - a).max(1.0);
-        let first = (a / step_ns) as usize;
-        for (i, rate) in rates.iter_mut().enumerate().skip(first) {
-            let (begin, end) = (i as f64 * step_ns, (i + 1) as f64 * step_ns);
-            if begin >= b {
+        let (row_begin, row_end) = (row.start_ns as f64 - from_ns, row.end_ns as f64 - from_ns);
+        let per_ns = moved(row).ops as f64 / (row_end - row_begin).max(1.0);
+        let first = (row_begin / step_ns) as usize;
+        for (index, rate) in rates.iter_mut().enumerate().skip(first) {
+            let (begin, end) = (index as f64 * step_ns, (index + 1) as f64 * step_ns);
+            if begin >= row_end {
                 break;
             }
-            *rate += (b.min(end) - a.max(begin)).max(0.0) * per_ns;
+            *rate += (row_end.min(end) - row_begin.max(begin)).max(0.0) * per_ns;
         }
     }
     for rate in &mut rates {
@@ -167,8 +167,8 @@ impl DeviceWork {
         if to_ns <= from_ns {
             return None;
         }
-        let (a, b) = (self.at(from_ns)?, self.at(to_ns)?);
-        let [ios, bytes, ms, queue_ms] = std::array::from_fn(|i| b[i] - a[i]);
+        let (before, after) = (self.at(from_ns)?, self.at(to_ns)?);
+        let [ios, bytes, ms, queue_ms] = std::array::from_fn(|i| after[i] - before[i]);
         Some(Stretch {
             seconds: (to_ns - from_ns) / 1e9,
             ios,
@@ -187,9 +187,9 @@ impl DeviceWork {
 
     /// Requests, bytes, ms and queue ms at a time, interpolated.
     fn at(&self, ns: f64) -> Option<[f64; 4]> {
-        let numbers = |s: &BlockStat| {
-            let t = s.total();
-            [t.ios, t.bytes, t.ms, s.queue_ms].map(|n| n as f64)
+        let numbers = |done: &BlockStat| {
+            let total = done.total();
+            [total.ios, total.bytes, total.ms, done.queue_ms].map(|n| n as f64)
         };
         let index = self.points.iter().position(|p| p.at_ns >= ns)?;
         let after = self.points.get(index)?;
@@ -197,8 +197,8 @@ impl DeviceWork {
             return Some(numbers(&after.done));
         };
         let part = (ns - before.at_ns) / (after.at_ns - before.at_ns);
-        let (a, b) = (numbers(&before.done), numbers(&after.done));
-        Some(std::array::from_fn(|i| a[i] + (b[i] - a[i]) * part))
+        let (earlier, later) = (numbers(&before.done), numbers(&after.done));
+        Some(std::array::from_fn(|i| earlier[i] + (later[i] - earlier[i]) * part))
     }
 }
 
@@ -235,8 +235,9 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let device = case.has_storage().then(|| DeviceWork::from_run(ran, &case.tops().ok()?).ok()).flatten();
     let ours = own_work_by_row(ran, from, count, step);
     let moved_bytes = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
-    let second = |(i, ours): (usize, OwnWork)| {
-        let (begin, end) = (step * i as f64, if i + 1 == count { span } else { step * (i + 1) as f64 });
+    let second = |(index, ours): (usize, OwnWork)| {
+        let (begin, end) =
+            (step * index as f64, if index + 1 == count { span } else { step * (index + 1) as f64 });
         let seconds = (end - begin) / SECOND_NS;
         let zero = from as f64;
         Second {
@@ -269,15 +270,15 @@ struct OwnWork {
 fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
     let mut out = vec![OwnWork::default(); count];
     for row in rows_of(ran) {
-        let (a, b) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
+        let (row_begin, row_end) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
         let Amount { ops, bytes } = moved(row);
         let p99 = row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max();
-        let first = ((a / step) as usize).min(count.saturating_sub(1));
-        for (i, ours) in out.iter_mut().enumerate().skip(first) {
-            let begin = step * i as f64;
-            let end = if i + 1 == count { b } else { begin + step };
-            let part = (b.min(end) - a.max(begin)) / (b - a);
-            if part <= 0.0 && i > first {
+        let first = ((row_begin / step) as usize).min(count.saturating_sub(1));
+        for (index, ours) in out.iter_mut().enumerate().skip(first) {
+            let begin = step * index as f64;
+            let end = if index + 1 == count { row_end } else { begin + step };
+            let part = (row_end.min(end) - row_begin.max(begin)) / (row_end - row_begin);
+            if part <= 0.0 && index > first {
                 break;
             }
             ours.ops += part.max(0.0) * ops as f64;
@@ -549,7 +550,7 @@ fn missing_intervals_give_no_series_and_too_many_are_joined() {
 fn a_tail_ends_with_ten_operations_beyond_and_only_few_runs_have_tails() {
     let record = Fixture { runs: 3, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
-    let mut runs = crate::figures::figures(case).runs;
+    let mut runs = crate::figures::figures_of_runs(case, &case.runs);
     add_tails(case, &mut runs);
     let tail = &runs[1].tails_ns["read"];
     // Of 10,000 operations, ten are beyond the latency that one in a thousand exceeds.

@@ -151,10 +151,9 @@ impl ForeignIo {
         }
     }
 
-    /// Returns the larger of the shares of bytes and requests, and whether it is the share of requests.
-    fn share(&self) -> (f64, bool) {
-        let ios_share = self.ios_share.unwrap_or(0.0);
-        if ios_share > self.bytes_share { (ios_share, true) } else { (self.bytes_share, false) }
+    /// Returns the larger of the shares of bytes and requests.
+    fn larger_share(&self) -> f64 {
+        self.ios_share.unwrap_or(0.0).max(self.bytes_share)
     }
 
     fn severity(&self) -> Option<Severity> {
@@ -190,7 +189,7 @@ impl ForeignIo {
             ("foreign_bytes", foreign.bytes as f64),
             ("own_bytes", self.own.bytes as f64),
             ("foreign_bytes_share", self.bytes_share),
-            ("foreign_share", self.share().0),
+            ("foreign_share", self.larger_share()),
         ]);
         if let Some(ios_share) = self.ios_share {
             numbers.insert("foreign_ios".into(), foreign.ops as f64);
@@ -203,9 +202,8 @@ impl ForeignIo {
     fn finding(&self) -> Detail {
         let disk = if self.is_below { &self.traffic.disks } else { "the device" };
         let how = if self.traffic.is_inferred { " (inferred from what fathom issued)" } else { "" };
-        let (part, is_requests) = self.share();
         let foreign = self.traffic.all();
-        let (others, own) = if is_requests {
+        let (others, own) = if self.larger_share() > self.bytes_share {
             (format!("{} requests", show_count(foreign.ops as f64)), show_count(self.own.ops as f64))
         } else {
             (show_bytes(foreign.bytes), show_bytes(self.own.bytes))
@@ -223,7 +221,7 @@ impl ForeignIo {
             self.numbers(),
             "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so their \
              share was {}.{limited}",
-            show_share(part)
+            show_share(self.larger_share())
         )
     }
 }

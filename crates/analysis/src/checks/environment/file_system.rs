@@ -287,25 +287,22 @@ pub fn is_remote(kind: &str) -> bool {
 
 /// Describes what is between this machine and the data, or returns `None` for a local file system.
 fn location(kind: &str) -> Option<&'static str> {
-    match kind {
-        k if NETWORK.contains(&k) => {
-            Some("the data are on another machine, whose caches are invisible from here")
-        }
+    Some(match kind {
+        k if NETWORK.contains(&k) => "the data are on another machine, whose caches are invisible from here",
         k if OF_HOST.contains(&k) => {
-            Some("the data are on the host of this virtual machine, whose cache is invisible from here")
+            "the data are on the host of this virtual machine, whose cache is invisible from here"
         }
-        k if is_program(k, FETCHING) => Some(
-            "a user-space program fetches the data from another machine; its cache and the network are \
-             invisible",
-        ),
+        k if is_program(k, FETCHING) => {
+            "a user-space program fetches the data from another machine; its cache and the network are invisible"
+        }
         k if is_program(k, ENCRYPTING) => {
-            Some("a user-space program encrypts the data, which takes CPU time; its own I/O is invisible")
+            "a user-space program encrypts the data, which takes CPU time; its own I/O is invisible"
         }
         k if k == "fuse" || k == "fuseblk" || k.starts_with("fuse.") => {
-            Some("a user-space program answers; its own I/O is invisible")
+            "a user-space program answers; its own I/O is invisible"
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 /// Returns the part of the result's name that says how the data are reached, such as `over the network through

@@ -8,6 +8,7 @@ use crate::checks::prelude::*;
 use crate::figures::time_series::rows_of;
 use model::evidence::{PRODUCT, VENDOR};
 use model::machine::Machine;
+use model::record::Interval;
 
 /// Drivers of simulated disks.
 const VIRTUAL_DRIVERS: &[&str] =
@@ -203,12 +204,12 @@ struct IntervalRate {
 fn interval_rates(case: &Case) -> Vec<IntervalRate> {
     let rates_in_run = |ran: &CaseRun| -> Vec<IntervalRate> {
         let from = rows_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
-        let row = |row: &model::record::Interval| {
+        let interval_rate = |row: &Interval| {
             let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.0 as f64).sum();
             let iops = ops / ((row.end_ns - row.start_ns) as f64 / 1e9);
             IntervalRate { iops, run: ran.run.start.repeat, at_s: (row.start_ns - from) as f64 / 1e9 }
         };
-        rows_of(ran).map(row).collect()
+        rows_of(ran).map(interval_rate).collect()
     };
     case.runs.iter().flat_map(rates_in_run).collect()
 }
@@ -223,9 +224,9 @@ fn find_fall(rates: &[f64]) -> Option<Fall> {
     }
     let total = *sums.last()?;
     let separation = |at: usize| {
-        let (n, m) = (at as f64, (rates.len() - at) as f64);
-        let difference = sums[at] / n - (total - sums[at]) / m;
-        difference * difference * n * m
+        let (count_before, count_after) = (at as f64, (rates.len() - at) as f64);
+        let difference = sums[at] / count_before - (total - sums[at]) / count_after;
+        difference * difference * count_before * count_after
     };
     let places = PLATEAU..rates.len().checked_sub(PLATEAU)?.saturating_add(1);
     let at = places.max_by(|a, b| separation(*a).total_cmp(&separation(*b)))?;
@@ -236,11 +237,11 @@ fn find_fall(rates: &[f64]) -> Option<Fall> {
     (after <= before * FALLS_TO.0).then_some(Fall { at, before, after })
 }
 
-/// Returns the mean of the rates if they are flat.
+/// Returns the mean of the rates if their variability is at most `flat`.
 fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
-    let n = rates.len() as f64;
-    let mean = rates.iter().sum::<f64>() / n;
-    let variance = rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / n;
+    let count = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    let variance = rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / count;
     (mean > 0.0 && variance.sqrt() <= flat * mean).then_some(mean)
 }
 

@@ -84,14 +84,11 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
 
 /// Returns the mean latency of reads and writes in ns. In an open loop it starts at the submission.
 fn latency_mean(case: &Case) -> Option<f64> {
-    let (mut sum, mut count) = (0.0, 0.0);
-    for ran in &case.runs {
-        for end in Kind::MOVING.iter().filter_map(|k| ran.stream.kinds.get(k)) {
-            let h = service_latency(end);
-            sum += h.sum_ns() as f64;
-            count += h.count() as f64;
-        }
-    }
+    let ends =
+        case.runs.iter().flat_map(|ran| Kind::MOVING.iter().filter_map(|kind| ran.stream.kinds.get(kind)));
+    let latencies: Vec<&Histogram> = ends.map(service_latency).collect();
+    let count: f64 = latencies.iter().map(|latencies| latencies.count() as f64).sum();
+    let sum: f64 = latencies.iter().map(|latencies| latencies.sum_ns() as f64).sum();
     (count > 0.0).then(|| sum / count)
 }
 

@@ -237,8 +237,9 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
         numbers.insert("extents_before".into(), before as f64);
         numbers.insert("extents_after".into(), after as f64);
     }
-    let counts = grown.map(|(a, b)| {
-        format!("its extent count grew from {} to {}", show_count(a as f64), show_count(b as f64))
+    let counts = grown.map(|(before, after)| {
+        let [before, after] = [before, after].map(|count| show_count(count as f64));
+        format!("its extent count grew from {before} to {after}")
     });
     let sentence = match (shared > SHARED_ABOVE, counts) {
         (false, None) => return holds("The file was overwritten in place.", numbers),

@@ -254,9 +254,9 @@ fn new_pages(case: &Case) -> Known<NewPages> {
     let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, target: None };
     for ((before, after), ran) in before.iter().zip(&after).zip(&case.runs) {
         let mut bytes = Vec::new();
-        for (a, b) in before.iter().zip(after) {
-            let (a, b) = (a.pages.as_ref().map_err(Clone::clone)?, b.pages.as_ref().map_err(Clone::clone)?);
-            bytes.push(new_page_bytes(a, b) as f64);
+        for (before, after) in before.iter().zip(after) {
+            let before = before.pages.as_ref().map_err(Clone::clone)?;
+            bytes.push(new_page_bytes(before, after.pages.as_ref().map_err(Clone::clone)?) as f64);
         }
         let moved: u64 = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
         let span = case.stream.access.span_bytes.max(1) as f64;
