@@ -1,7 +1,7 @@
 //! The machine: constant facts (hypervisor, clock, frequencies, sleep states, cgroup limits, preloaded libraries),
 //! fathom's rights and their substitutes, and other load while fathom only watched.
 
-use crate::doctor::Observation;
+use crate::doctor::{Observation, fine, problem, to_look};
 use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};
 use machine::processes::Busy;
 use model::Known;
@@ -14,36 +14,6 @@ use sys::error_advice::advice;
 const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebase"];
 /// Longest acceptable wake-up time in us (D12): it makes a single read of a fast device, which takes about 50 us, a fifth longer.
 const WAKE_US: u64 = 10;
-
-/// An observation: a sentence if all is well, or a problem. The outer error is the reason why nothing could be observed.
-type Seen = Known<Result<String, Problem>>;
-
-/// A problem with its effect on a number and its fix.
-struct Problem {
-    severity: Severity,
-    sentence: String,
-    cure: String,
-}
-
-#[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
-fn fine(sentence: impl Into<String>) -> Seen {
-    Ok(Ok(sentence.into()))
-}
-
-#[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
-fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<String>) -> Seen {
-    Ok(Err(Problem { severity, sentence: sentence.into(), cure: cure.into() }))
-}
-
-/// Converts an observation to an answer about a subject. `check` is the check of results that answers the same question.
-fn to_look(about: &str, check: Option<CheckId>, seen: Seen) -> Look {
-    let look = match seen {
-        Ok(Ok(sentence)) => return Look::ok(about, sentence),
-        Ok(Err(found)) => Look::finding(about, found.severity, found.sentence).cure(found.cure),
-        Err(why) => Look::unknown(about, why),
-    };
-    Look { check, ..look }
-}
 
 pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
     let idle = observation.idle();
@@ -59,12 +29,11 @@ pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
 
 fn hypervisor(idle: &Idle) -> Option<Look> {
     let look = idle.answer("hypervisor", CheckId::D18)?;
-    let is_found = look.outcome == Outcome::Finding;
     let cure = "mention this with every result, and repeat the run at another time of day";
-    Some(if is_found { look.cure(cure) } else { look })
+    Some(if look.outcome == Outcome::Finding { look.cure(cure) } else { look })
 }
 
-fn clock(observation: &Observation) -> Seen {
+fn clock(observation: &Observation) -> Known<Look> {
     let source = observation.machine.clocksource.as_ref().map_err(Clone::clone)?.trim();
     let timing = &observation.timing;
     let cost = show_ns(timing.cost_ns);
@@ -88,7 +57,7 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.rsplit_once(": ")).map(|(_, value)| value.trim())
 }
 
-fn governor(observation: &Observation) -> Seen {
+fn governor(observation: &Observation) -> Known<Look> {
     let text = observation.machine.fact(GOVERNORS)?;
     match values(text).find(|g| *g != "performance") {
         Some(other) => problem(
@@ -103,7 +72,7 @@ fn governor(observation: &Observation) -> Seen {
     }
 }
 
-fn sleep(observation: &Observation) -> Seen {
+fn sleep(observation: &Observation) -> Known<Look> {
     let text = observation.machine.fact(SLEEPS)?;
     match values(text).filter_map(|v| v.parse::<u64>().ok()).max() {
         Some(us) if us > WAKE_US => problem(
@@ -125,28 +94,26 @@ fn cpu_limits(observation: &Observation) -> Look {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D11),
     };
-    let named = |part: &str| -> Vec<&str> { text.lines().filter(|l| l.contains(part)).collect() };
-    let (cpu, memory) = (named("/cpu."), named("/memory."));
-    let cpu_limit = || format!("A parent cgroup limits fathom's CPU time: {}.", cpu.join("; "));
-    let memory_limit =
-        || format!("A parent cgroup limits memory, including the page cache: {}.", memory.join("; "));
-    match (cpu.is_empty(), memory.is_empty()) {
-        (true, true) => Look::ok(ABOUT, "No parent cgroup sets one."),
-        (true, false) => Look::finding(ABOUT, Severity::Note, memory_limit())
-            .cure("measure outside of this cgroup, or with --cache direct")
-            .check(CheckId::D14),
-        (false, true) => Look::finding(ABOUT, Severity::Biased, cpu_limit())
-            .cure("measure outside of this cgroup, or with fewer --workers")
-            .check(CheckId::D11),
-        (false, false) => {
-            Look::finding(ABOUT, Severity::Biased, format!("{} {}", cpu_limit(), memory_limit()))
-                .cure("measure outside of this cgroup, or with fewer --workers and --cache direct")
-                .check(CheckId::D11)
+    let limits_in = |part: &str| -> Option<String> {
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains(part)).collect();
+        (!lines.is_empty()).then(|| lines.join("; "))
+    };
+    let cpu = limits_in("/cpu.").map(|limits| format!("A parent cgroup limits fathom's CPU time: {limits}."));
+    let memory = limits_in("/memory.")
+        .map(|limits| format!("A parent cgroup limits memory, including the page cache: {limits}."));
+    let (severity, check, sentence, with) = match (cpu, memory) {
+        (None, None) => return Look::ok(ABOUT, "No parent cgroup sets one."),
+        (None, Some(memory)) => (Severity::Note, CheckId::D14, memory, "--cache direct"),
+        (Some(cpu), None) => (Severity::Biased, CheckId::D11, cpu, "fewer --workers"),
+        (Some(cpu), Some(memory)) => {
+            (Severity::Biased, CheckId::D11, format!("{cpu} {memory}"), "fewer --workers and --cache direct")
         }
-    }
+    };
+    let cure = format!("measure outside of this cgroup, or with {with}");
+    Look::finding(ABOUT, severity, sentence).cure(cure).check(check)
 }
 
-fn libraries(observation: &Observation) -> Seen {
+fn libraries(observation: &Observation) -> Known<Look> {
     let text = observation.machine.fact(LIBRARIES)?;
     if text.contains("libeatmydata") {
         let sentence = "libeatmydata is preloaded: it turns syncs into no-ops.";
@@ -183,12 +150,10 @@ pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-fn io_uring(observation: &Observation) -> Seen {
+fn io_uring(observation: &Observation) -> Known<Look> {
     let Err(denied) = &observation.rights.io_uring else { return fine("Allowed.") };
-    let allow = observation
-        .rights
-        .io_uring_advice
-        .map_or_else(String::new, |advice| format!("to allow it: {advice}; "));
+    let advice = observation.rights.io_uring_advice;
+    let allow = advice.map_or_else(String::new, |advice| format!("to allow it: {advice}; "));
     match &observation.rights.libaio {
         Ok(()) => problem(
             Severity::Note,
@@ -208,26 +173,24 @@ fn io_uring(observation: &Observation) -> Seen {
     }
 }
 
-fn cgroup(observation: &Observation) -> Seen {
+fn cgroup(observation: &Observation) -> Known<Look> {
     let why = match &observation.rights.cgroup {
-        Ok(version) => {
+        Ok(v) => {
             return fine(format!(
-                "Can be created (version {version}): the kernel will count fathom's I/O separately."
+                "Can be created (version {v}): the kernel will count fathom's I/O separately."
             ));
         }
         Err(why) => why,
     };
     let user = observation.machine.user_id;
     let delegated = ", or use a delegated cgroup: systemd-run --user --scope -p Delegate=yes fathom ...";
-    problem(
-        Severity::Note,
-        format!("Cannot be created: {why}. fathom then calculates the traffic of others as a difference."),
-        format!("{}{}", advice(user), if user == 0 { "" } else { delegated }),
-    )
+    let sentence =
+        format!("Cannot be created: {why}. fathom then calculates the traffic of others as a difference.");
+    problem(Severity::Note, sentence, format!("{}{}", advice(user), if user == 0 { "" } else { delegated }))
 }
 
 fn raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
-    let seen = |answer: &Known<()>| match answer {
+    let look_at = |answer: &Known<()>| match answer {
         Ok(()) => fine("Can be opened, so `fathom layers` can measure it too."),
         Err(why) => problem(
             Severity::Note,
@@ -236,10 +199,10 @@ fn raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
         ),
     };
     let devices = observation.rights.devices.iter();
-    devices.map(move |(name, answer)| to_look(&format!("raw {name}"), None, seen(answer)))
+    devices.map(move |(name, answer)| to_look(&format!("raw {name}"), None, look_at(answer)))
 }
 
-fn tracing(observation: &Observation) -> Seen {
+fn tracing(observation: &Observation) -> Known<Look> {
     match &observation.rights.tracing {
         Ok(()) => fine("Block requests can be traced with the processes that issued them."),
         Err(why) => problem(
@@ -253,7 +216,7 @@ fn tracing(observation: &Observation) -> Seen {
     }
 }
 
-fn open_files(observation: &Observation) -> Seen {
+fn open_files(observation: &Observation) -> Known<Look> {
     match observation.rights.open_files {
         Some(most) if most < FILES_FROM => problem(
             Severity::Note,
@@ -265,7 +228,7 @@ fn open_files(observation: &Observation) -> Seen {
     }
 }
 
-fn locked_memory(observation: &Observation) -> Seen {
+fn locked_memory(observation: &Observation) -> Known<Look> {
     match observation.rights.locked_bytes {
         Some(most) if most < LOCKED_FROM && observation.rights.io_uring.is_ok() => problem(
             Severity::Note,
@@ -307,8 +270,9 @@ pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
 }
 
 /// Describes the requests of other processes to the devices at the bottom of the stack.
-fn requests(observation: &Observation) -> Seen {
-    let (flow, seconds) = (traffic(observation)?, seconds(observation));
+fn requests(observation: &Observation) -> Known<Look> {
+    let flow = traffic(observation)?;
+    let seconds = (observation.watched_ns() as f64 / 1e9).max(1e-9);
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
     let sentence = format!(
         "{} requests a second, {} a second, over {} s.",
@@ -335,10 +299,6 @@ fn traffic(observation: &Observation) -> Known<BlockFlow> {
     Ok(sum)
 }
 
-fn seconds(observation: &Observation) -> f64 {
-    (observation.watched_ns() as f64 / 1e9).max(1e-9)
-}
-
 /// Describes the busiest processes by one measure; empty if none is busy.
 fn describe_busiest(
     observation: &Observation,
@@ -363,7 +323,7 @@ fn describe_busiest(
     }
 }
 
-fn cpu(observation: &Observation) -> Seen {
+fn cpu(observation: &Observation) -> Known<Look> {
     let busy = observation.idle().used_cpu_share()?;
     let sentence = format!("{} of all CPU time was used.", show_share(busy));
     if busy < CPU_FROM {
@@ -376,23 +336,24 @@ fn cpu(observation: &Observation) -> Seen {
 
 /// Adds the share of available memory to the answer of D14, which only checks waiting and swapping.
 fn add_available(observation: &Observation, look: Look) -> Look {
-    let available = || -> Known<f64> {
+    let available_share = || -> Known<f64> {
         let text = observation.end.text("/proc/meminfo")?;
         Ok(meminfo_bytes(text, "MemAvailable")? as f64 / meminfo_bytes(text, "MemTotal")?.max(1) as f64)
     };
-    match (available(), look.outcome) {
-        (_, Outcome::Finding) | (Err(_), Outcome::NotChecked) => look,
-        (Ok(share), _) if share < AVAILABLE_FROM => {
-            let sentence = format!("Only {} of the memory is available.", show_share(share));
+    let available = available_share().map(|share| (share < AVAILABLE_FROM, show_share(share)));
+    match (available, look.outcome) {
+        (_, Outcome::Finding) => look,
+        (Ok((true, share)), _) => {
+            let sentence = format!("Only {share} of the memory is available.");
             Look::finding("memory", Severity::Biased, sentence)
                 .cure("stop the processes that use most memory; `ps aux --sort -rss | head` lists them")
                 .check(CheckId::D14)
         }
-        (Ok(share), Outcome::Holds) => Look::ok(
+        (_, Outcome::NotChecked) => look,
+        (Ok((false, share)), Outcome::Holds) => Look::ok(
             "memory",
-            format!("{} of the memory is available, and no process waits for memory.", show_share(share)),
+            format!("{share} of the memory is available, and no process waits for memory."),
         ),
-        (Ok(_), Outcome::NotChecked) => look,
         (Err(why), Outcome::Holds) => Look::unknown("memory", why).check(CheckId::D14),
     }
 }
@@ -528,7 +489,7 @@ mod rights_tests {
         // A low limit of locked memory is a finding.
         let mut observation = in_order();
         observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
-        assert!(matches!(locked_memory(&observation), Ok(Err(_))));
+        assert!(matches!(locked_memory(&observation), Ok(Look { outcome: Outcome::Finding, .. })));
     }
 }
 

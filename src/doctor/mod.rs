@@ -13,15 +13,14 @@ use crate::failure::Failure;
 use crate::plan::settings;
 use crate::{stderr, stdout};
 use analysis::idle::Idle;
-use machine::error::MachineError;
 use machine::processes::{Busy, Processes};
 use machine::rights::Rights;
 use machine::root::Root;
 use machine::snapshot::Watch;
 use machine::{host, resolve, rights};
 use model::evidence::{Moment, Snapshot, TargetState};
-use model::finding::{Diagnosis, FORMAT, Group, Look};
-use model::machine::{DirectIo, Layer, Machine, Place};
+use model::finding::{CheckId, Diagnosis, FORMAT, Group, Look, Outcome, Severity};
+use model::machine::{DirectIo, Machine, Place};
 use model::plan::Role;
 use model::units::{show_bytes, show_ns};
 use model::{Known, name};
@@ -61,11 +60,7 @@ fn diagnose(observation: Observation) -> Diagnosis {
     let mut groups = vec![
         group("The place", storage::check_place(&observation)),
         group("The stored data", storage::check_stored_data(&observation)),
-        group(
-            "The device below",
-            [storage::check_device_settings(&observation), storage::check_device_health(&observation)]
-                .concat(),
-        ),
+        group("The device below", storage::check_device(&observation)),
         group("The machine", environment::check_host(&observation)),
         group("Other load", environment::check_other_load(&observation)),
         group("Rights of fathom", environment::check_rights(&observation)),
@@ -86,9 +81,29 @@ fn diagnose(observation: Observation) -> Diagnosis {
     }
 }
 
+/// Returns an answer without a problem. [`to_look`] adds the subject.
+#[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
+fn fine(sentence: impl Into<String>) -> Known<Look> {
+    Ok(Look::ok("", sentence))
+}
+
+/// Returns an answer with a problem, its effect on a number and its fix. [`to_look`] adds the subject.
+#[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
+fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<String>) -> Known<Look> {
+    Ok(Look::finding("", severity, sentence).cure(cure))
+}
+
+/// Adds the subject to an answer, and to a problem the check of results that answers the same question. An error is the
+/// reason why nothing could be observed.
+fn to_look(about: &str, check: Option<CheckId>, answer: Known<Look>) -> Look {
+    let look = answer.unwrap_or_else(|why| Look::unknown(about, why));
+    let check = check.filter(|_| look.outcome != Outcome::Holds);
+    Look { about: about.to_owned(), check, ..look }
+}
+
 /// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
-    model::name::quoted(&path.to_string_lossy())
+    name::quoted(&path.to_string_lossy())
 }
 
 /// How long to watch other load: long enough to see writes that occur once per second, short enough to wait for.
@@ -161,11 +176,6 @@ impl Observation {
         }
         Idle::new(machine, self.role, self.bytes, [&self.start, &self.end])
     }
-
-    /// The devices at the bottom of the target's stack.
-    fn leaves(&self) -> Vec<&Layer> {
-        self.place().leaves().collect()
-    }
 }
 
 /// Observes a target and its machine.
@@ -235,8 +245,7 @@ fn witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, DirectIo)>
     let entries = std::fs::read_dir(dir).ok()?.take(MOST_ENTRIES).flatten();
     let mut files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
     files.find_map(|entry| {
-        let there: Result<Place, MachineError> = resolve::resolve(root, &entry.path());
-        let there = there.ok()?;
+        let there = resolve::resolve(root, &entry.path()).ok()?;
         // Skip a file on which another file is mounted.
         let mount = |p: &Place| p.file_system.as_ref().map(|f| f.mount_point.clone());
         (mount(&there) == mount(place)).then_some(())?;
@@ -253,10 +262,9 @@ fn dirty_bytes(snapshot: &Snapshot) -> u64 {
 fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path, dirty: u64) {
     let Some(target) = end.targets.first_mut() else { return };
     if let Err(e) = file {
-        let why = match e.kind() {
-            std::io::ErrorKind::PermissionDenied => "cannot be opened: permission denied".to_owned(),
-            _ => format!("cannot be opened: {e}"),
-        };
+        let is_denied = e.kind() == std::io::ErrorKind::PermissionDenied;
+        let cause = if is_denied { "permission denied".to_owned() } else { e.to_string() };
+        let why = format!("cannot be opened: {cause}");
         target.pages = Err(why.clone());
         target.extents = Some(Err(why.clone()));
         target.room = Some(Err(why));
@@ -353,7 +361,7 @@ mod tests {
 mod observation_tests {
     use super::*;
     use model::evidence::{Extents, Pages, Room};
-    use model::machine::{FileSystem, LayerKind};
+    use model::machine::{FileSystem, Layer, LayerKind};
     use std::collections::BTreeMap;
 
     /// Counters of the disk before the pause.

@@ -3,7 +3,7 @@
 //!
 //! Checks of results answer what they can determine without a measurement. Devices with equal answers share a line.
 
-use crate::doctor::{Observation, quoted};
+use crate::doctor::{Observation, fine, problem, quoted, to_look};
 use analysis::idle::{Idle, severity_of_cached_share};
 use model::Known;
 use model::evidence::Pages;
@@ -45,25 +45,18 @@ fn below(place: &Place, idle: &Idle) -> Look {
 }
 
 fn backing(layer: &Layer) -> Look {
-    let about = format!("backing of {}", layer.name);
-    let file = layer.backing_file.as_deref().unwrap_or("a file");
-    match layer.backing_direct {
-        Some(true) => Look::ok(&about, format!("{file} is read past the page cache.")),
-        Some(false) => Look::finding(
-            &about,
-            Severity::Rename,
-            format!(
-                "{} goes through the page cache of {file}, so its speed can be that of memory.",
-                layer.name
-            ),
-        )
-        .cure(format!("losetup --direct-io=on /dev/{}", layer.name))
-        .check(CheckId::A12),
-        None => Look::unknown(
-            &about,
-            format!("the kernel does not show whether {file} is read past the page cache"),
-        ),
-    }
+    let (name, file) = (&layer.name, layer.backing_file.as_deref().unwrap_or("a file"));
+    let (check, answer) = match layer.backing_direct {
+        Some(true) => (None, fine(format!("{file} is read past the page cache."))),
+        Some(false) => {
+            let sentence =
+                format!("{name} goes through the page cache of {file}, so its speed can be that of memory.");
+            let cure = format!("losetup --direct-io=on /dev/{name}");
+            (Some(CheckId::A12), problem(Severity::Rename, sentence, cure))
+        }
+        None => (None, Err(format!("the kernel does not show whether {file} is read past the page cache"))),
+    };
+    to_look(&format!("backing of {name}"), check, answer)
 }
 
 /// Names the file that decided the answer about direct I/O in a directory, or reports that the directory has no such file.
@@ -110,23 +103,22 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
         )];
     }
     if observation.bytes == 0 {
-        return vec![
-            Look::finding("size", Severity::Void, "It is empty.")
-                .cure("name a directory, or a file with content"),
-        ];
+        let empty = Look::finding("size", Severity::Void, "It is empty.");
+        return vec![empty.cure("name a directory, or a file with content")];
     }
     let Some(target) = observation.target() else { return Vec::new() };
     let mut looks = match &target.pages {
         // A file in memory is its own page cache.
         _ if observation.place().ram.is_some() => Vec::new(),
-        Ok(pages) => vec![cached(observation, pages), dirty(observation, pages)],
+        Ok(pages) => vec![
+            to_look("cached", Some(CheckId::A01), cached(observation, pages)),
+            to_look("not written yet", Some(CheckId::D02), dirty(observation, pages)),
+        ],
         Err(why) => vec![Look::unknown("cached", why).check(CheckId::A01)],
     };
     if observation.role == Role::File {
-        let extents = target.extents.as_ref();
-        match extents
-            .unwrap_or(&Err("too much of the file is still dirty in memory; first type `sync`".into()))
-        {
+        let too_dirty = Err("too much of the file is still dirty in memory; first type `sync`".into());
+        match target.extents.as_ref().unwrap_or(&too_dirty) {
             Ok(extents) => {
                 let idle = observation.idle();
                 let stored = OF_EXTENTS.iter().filter(|_| extents.count > 0);
@@ -147,8 +139,7 @@ fn name_unshared(look: Look) -> Look {
     look
 }
 
-fn cached(observation: &Observation, pages: &Pages) -> Look {
-    const ABOUT: &str = "cached";
+fn cached(observation: &Observation, pages: &Pages) -> Known<Look> {
     let bytes = pages.cached.saturating_mul(pages.page_bytes).min(observation.bytes);
     let share = bytes as f64 / observation.bytes as f64;
     let sentence = format!(
@@ -157,28 +148,25 @@ fn cached(observation: &Observation, pages: &Pages) -> Look {
         show_bytes(observation.bytes),
         show_share(share)
     );
-    let Some(severity) = severity_of_cached_share(share) else { return Look::ok(ABOUT, sentence) };
-    Look::finding(ABOUT, severity, format!("{sentence} Buffered reads of cached data do not reach the device."))
-        .cure(format!("dd if={} iflag=nocache count=0 (fathom bench evicts it before each run), or measure with --cache direct", quoted(&observation.path)))
-        .check(CheckId::A01)
+    let Some(severity) = severity_of_cached_share(share) else { return fine(sentence) };
+    let path = quoted(&observation.path);
+    problem(
+        severity,
+        format!("{sentence} Buffered reads of cached data do not reach the device."),
+        format!(
+            "dd if={path} iflag=nocache count=0 (fathom bench evicts it before each run), or measure with --cache direct"
+        ),
+    )
 }
 
-fn dirty(observation: &Observation, pages: &Pages) -> Look {
-    const ABOUT: &str = "not written yet";
-    match pages.dirty {
-        None => {
-            Look::unknown(ABOUT, "this kernel does not report dirty pages (no cachestat)").check(CheckId::D02)
-        }
-        Some(0) => Look::ok(ABOUT, "No page of the target is dirty in memory."),
-        Some(dirty) => {
-            let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
-            let sentence =
-                format!("{bytes} of the target are dirty in memory; a measurement would write them.");
-            Look::finding(ABOUT, Severity::Biased, sentence)
-                .cure(format!("sync {}", quoted(&observation.path)))
-                .check(CheckId::D02)
-        }
+fn dirty(observation: &Observation, pages: &Pages) -> Known<Look> {
+    let dirty = pages.dirty.ok_or("this kernel does not report dirty pages (no cachestat)")?;
+    if dirty == 0 {
+        return fine("No page of the target is dirty in memory.");
     }
+    let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
+    let sentence = format!("{bytes} of the target are dirty in memory; a measurement would write them.");
+    problem(Severity::Biased, sentence, format!("sync {}", quoted(&observation.path)))
 }
 
 /// Largest block of the default profile. A device with a smaller limit splits it.
@@ -186,45 +174,61 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// Deepest queue of the default profile. With a smaller limit of the device, requests wait.
 const DEEPEST: u64 = 32;
 
-pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {
-    let leaves = observation.leaves();
-    if leaves.is_empty() || observation.place().ram.is_some() {
-        return Vec::new();
+/// Checks the settings of the devices at the bottom of the stack, unless the target is memory, then their health.
+pub(super) fn check_device(observation: &Observation) -> Vec<Look> {
+    let (place, idle) = (observation.place(), observation.idle());
+    let leaves: Vec<&Layer> = place.leaves().collect();
+    let mut looks = Vec::new();
+    if leaves.is_empty() {
+        return looks;
     }
-    let layers: Vec<&Layer> = observation.place().layers.iter().collect();
-    let mut looks = merge_equal(&layers, counters);
-    let idle = observation.idle();
-    looks.extend(idle.answer("settings", CheckId::D22));
-    for ask in [largest, queue, write_cache] {
-        looks.extend(merge_equal(&leaves, ask));
+    if place.ram.is_none() {
+        looks.extend(merge_equal(&place.layers.iter().collect::<Vec<_>>(), &COUNTERS));
+        looks.extend(idle.answer("settings", CheckId::D22));
+        looks.extend(QUEUE_CHECKS.iter().flat_map(|check| merge_equal(&leaves, check)));
+        looks.extend(idle.answer("alignment", CheckId::B11));
+        looks.extend(merge_equal(&leaves, &INTERRUPTS));
     }
-    looks.extend(idle.answer("alignment", CheckId::B11));
-    looks.extend(merge_equal(&leaves, interrupts));
+    looks.extend(idle.answer("link", CheckId::D16));
+    looks.extend(idle.answer("temperature", CheckId::D15));
     looks
 }
 
-/// Calls `ask` for each device, and merges equal answers. In the command of a fix, `@` stands for the names of the devices, in shell syntax.
-fn merge_equal(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
+/// Checks something of devices.
+struct DeviceCheck {
+    about: &'static str,
+    /// The check of results that answers the same question.
+    id: Option<CheckId>,
+    ask: fn(&Layer) -> Known<Look>,
+}
+
+const COUNTERS: DeviceCheck = DeviceCheck { about: "counters", id: Some(CheckId::A13), ask: counters };
+const QUEUE_CHECKS: [DeviceCheck; 3] = [
+    DeviceCheck { about: "largest request", id: Some(CheckId::B02), ask: largest },
+    DeviceCheck { about: "queue", id: Some(CheckId::B09), ask: queue },
+    DeviceCheck { about: "write cache", id: Some(CheckId::C01), ask: write_cache },
+];
+const INTERRUPTS: DeviceCheck = DeviceCheck { about: "interrupts", id: None, ask: interrupts };
+
+/// Asks about each device, and merges equal answers. In the command of a fix, `@` stands for the names of the devices, in shell syntax.
+fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<Look> {
     let mut found: Vec<(Vec<&str>, Look)> = Vec::new();
     for layer in layers {
-        let look = ask(layer);
+        let look = to_look(check.about, check.id, (check.ask)(layer));
         match found.iter_mut().find(|(_, l)| *l == look) {
             Some((names, _)) => names.push(&layer.name),
             None => found.push((vec![&layer.name], look)),
         }
     }
-    let merge = |names: Vec<&str>, look: Look| {
+    let merge = |(names, look): (Vec<&str>, Look)| {
         let expanded = match names.as_slice() {
             [one] => (*one).to_owned(),
             several => format!("{{{}}}", several.join(",")),
         };
-        Look {
-            about: format!("{} of {}", look.about, names.join(", ")),
-            cure: look.cure.replace('@', &expanded),
-            ..look
-        }
+        let about = format!("{} of {}", look.about, names.join(", "));
+        Look { about, cure: look.cure.replace('@', &expanded), ..look }
     };
-    found.into_iter().map(|(names, look)| merge(names, look)).collect()
+    found.into_iter().map(merge).collect()
 }
 
 fn setting(file: &str, value: &str) -> String {
@@ -241,28 +245,19 @@ fn number(layer: &Layer, file: &str) -> Known<u64> {
     text.parse().map_err(|_| format!("queue/{file} is not a number: '{text}'"))
 }
 
-fn counters(layer: &Layer) -> Look {
-    const ABOUT: &str = "counters";
-    match layer.blind() {
-        Some(_) => Look::finding(
-            ABOUT,
-            Severity::Biased,
-            "The counters are disabled (queue/iostats is 0), so no number can be compared with the device.",
-        )
-        .cure(setting("iostats", "1"))
-        .check(CheckId::A13),
-        None => Look::ok(ABOUT, "The kernel counts the device's requests."),
+fn counters(layer: &Layer) -> Known<Look> {
+    if layer.blind().is_none() {
+        return fine("The kernel counts the device's requests.");
     }
+    let sentence =
+        "The counters are disabled (queue/iostats is 0), so no number can be compared with the device.";
+    problem(Severity::Biased, sentence, setting("iostats", "1"))
 }
 
-fn largest(layer: &Layer) -> Look {
-    const ABOUT: &str = "largest request";
-    let bytes = match number(layer, "max_sectors_kb") {
-        Ok(kib) => kib.saturating_mul(1024),
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::B02),
-    };
+fn largest(layer: &Layer) -> Known<Look> {
+    let bytes = number(layer, "max_sectors_kb")?.saturating_mul(1024);
     if bytes >= LARGEST_BYTES {
-        return Look::ok(ABOUT, format!("{}.", show_bytes(bytes)));
+        return fine(format!("{}.", show_bytes(bytes)));
     }
     let hardware = number(layer, "max_hw_sectors_kb").unwrap_or(0).saturating_mul(1024);
     let cure = if hardware >= LARGEST_BYTES {
@@ -272,15 +267,11 @@ fn largest(layer: &Layer) -> Look {
             .into()
     };
     let sentence = format!("{}: an operation of 1 MiB becomes several requests.", show_bytes(bytes));
-    Look::finding(ABOUT, Severity::Note, sentence).cure(cure).check(CheckId::B02)
+    problem(Severity::Note, sentence, cure)
 }
 
-fn queue(layer: &Layer) -> Look {
-    const ABOUT: &str = "queue";
-    let requests = match number(layer, "nr_requests") {
-        Ok(n) => n,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::B09),
-    };
+fn queue(layer: &Layer) -> Known<Look> {
+    let requests = number(layer, "nr_requests")?;
     let queues = layer.device_number("mq");
     let room = requests.saturating_mul(queues.as_ref().map_or(1, |n| (*n).max(1)));
     let sentence = match queues {
@@ -289,51 +280,27 @@ fn queue(layer: &Layer) -> Look {
         // The depth of a hardware queue is known, but not how many there are.
         Err(_) => format!("{requests} requests in each hardware queue."),
     };
-    if room < DEEPEST {
-        return Look::finding(
-            ABOUT,
-            Severity::Note,
-            format!("{sentence} Further requests wait above the device."),
-        )
-        .cure(setting("nr_requests", &DEEPEST.to_string()))
-        .check(CheckId::B09);
+    if room >= DEEPEST {
+        return fine(sentence);
     }
-    Look::ok(ABOUT, sentence)
+    let sentence = format!("{sentence} Further requests wait above the device.");
+    problem(Severity::Note, sentence, setting("nr_requests", &DEEPEST.to_string()))
 }
 
-fn write_cache(layer: &Layer) -> Look {
-    const ABOUT: &str = "write cache";
-    match word(layer, "write_cache") {
-        Ok("write back") => {
-            Look::ok(ABOUT, "The device reports a volatile write cache: a sync flushes the cache.")
-        }
-        Ok("write through") => {
-            Look::ok(ABOUT, "The kernel assumes no volatile write cache: a sync sends no flush.")
-        }
-        Ok(other) => Look::unknown(ABOUT, format!("queue/write_cache is '{other}'")).check(CheckId::C01),
-        Err(why) => Look::unknown(ABOUT, why).check(CheckId::C01),
+fn write_cache(layer: &Layer) -> Known<Look> {
+    match word(layer, "write_cache")? {
+        "write back" => fine("The device reports a volatile write cache: a sync flushes the cache."),
+        "write through" => fine("The kernel assumes no volatile write cache: a sync sends no flush."),
+        other => Err(format!("queue/write_cache is '{other}'")),
     }
 }
 
-fn interrupts(layer: &Layer) -> Look {
-    const ABOUT: &str = "interrupts";
-    match layer.device.get("irq_cpus").map(|c| c.trim()) {
-        Some(cpus) if !cpus.is_empty() => Look::ok(
-            ABOUT,
-            format!(
-                "CPU {cpus} serves the interrupts. --cpus {cpus} runs the workers on the same CPUs; name other CPUs to keep them apart."
-            ),
-        ),
-        _ => Look::unknown(ABOUT, "the CPUs that serve the interrupts are unknown; see /proc/interrupts"),
-    }
-}
-
-pub(super) fn check_device_health(observation: &Observation) -> Vec<Look> {
-    if observation.leaves().is_empty() {
-        return Vec::new();
-    }
-    let (idle, asked) = (observation.idle(), [("link", CheckId::D16), ("temperature", CheckId::D15)]);
-    asked.into_iter().filter_map(|(about, id)| idle.answer(about, id)).collect()
+fn interrupts(layer: &Layer) -> Known<Look> {
+    let cpus = layer.device.get("irq_cpus").map(|cpus| cpus.trim()).filter(|cpus| !cpus.is_empty());
+    let cpus = cpus.ok_or("the CPUs that serve the interrupts are unknown; see /proc/interrupts")?;
+    fine(format!(
+        "CPU {cpus} serves the interrupts. --cpus {cpus} runs the workers on the same CPUs; name other CPUs to keep them apart."
+    ))
 }
 
 #[cfg(test)]
@@ -503,7 +470,7 @@ mod device_tests {
     use model::finding::Outcome;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_device_settings(observation).into_iter().find(|l| l.about.starts_with(about));
+        let look = check_device(observation).into_iter().find(|l| l.about.starts_with(about));
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
@@ -521,7 +488,7 @@ mod device_tests {
 
     #[test]
     fn a_good_device_has_no_finding() {
-        let looks = check_device_settings(&in_order());
+        let looks = check_device(&in_order());
         assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         // A partition and its disk count alike, so they share a line.
         assert_eq!(looks[0].about, "counters of sda1, sda");
@@ -573,23 +540,11 @@ mod device_tests {
             "{look:?}"
         );
     }
-}
-
-#[cfg(test)]
-mod health_tests {
-    use super::*;
-    use crate::doctor::observation_tests::in_order;
-    use model::finding::Outcome;
-
-    fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_device_health(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
-    }
 
     #[test]
     fn a_slow_link_is_found() {
         let mut observation = in_order();
-        assert!(check_device_health(&observation).iter().all(|l| l.outcome == Outcome::Holds));
+        assert!(check_device(&observation).iter().all(|l| l.outcome == Outcome::Holds));
         let disk = &mut observation.machine.places[0].layers[1];
         for (file, value) in [("current_link_speed", "8.0 GT/s PCIe"), ("max_link_speed", "16.0 GT/s PCIe")] {
             disk.device.insert(file.into(), value.into());

@@ -10,16 +10,16 @@ use crate::runs;
 use ledger::charged_twice;
 use model::Known;
 use model::evidence::{
-    BlockStat, CgroupIo, Extents, Moment, Probe, Snapshot, TargetState, cgroup_v1, cgroup_v2,
+    BlockFlow, BlockStat, CgroupIo, Extents, Moment, Probe, Snapshot, TargetState, cgroup_v1, cgroup_v2,
 };
 use model::fleet::Part;
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream, SyncCall};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
-use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure};
+use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure, WorkerEnd};
 use model::units::{show_count, show_share};
-pub(crate) use sharing::{AMPLIFICATION, grown};
+pub(crate) use sharing::{AMPLIFICATION, grown, new_page_bytes};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -75,6 +75,16 @@ pub(crate) fn share(part: f64, total: f64) -> f64 {
     if total > 0.0 { part / total } else { 0.0 }
 }
 
+/// Returns the counters of one direction.
+pub(crate) fn flow_of(stat: &BlockStat, kind: Kind) -> BlockFlow {
+    if kind == Kind::Write { stat.write } else { stat.read }
+}
+
+/// Returns the index of a direction in the counts of a cgroup.
+pub(crate) fn cgroup_slot(kind: Kind) -> usize {
+    usize::from(kind == Kind::Write)
+}
+
 /// Returns the requested number of operations in flight of a stream. Computed in floating point, because the product
 /// could overflow in a forged plan.
 pub(crate) fn asked_depth(stream: &Stream) -> f64 {
@@ -128,8 +138,7 @@ fn job_at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'
 
 /// Whether the machine refused the job of a case before the first run.
 pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
-    let mut refused = record.header.self_test.trials.iter().filter(|t| t.moved_bytes.is_err());
-    refused.any(|t| t.job == case.at)
+    record.header.self_test.trials.iter().any(|trial| trial.job == case.at && trial.moved_bytes.is_err())
 }
 
 impl<'a> Case<'a> {
@@ -140,20 +149,18 @@ impl<'a> Case<'a> {
         let rounds = runs::rounds(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
-        let all = record
-            .complete_runs(at, phase)
-            .filter(same_load)
-            .filter_map(|r| CaseRun::new(r, index, streams, plan.part));
+        let case_run = |run| CaseRun::new(run, index, streams, plan.part);
+        let all = record.complete_runs(at, phase).filter(same_load).filter_map(case_run);
         let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
         let replaced = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
-        let replaced =
-            replaced.filter(same_load).filter_map(|r| CaseRun::new(r, index, streams, plan.part)).collect();
+        let replaced = replaced.filter(same_load).filter_map(case_run).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let machine = record.header.hosts.get(host);
         let stream = match &job {
             Cow::Borrowed(_) => Cow::Borrowed(streams.get(index)?),
             Cow::Owned(job) => Cow::Owned(job.phases.get(phase)?.streams.get(index)?.clone()),
         };
+        let name = offered.map_or_else(|| job.name.clone(), |iops| load_name(record, iops));
         Some(Self {
             record,
             machine,
@@ -162,7 +169,7 @@ impl<'a> Case<'a> {
             phase,
             index,
             stream,
-            name: case_name(record, &job, phase, index, offered),
+            name: name + &job.part_name(phase, index),
             job,
             runs,
             earlier,
@@ -294,12 +301,9 @@ impl<'a> Case<'a> {
         let file = disk.iostats_file().filter(|_| disk.kind != LayerKind::Zram)?;
         let off =
             |ran: &&CaseRun| ran.run.evidence.iter().any(|s| s.text(&file).is_ok_and(|t| t.trim() == "0"));
-        let ran = self.runs.iter().find(off)?;
-        Some(format!(
-            "{}/queue/iostats was 0 during run {}, so the kernel did not count its I/O",
-            disk.name,
-            ran.run.start.repeat.saturating_add(1)
-        ))
+        let number = self.runs.iter().find(off)?.run.start.repeat.saturating_add(1);
+        let name = &disk.name;
+        Some(format!("{name}/queue/iostats was 0 during run {number}, so the kernel did not count its I/O"))
     }
 
     fn gather(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
@@ -402,13 +406,12 @@ impl<'a> Case<'a> {
     /// count.
     fn refuse_idle_cgroup(&self, own: &CgroupIo) -> Known<()> {
         let device = self.device()?;
-        for (kind, flow, charged) in
-            [(Kind::Read, device.read, own.bytes[0]), (Kind::Write, device.write, own.bytes[1])]
-        {
+        for kind in Kind::MOVING {
+            let charged = own.bytes[cgroup_slot(kind)];
             // cgroup v1 charges write-back to the root group, so only direct writes are a proof.
             let is_proof = kind == Kind::Read || self.is_direct();
             let issued = self.issued(kind).bytes as f64;
-            let ours = issued.min(flow.bytes as f64);
+            let ours = issued.min(flow_of(&device, kind).bytes as f64);
             if is_proof && ours > 0.0 && ours >= 0.5 * issued && (charged as f64) < COUNTS_AT_ALL * ours {
                 return Err("the kernel charges nothing to fathom's cgroup on this device".into());
             }
@@ -433,6 +436,16 @@ impl<'a> Case<'a> {
         Kind::MOVING.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
     }
 
+    /// The workers of the case's own stream in all runs.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = &'a WorkerEnd> {
+        self.runs.iter().flat_map(CaseRun::workers)
+    }
+
+    /// All streams of the phase, which run at the same time.
+    pub(crate) fn phase_streams(&self) -> &[Stream] {
+        self.job.phases.get(self.phase).map_or(&[], |phase| &phase.streams)
+    }
+
     /// Whether the stream makes its writes stable within the measured time.
     pub(crate) fn syncs_itself(&self) -> bool {
         self.stream.cache.is_sync() || self.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
@@ -440,8 +453,7 @@ impl<'a> Case<'a> {
 
     /// Operations and bytes within the windows of all runs.
     pub fn in_windows(&self, kind: Kind) -> Amount {
-        let amount = |r: &CaseRun| r.in_window(kind);
-        self.runs.iter().map(amount).fold(Amount::default(), Amount::plus)
+        self.runs.iter().map(|r| r.in_window(kind)).fold(Amount::default(), Amount::plus)
     }
 
     /// Length of all windows in ns.
@@ -461,33 +473,19 @@ impl<'a> Case<'a> {
 
     /// Latencies of a kind in the windows of all runs; `None` without operations.
     pub fn latency(&self, kind: Kind) -> Option<Histogram> {
-        let parts = || self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency));
-        sum_of_counts(parts().map(Histogram::count))?;
-        let mut merged = Histogram::new();
-        parts().for_each(|h| merged.merge(h));
-        Some(merged)
+        merge(self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency)))
     }
 
     /// Returns service time and lateness of an open loop in all runs; `None` for a closed loop.
     pub fn open_loop(&self, kind: Kind) -> Option<OpenLoop> {
-        let mut merged = OpenLoop::default();
-        let parts = || self.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)?.open.as_ref());
-        sum_of_counts(parts().map(|p| p.service.count()))?;
-        sum_of_counts(parts().map(|p| p.lateness.count()))?;
-        for part in parts() {
-            merged.service.merge(&part.service);
-            merged.lateness.merge(&part.lateness);
-        }
-        Some(merged)
+        let of_runs = self.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)?.open.as_ref());
+        let service = merge(of_runs.clone().map(|open| &open.service))?;
+        Some(OpenLoop { service, lateness: merge(of_runs.map(|open| &open.lateness))? })
     }
 
     /// Returns the duration of calls that submitted operations without waiting, in all runs; `None` without such calls.
     pub fn submit(&self) -> Option<Histogram> {
-        let parts = || self.runs.iter().map(|r| &r.stream.submit);
-        sum_of_counts(parts().map(Histogram::count))?;
-        let mut merged = Histogram::new();
-        parts().for_each(|h| merged.merge(h));
-        Some(merged)
+        merge(self.runs.iter().map(|r| &r.stream.submit))
     }
 
     /// Returns the ceiling that the self test measured for this kind of work.
@@ -568,13 +566,8 @@ impl<'a> CaseRun<'a> {
     /// If there is none.
     pub fn at(&self, moment: Moment) -> Known<&'a Snapshot> {
         let found = self.run.evidence.iter().find(|s| s.moment == moment);
-        found.ok_or_else(|| {
-            format!(
-                "run {} has no snapshot at its {}",
-                self.run.start.repeat.saturating_add(1),
-                moment_name(moment)
-            )
-        })
+        let number = self.run.start.repeat.saturating_add(1);
+        found.ok_or_else(|| format!("run {number} has no snapshot at its {}", moment_name(moment)))
     }
 
     /// Returns the time in ns between the snapshots at start and stop in which operations could be in flight: from the
@@ -636,6 +629,12 @@ impl<'a> CaseRun<'a> {
             }
         }
         Ok(sum)
+    }
+
+    /// The workers of the case's own stream.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = &'a WorkerEnd> {
+        let stream = self.stream.stream;
+        self.end.workers.iter().filter(move |worker| worker.stream == stream)
     }
 
     /// All operations of a kind of the case's own stream in this run. Reads and writes without data do not count.
@@ -711,8 +710,7 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why there are none.
     pub fn probes(&self) -> Known<Vec<&'a Probe>> {
-        let prepared = self.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
-        let prepared = prepared.ok_or("the record has no snapshot from before the runs")?;
+        let prepared = self.prepared()?;
         let probe_of = |target: &usize| {
             let probe = prepared.targets.get(*target).and_then(|t| t.probe.as_ref());
             match probe {
@@ -729,26 +727,32 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why it is unknown.
     pub fn extents_before_runs(&self) -> Known<Vec<Extents>> {
-        let prepared = self.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
-        let prepared = prepared.ok_or("the record has no snapshot from before the runs")?;
-        let stored = |target: &usize| match prepared.targets.get(*target).and_then(|t| t.extents.as_ref()) {
-            Some(known) => known.clone(),
-            None => Err("the extents of the file were not read before the runs".to_owned()),
-        };
-        self.stream.targets.iter().map(stored).collect()
+        let prepared = self.prepared()?;
+        self.stream
+            .targets
+            .iter()
+            .map(|at| extents_in(prepared.targets.get(*at), " before the runs"))
+            .collect()
+    }
+
+    /// The snapshot of the session at a moment before the first run.
+    pub(crate) fn snapshot_before_runs(&self, moment: Moment) -> Option<&'a Snapshot> {
+        self.record.evidence.iter().find(|s| s.moment == moment)
+    }
+
+    fn prepared(&self) -> Known<&'a Snapshot> {
+        let prepared = self.snapshot_before_runs(Moment::AfterPrepare);
+        prepared.ok_or_else(|| "the record has no snapshot from before the runs".into())
     }
 
     /// Returns the traffic of other processes on the disks during the probes; `None` if it was not counted.
     pub fn foreign_amount_during_probes(&self) -> Option<Amount> {
-        let evidence = &self.record.evidence;
-        let at = |moment| evidence.iter().find(|s| s.moment == moment);
         // fathom read the probes between these two snapshots.
-        let (before, after) = (at(Moment::AfterPrepare)?, at(Moment::IdleStart)?);
-        let traffic_of =
-            |layer: &Layer| BlockStat::between(before, after, &layer.stat_file).map(|s| s.total());
+        let before = self.snapshot_before_runs(Moment::AfterPrepare)?;
+        let after = self.snapshot_before_runs(Moment::IdleStart)?;
         let mut all = Amount::default();
         for layer in self.shared().ok()? {
-            let flow = traffic_of(layer).ok()?;
+            let flow = BlockStat::between(before, after, &layer.stat_file).ok()?.total();
             all = all.plus(Amount { ops: flow.ios, bytes: flow.bytes });
         }
         for probe in before.targets.iter().filter_map(|t| t.probe.as_ref()?.as_ref().ok()) {
@@ -767,11 +771,8 @@ impl<'a> Case<'a> {
     pub fn extents_over_runs(&self) -> Known<Vec<(Extents, Extents)>> {
         let pairs = self.states(Moment::Start)?.into_iter().zip(self.states(Moment::Synced)?);
         let targets = pairs.flat_map(|(before, after)| before.into_iter().zip(after));
-        let known = |extents: &Option<Known<Extents>>| match extents {
-            Some(known) => known.clone(),
-            None => Err("the extents of the file were not read after the final sync".to_owned()),
-        };
-        targets.map(|(before, after)| Ok((known(&before.extents)?, known(&after.extents)?))).collect()
+        let extents_of = |state| extents_in(Some(state), " after the final sync");
+        targets.map(|(before, after)| Ok((extents_of(before)?, extents_of(after)?))).collect()
     }
 
     /// States of the targets at a moment of each run.
@@ -794,7 +795,8 @@ impl<'a> Case<'a> {
             let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
             states.ok_or_else(|| "the page cache was not sampled".to_owned())
         };
-        if self.runs.is_empty() { Err(no_run()) } else { self.runs.iter().map(states_in).collect() }
+        self.need_run()?;
+        self.runs.iter().map(states_in).collect()
     }
 
     /// How the bytes of the stream's targets are stored at the start of each run.
@@ -803,11 +805,7 @@ impl<'a> Case<'a> {
     /// Why it is unknown.
     pub fn extents(&self) -> Known<Vec<Extents>> {
         let states = self.own_states(Moment::Start)?;
-        let extents_of = |s: &TargetState| match &s.extents {
-            Some(known) => known.clone(),
-            None => Err("the extents of the file were not read".into()),
-        };
-        states.into_iter().flatten().map(extents_of).collect()
+        states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect()
     }
 
     /// How the bytes of the stream's targets are stored at the end of each run that only read, as far as known.
@@ -829,15 +827,12 @@ impl<'a> Case<'a> {
                 return Ok(own.least);
             }
         }
-        self.over_runs(
-            0,
-            |ran| {
-                let count = |moment| cancelled(ran.at(moment)?);
-                let passed = count(Moment::Synced)?.checked_sub(count(Moment::Start)?);
-                passed.ok_or_else(|| "/proc/self/io: the count of cancelled writes went backwards".into())
-            },
-            u64::saturating_add,
-        )
+        let cancelled_in = |ran: &CaseRun| {
+            let count = |moment| cancelled(ran.at(moment)?);
+            let passed = count(Moment::Synced)?.checked_sub(count(Moment::Start)?);
+            passed.ok_or_else(|| "/proc/self/io: the count of cancelled writes went backwards".into())
+        };
+        self.over_runs(0, cancelled_in, u64::saturating_add)
     }
 
     /// Returns the bytes that the topmost layers wrote from the start of each run to its final sync.
@@ -846,22 +841,13 @@ impl<'a> Case<'a> {
     /// Why they were not counted.
     pub fn synced_write_bytes(&self) -> Known<u64> {
         let tops = self.tops()?;
-        self.over_runs(
-            0,
-            |ran| {
-                let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
-                tops.iter().try_fold(0_u64, |sum, layer| {
-                    Ok(sum.saturating_add(BlockStat::between(start, synced, &layer.stat_file)?.write.bytes))
-                })
-            },
-            u64::saturating_add,
-        )
+        let written_in = |ran: &CaseRun| written(&tops, ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
+        self.over_runs(0, written_in, u64::saturating_add)
     }
 
     /// The stream's targets by their index in the plan, each with its place.
     pub fn own_places(&self) -> impl Iterator<Item = (usize, Option<&'a Place>)> {
-        let machine = self.machine;
-        self.stream.targets.iter().map(move |t| (*t, machine.and_then(|m| m.places.get(*t))))
+        self.stream.targets.iter().map(|t| (*t, self.machine.and_then(|m| m.places.get(*t))))
     }
 
     /// Whether a disk is virtual, as far as known.
@@ -892,9 +878,24 @@ impl<'a> Case<'a> {
 
     /// Returns the largest number of bytes of a kind that the stream issued in one run.
     pub fn largest_run_bytes(&self, kind: Kind) -> u64 {
-        let issued_bytes = |issued: &model::record::Issued| issued.bytes;
-        self.runs.iter().filter_map(|r| r.stream.issued.get(&kind).map(issued_bytes)).max().unwrap_or(0)
+        self.runs.iter().filter_map(|r| Some(r.stream.issued.get(&kind)?.bytes)).max().unwrap_or(0)
     }
+}
+
+/// Returns the extents in the state of a target. `when` ends the sentence for extents that were not read.
+fn extents_in(state: Option<&TargetState>, when: &str) -> Known<Extents> {
+    let extents = state.and_then(|state| state.extents.clone());
+    extents.unwrap_or_else(|| Err(format!("the extents of the file were not read{when}")))
+}
+
+/// Returns the bytes that layers wrote between two snapshots.
+///
+/// # Errors
+/// Why a layer was not counted.
+pub(crate) fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
+    layers.iter().try_fold(0_u64, |sum, layer| {
+        Ok(sum.saturating_add(BlockStat::between(from, to, &layer.stat_file)?.write.bytes))
+    })
 }
 
 fn cancelled(snapshot: &Snapshot) -> Known<u64> {
@@ -904,9 +905,12 @@ fn cancelled(snapshot: &Snapshot) -> Known<u64> {
     number.ok_or_else(|| format!("{FILE} has no count of cancelled writes"))
 }
 
-/// Adds up counts; `None` without counts. Saturates, because a forged file may hold impossibly large counts.
-fn sum_of_counts(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
-    counts.try_fold(0_u64, u64::checked_add).filter(|n| *n > 0)
+/// Merges histograms. `None` without any latency, or if a forged file holds more than fit into a count.
+fn merge<'h>(parts: impl Iterator<Item = &'h Histogram> + Clone) -> Option<Histogram> {
+    parts.clone().map(Histogram::count).try_fold(0_u64, u64::checked_add).filter(|count| *count > 0)?;
+    let mut merged = Histogram::new();
+    parts.for_each(|part| merged.merge(part));
+    Some(merged)
 }
 
 /// The targets of a stream, each once.
@@ -927,11 +931,6 @@ fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
 /// Returns why a layer's counters are invalid. The switch `iostats` of a disk applies to its partitions too.
 pub(crate) fn blind(place: &Place, layer: &Layer) -> Option<String> {
     layer.blind().or_else(|| whole_disk(place, layer).blind())
-}
-
-fn case_name(record: &Record, job: &Job, phase: usize, index: usize, offered: Option<u64>) -> String {
-    let name = offered.map_or_else(|| job.name.clone(), |iops| load_name(record, iops));
-    name + &job.part_name(phase, index)
 }
 
 /// Names a load: `70 % of capacity: 12,600/s` or `open loop at 12,600/s`.

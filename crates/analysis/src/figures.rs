@@ -1,7 +1,7 @@
 //! The figures of a case: rates, latencies and device counts over its complete runs.
 //!
-//! 1. [`figures`]: the rate of a run is operations by time, and the rate of a case is the geometric mean over its runs. Latency histograms
-//!    are merged, never averaged.
+//! 1. [`rates`] and [`figures_of_kind`]: the rate of a run is operations by time, and the rate of a case is the geometric mean over its
+//!    runs. Latency histograms are merged, never averaged.
 //! 2. [`observed`] adds the same runs up without intervals, for the output formats of other tools.
 //! 3. [`too_little`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
 //!    scheduler tick may delay a worker. The spread does not show that: runs that are all too short agree with each other.
@@ -14,7 +14,7 @@ pub(crate) mod traffic;
 
 use crate::case::{Case, CaseRun};
 use kernel_text::each_cpu;
-use model::evidence::{BlockStat, Moment};
+use model::evidence::Moment;
 use model::figures::{
     Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedLane, ObservedLaneKind, ObservedTarget,
     ObservedWorkers, Stretch,
@@ -42,41 +42,12 @@ const MB: f64 = 1e6;
 /// Above this share of an open loop's percentile, fathom's own lateness withholds the percentile.
 pub(crate) const LATE_SHARE: f64 = 0.1;
 
-/// The kinds of operations in the rate of a result. Syncs are shown separately.
-const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-
-/// All figures of a case.
-pub(crate) struct Figured {
-    pub(crate) read: Option<Figures>,
-    pub(crate) write: Option<Figures>,
-    pub(crate) trim: Option<Figures>,
-    pub(crate) sync: Option<Figures>,
-    pub(crate) total: Option<Rates>,
-    pub(crate) with_final_sync: Option<FinalSync>,
-    pub(crate) cost: Option<Cost>,
-    pub(crate) runs: Vec<RunFigures>,
-    pub(crate) earlier: Vec<RunFigures>,
-    pub(crate) disturbed: Vec<DisturbedRun>,
-}
-
-/// Computes all figures of a case. The value of operations that did not occur is `None`, never zero.
-pub(crate) fn figures(case: &Case) -> Figured {
-    Figured {
-        read: figures_of_kind(case, Kind::Read),
-        write: figures_of_kind(case, Kind::Write),
-        trim: figures_of_kind(case, Kind::Trim),
-        sync: figures_of_kind(case, Kind::Sync),
-        with_final_sync: with_final_sync(case),
-        cost: cost(case),
-        total: rates(case, &COUNTED),
-        runs: case.runs.iter().filter_map(|r| figures_of_run(case, r)).collect(),
-        earlier: case.earlier.iter().filter_map(|r| figures_of_run(case, r)).collect(),
-        disturbed: disturbed(case),
-    }
-}
+/// The kinds of operations in the rate and the latencies of a result. Syncs are shown separately: their time is part of
+/// the cost of writes.
+pub(crate) const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// Lists disturbed attempts, and attempts that a repeat replaced.
-fn disturbed(case: &Case) -> Vec<DisturbedRun> {
+pub(crate) fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.replaced.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
@@ -96,12 +67,10 @@ fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     all.into_iter().filter_map(disturbed_run).collect()
 }
 
-fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
-    let mut latency = latency(&case.latency(kind)?)?;
+/// Computes the figures of one kind of operations. `None` without such operations, never zero.
+pub(crate) fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     let open = case.open_loop(kind);
-    if let Some(open) = &open {
-        withhold_late(&mut latency.percentiles, &open.lateness);
-    }
+    let latency = latency(&case.latency(kind)?, open.as_ref().map(|open| &open.lateness))?;
     let rates = rates(case, &[kind])?;
     let amount = case.in_windows(kind);
     Some(Figures {
@@ -114,21 +83,10 @@ fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
         mb_per_s_interval: rates.mb_per_s_interval,
         depth_mean: case.depth_mean().ok()?,
         latency_ns: latency,
-        submit_ns: case.submit().as_ref().and_then(self::latency),
-        service_ns: open.as_ref().and_then(|o| self::latency(&o.service)),
-        lateness_ns: open.as_ref().and_then(|o| self::latency(&o.lateness)),
+        submit_ns: case.submit().and_then(|submit| self::latency(&submit, None)),
+        service_ns: open.as_ref().and_then(|open| self::latency(&open.service, None)),
+        lateness_ns: open.as_ref().and_then(|open| self::latency(&open.lateness, None)),
     })
-}
-
-/// Withholds the percentiles of an open loop to which fathom's own lateness contributes too much.
-fn withhold_late(percentiles: &mut BTreeMap<String, Option<u64>>, lateness: &Histogram) {
-    for (name, q) in PERCENTILES {
-        if let Some(value) = percentiles.get_mut(*name)
-            && value.is_some_and(|v| is_late(v, lateness, *q))
-        {
-            *value = None;
-        }
-    }
 }
 
 /// Whether the same percentile of fathom's lateness is more than [`LATE_SHARE`] of a latency percentile.
@@ -137,7 +95,7 @@ pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
 }
 
 /// Computes the rates with the final sync included in the time. `None` without writes, or if a run has no final sync.
-fn with_final_sync(case: &Case) -> Option<FinalSync> {
+pub(crate) fn with_final_sync(case: &Case) -> Option<FinalSync> {
     if !case.stream.access.writes() || case.runs.is_empty() {
         return None;
     }
@@ -156,8 +114,8 @@ fn with_final_sync(case: &Case) -> Option<FinalSync> {
 }
 
 /// The cost of an operation for the workers of the stream.
-fn cost(case: &Case) -> Option<Cost> {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+pub(crate) fn cost(case: &Case) -> Option<Cost> {
+    let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_by_stream).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
     if ops <= 0.0 || cpu <= 0.0 {
@@ -177,22 +135,31 @@ fn cost(case: &Case) -> Option<Cost> {
     })
 }
 
-fn latency(histogram: &Histogram) -> Option<Latency> {
+fn latency(histogram: &Histogram, lateness: Option<&Histogram>) -> Option<Latency> {
     Some(Latency {
         min: histogram.min_ns()?,
         mean: histogram.mean_ns()?,
         max: histogram.max_ns()?,
-        percentiles: percentiles(histogram),
+        percentiles: percentiles(histogram, lateness),
     })
 }
 
-/// Percentiles by name; `None` for a percentile with too few operations beyond it.
-fn percentiles(histogram: &Histogram) -> BTreeMap<String, Option<u64>> {
-    PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), histogram.supported_quantile_ns(*q))).collect()
+/// Percentiles by name; `None` for a percentile that [`timely_quantile_ns`] withholds.
+fn percentiles(histogram: &Histogram, lateness: Option<&Histogram>) -> BTreeMap<String, Option<u64>> {
+    let percentile =
+        |(name, q): &(&str, f64)| ((*name).to_owned(), timely_quantile_ns(histogram, lateness, *q));
+    PERCENTILES.iter().map(percentile).collect()
+}
+
+/// Returns a percentile. `None` with too few operations beyond it, or if fathom's lateness in an open loop makes up too
+/// much of it.
+pub(crate) fn timely_quantile_ns(histogram: &Histogram, lateness: Option<&Histogram>, q: f64) -> Option<u64> {
+    let value_ns = histogram.supported_quantile_ns(q)?;
+    lateness.is_none_or(|lateness| !is_late(value_ns, lateness, q)).then_some(value_ns)
 }
 
 /// Computes the rates of some kinds of operations together. `None` if no operation completed in a window.
-fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
+pub(crate) fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<[f64; 2]> = case.runs.iter().filter_map(|r| per_second(r, kinds)).collect();
     let mean = |i: usize| intervals::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
     let (ops, bytes) = (mean(0)?, mean(1)?);
@@ -223,8 +190,18 @@ fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
     (seconds > 0.0).then(|| [sum(|a| a.ops), sum(|a| a.bytes)])
 }
 
+/// Computes the figures of each of these runs that has a window.
+pub(crate) fn figures_of_runs(case: &Case, runs: &[CaseRun]) -> Vec<RunFigures> {
+    runs.iter().filter_map(|ran| figures_of_run(case, ran)).collect()
+}
+
 fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     let [iops, bytes] = per_second(ran, &COUNTED)?;
+    let kinds = ran.stream.kinds.iter();
+    let percentiles_of_kind = |(kind, end): (&Kind, &KindEnd)| {
+        let lateness = end.open.as_ref().map(|open| &open.lateness);
+        (kind.word().into(), percentiles(&end.latency, lateness))
+    };
     Some(RunFigures {
         run: ran.run.start.repeat,
         started_s: Some(ran.run.start.at_ns as f64 / 1e9),
@@ -233,31 +210,16 @@ fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
         device: device_figures(case, ran),
         iops_within: interval_within(ran, iops),
-        percentiles_ns: ran
-            .stream
-            .kinds
-            .iter()
-            .map(|(k, end)| (k.word().into(), percentiles_of_end(end)))
-            .collect(),
-        cpu_ns_per_op: cpu_per_op(case, ran),
-        host: kernel_text::host_figures(case, ran),
+        percentiles_ns: kinds.map(percentiles_of_kind).collect(),
+        cpu_ns_per_op: cpu_per_op(ran),
+        host: kernel_text::host_figures(ran),
         // The tails are added later, unless there are too many runs.
         tails_ns: BTreeMap::new(),
     })
 }
 
-/// Returns the percentiles of a run, without those to which fathom's lateness contributes too much.
-fn percentiles_of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
-    let mut all = percentiles(&end.latency);
-    if let Some(open) = &end.open {
-        withhold_late(&mut all, &open.lateness);
-    }
-    all
-}
-
-fn cpu_per_op(case: &Case, ran: &CaseRun) -> Option<f64> {
-    let workers = ran.end.workers.iter().filter(|w| w.stream == case.index);
-    let cpu: f64 = workers.map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+fn cpu_per_op(ran: &CaseRun) -> Option<f64> {
+    let cpu: f64 = ran.workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
     let ops = ran.issued_by_stream();
     (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
 }
@@ -331,16 +293,12 @@ fn in_order(case: &Case) -> bool {
 
 fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
     let latency = Distribution::from(&case.latency(kind)?);
-    let short = case
-        .runs
-        .iter()
-        .filter_map(|r| r.stream.issued.get(&kind))
-        .fold(0, |sum: u64, i| sum.saturating_add(i.short));
+    let issued = case.runs.iter().filter_map(|r| r.stream.issued.get(&kind));
     // Other tools count the length of an operation even if it moves no data.
     let bytes = case.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)).map(|k| k.bytes);
     Some(ObservedKind {
         bytes: bytes.fold(0, u64::saturating_add),
-        short,
+        short: issued.fold(0, |sum: u64, issued| sum.saturating_add(issued.short)),
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
         course: course(case, kind),
@@ -397,47 +355,47 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
 fn cpus(case: &Case) -> Vec<ObservedCpu> {
     let passed = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
-        Some(
-            each_cpu(start)
-                .into_iter()
-                .zip(each_cpu(stop))
-                .map(|(before, after)| grown(before, after))
-                .collect(),
-        )
+        // The time of an idle CPU may decrease by a tick.
+        Some(combine_cpus(each_cpu(stop), each_cpu(start), u64::saturating_sub))
     };
     let all = case.runs.iter().filter_map(passed);
-    all.reduce(|sum, one| sum.into_iter().zip(one).map(|(a, b)| plus(a, b)).collect()).unwrap_or_default()
+    all.reduce(|sum, one| combine_cpus(sum, one, u64::saturating_add)).unwrap_or_default()
 }
 
-fn grown(before: ObservedCpu, after: ObservedCpu) -> ObservedCpu {
-    // The time of an idle CPU may decrease by a tick.
-    let since = |ticks: fn(&ObservedCpu) -> u64| ticks(&after).saturating_sub(ticks(&before));
-    ObservedCpu {
-        cpu: after.cpu,
-        user: since(|c| c.user),
-        kernel: since(|c| c.kernel),
-        idle: since(|c| c.idle),
-    }
-}
-
-fn plus(a: ObservedCpu, b: ObservedCpu) -> ObservedCpu {
-    let sum = |ticks: fn(&ObservedCpu) -> u64| ticks(&a).saturating_add(ticks(&b));
-    ObservedCpu { cpu: a.cpu, user: sum(|c| c.user), kernel: sum(|c| c.kernel), idle: sum(|c| c.idle) }
+/// Combines the times of each CPU of two lists.
+fn combine_cpus(
+    first: Vec<ObservedCpu>,
+    second: Vec<ObservedCpu>,
+    combine: fn(u64, u64) -> u64,
+) -> Vec<ObservedCpu> {
+    let combine_cpu = |(a, b): (ObservedCpu, ObservedCpu)| ObservedCpu {
+        cpu: a.cpu,
+        user: combine(a.user, b.user),
+        kernel: combine(a.kernel, b.kernel),
+        idle: combine(a.idle, b.idle),
+    };
+    first.into_iter().zip(second).map(combine_cpu).collect()
 }
 
 fn found_depth(case: &Case) -> Option<u32> {
-    let workers = &case.runs.last()?.end.workers;
-    workers.iter().find(|w| w.stream == case.index)?.depth.map(|found| found.depth)
+    case.runs.last()?.workers().next()?.depth.map(|found| found.depth)
 }
 
-fn errors(case: &Case) -> BTreeMap<i32, u64> {
-    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+/// The number of errors of the case's stream in all runs, by error number.
+pub(crate) fn errors(case: &Case) -> BTreeMap<i32, u64> {
     let mut out: BTreeMap<i32, u64> = BTreeMap::new();
-    for (errno, count) in streams.flat_map(|s| s.issued.values()).flat_map(|i| &i.errors) {
-        let sum = out.entry(*errno).or_default();
-        *sum = sum.saturating_add(*count);
+    for (_, errno, count) in each_error(case) {
+        let sum = out.entry(errno).or_default();
+        *sum = sum.saturating_add(count);
     }
     out
+}
+
+/// The errors of the case's stream in all runs: kind of operation, error number and count.
+fn each_error(case: &Case) -> impl Iterator<Item = (Kind, i32, u64)> {
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let issued = streams.flat_map(|s| &s.issued);
+    issued.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)))
 }
 
 /// The error of a final sync that the user requested, such as fio's `end_fsync`.
@@ -451,28 +409,21 @@ fn sync_error(case: &Case) -> Option<i32> {
 
 /// The number of errors that the job tells the stream to ignore.
 fn ignored_errors(case: &Case) -> u64 {
-    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
-    let all = streams.flat_map(|s| &s.issued);
-    let all =
-        all.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)));
     let is_ignored = |kind, errno| {
         case.stream.max_errors == ALL_ERRORS
             || case.stream.ignored_errors.iter().any(|ignored| ignored.is(kind, Some(errno)))
     };
-    all.filter(|(kind, errno, _)| is_ignored(*kind, *errno))
-        .fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
+    let ignored = each_error(case).filter(|(kind, errno, _)| is_ignored(*kind, *errno));
+    ignored.fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
 }
 
 fn workers(case: &Case) -> ObservedWorkers {
-    let all = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
-    all.fold(ObservedWorkers::NONE, |sum, w| {
-        let switches = w.switches.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
-        let (wall_ns, user_ns, system_ns) = (w.wall_ns, w.user_ns, w.system_ns);
+    case.workers().fold(ObservedWorkers::NONE, |sum, w| {
         sum.plus(&ObservedWorkers {
-            wall_ns,
-            user_ns,
-            system_ns,
-            switches,
+            wall_ns: w.wall_ns,
+            user_ns: w.user_ns,
+            system_ns: w.system_ns,
+            switches: w.switches.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)),
             faults: w.faults,
             depth_counts: w.depth_counts,
         })
@@ -481,19 +432,19 @@ fn workers(case: &Case) -> ObservedWorkers {
 
 /// The work of each whole disk over all runs.
 fn disks(case: &Case) -> Vec<ObservedDisk> {
-    let layers = if case.has_storage() { case.shared().unwrap_or_default() } else { Vec::new() };
-    layers.into_iter().filter_map(|layer| disk(case, layer)).collect()
+    let layers = case.shared().unwrap_or_default().into_iter().filter(|_| case.has_storage());
+    layers.filter_map(|layer| disk(case, layer)).collect()
 }
 
 fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
     let zero = ObservedDisk { name: layer.name.clone(), ..ObservedDisk::default() };
-    let sum = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
+    let add_run = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
-        let stat: BlockStat = ran.counted(&[layer]).ok()?;
+        let stat = ran.counted(&[layer]).ok()?;
         let ns = stop.at_ns.checked_sub(start.at_ns)?;
         Some(ObservedDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
     };
-    case.runs.iter().try_fold(zero, sum).filter(|disk| disk.ns > 0)
+    case.runs.iter().try_fold(zero, add_run).filter(|disk| disk.ns > 0)
 }
 
 /// The longest tick of Linux (100 Hz).
@@ -555,8 +506,8 @@ fn too_little_in(record: &model::record::Record) -> Option<TooLittle> {
 }
 
 #[cfg(test)]
-fn figures_from(fixture: &Fixture) -> Figured {
-    figures(&crate::case::cases(&fixture.record())[0])
+fn figures_from(fixture: &Fixture) -> model::report::Measured {
+    crate::judge(&fixture.record(), &crate::Judging::default()).results.remove(0)
 }
 
 #[test]

@@ -43,6 +43,7 @@ pub use exit::{exit_code, exit_code_of};
 use findings::CaseAnswers;
 pub use findings::{KnownBefore, known_before};
 use model::finding::{CheckId, Finding};
+use model::job::Kind;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{Annotations, AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
@@ -162,7 +163,6 @@ fn conclude(record: &Record, options: &Judging) -> Report {
 
 fn measured(answered: &CaseAnswers) -> Measured {
     let case = &answered.case;
-    let figures = figures::figures(case);
     Measured {
         name: case.name.clone(),
         true_name: findings::true_name(case, &answered.renames()),
@@ -174,18 +174,18 @@ fn measured(answered: &CaseAnswers) -> Measured {
         accepted: Vec::new(),
         // The verdict is set once the findings are known.
         verdict: Verdict::Suspect,
-        read: figures.read,
-        write: figures.write,
-        trim: figures.trim,
-        sync: figures.sync,
-        total: figures.total,
-        with_final_sync: figures.with_final_sync,
-        cost: figures.cost,
+        read: figures::figures_of_kind(case, Kind::Read),
+        write: figures::figures_of_kind(case, Kind::Write),
+        trim: figures::figures_of_kind(case, Kind::Trim),
+        sync: figures::figures_of_kind(case, Kind::Sync),
+        total: figures::rates(case, &figures::COUNTED),
+        with_final_sync: figures::with_final_sync(case),
+        cost: figures::cost(case),
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
-        runs: figures.runs,
-        way: figures.earlier,
-        disturbed: figures.disturbed,
+        runs: figures::figures_of_runs(case, &case.runs),
+        way: figures::figures_of_runs(case, &case.earlier),
+        disturbed: figures::disturbed(case),
         ledger: case::ledger::ledger(case),
         series: figures::time_series::per_second(case),
         course: None,

@@ -4,7 +4,7 @@
 use crate::case::Case;
 use crate::checks::most_iops;
 use crate::figures::kernel_text;
-use crate::figures::time_series::Course;
+use crate::figures::time_series::DeviceWork;
 use crate::findings::{ask, merge};
 use crate::runs::Summary;
 use crate::strategy::disturbed::{Foreign, foreign};
@@ -176,7 +176,7 @@ impl UnfinishedSession {
 fn device(case: &Case) -> Known<Device> {
     let tops = case.tops()?;
     let run = case.runs.first().ok_or_else(case::no_run)?;
-    let done = Course::from_run(run, &tops)?.between(0.0, f64::INFINITY).ok_or("no time has passed")?;
+    let done = DeviceWork::from_run(run, &tops)?.between(0.0, f64::INFINITY).ok_or("no time has passed")?;
     let names: Vec<&str> = tops.iter().map(|l| l.name.as_str()).collect();
     Ok(Device {
         name: names.join(" and "),

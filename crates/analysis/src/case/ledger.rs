@@ -14,7 +14,7 @@
 //! Each operation has at most one refused attempt, so the ledger subtracts no more than io_uring issued.
 
 use crate::case;
-use crate::case::{Case, CaseRun, asked_depth, no_run, share};
+use crate::case::{Case, CaseRun, asked_depth, cgroup_slot, flow_of, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, CgroupIo, Moment};
 use model::figures::{Account, Entry, Ledger, Moved};
@@ -60,13 +60,8 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
         return None;
     }
     let size = u64::from(case.largest_bytes());
-    let judge = |counted: Known<u64>, in_flight: u64| {
-        let tolerance_bytes = in_flight.saturating_mul(size);
-        let (difference, word) = compare(issued.bytes, counted, tolerance_bytes);
-        (difference, tolerance_bytes, word)
-    };
     let charged = charged(case, kind);
-    let (difference, tolerance_bytes, word) = judge(charged.clone().map(|m| m.bytes), 0);
+    let (difference, word) = compare(issued.bytes, charged.clone().map(|m| m.bytes), 0);
     let word = match refused(case, kind).filter(|_| is_charged_twice(case, kind)) {
         Some(Refused::Split) => format!("{word}: operations that had to be split were charged twice"),
         Some(Refused::QueueFull(_)) => {
@@ -80,18 +75,19 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
         counted: charged.ok(),
         with_sync: None,
         difference,
-        tolerance_bytes,
+        tolerance_bytes: 0,
         word,
     };
     let entry = |one: &Counted| {
         let (others, counted, in_flight) = step_totals(layers, one, kind);
-        let (difference, tolerance_bytes, word) = judge(counted, in_flight);
+        let tolerance_bytes = in_flight.saturating_mul(size);
+        let (difference, word) = compare(issued.bytes, counted, tolerance_bytes);
         let with_sync = one.until_synced.as_ref().ok().filter(|_| kind == Kind::Write);
         Entry {
             name: one.layer.name.clone(),
             step: one.step,
-            counted: one.until_stop.as_ref().ok().map(|s| moved(flow(s, kind))),
-            with_sync: with_sync.map(|s| moved(flow(s, kind))),
+            counted: one.until_stop.as_ref().ok().map(|s| moved(flow_of(s, kind))),
+            with_sync: with_sync.map(|s| moved(flow_of(s, kind))),
             difference,
             tolerance_bytes,
             word: if others.is_empty() { word } else { format!("{word} with {}", others.join(", ")) },
@@ -99,16 +95,13 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
     };
     let mut entries: Vec<Entry> = layers.iter().map(entry).collect();
     if let (true, Err(why)) = (entries.is_empty(), case.tops()) {
-        let word = not_counted(&why);
-        let (name, counted) = ("device".into(), None);
+        let (_, word) = compare(issued.bytes, Err(why), 0);
         entries.push(Entry {
-            name,
-            step: 0,
-            counted,
-            with_sync: None,
+            name: "device".into(),
+            counted: None,
             difference: None,
-            tolerance_bytes: 0,
             word,
+            ..charged.clone()
         });
     }
     let issued = Moved { ios: issued.ops, bytes: issued.bytes, merges: None, ms: None };
@@ -119,7 +112,7 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
 /// report shows them for each device.
 fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
     let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
-    let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow(stat, kind).bytes));
+    let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow_of(stat, kind).bytes));
     kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
@@ -131,7 +124,7 @@ fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, K
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
     let bytes = layers.iter().filter(in_cut).try_fold(0_u64, |sum, c| {
         let stat = c.until_stop.as_ref().map_err(Clone::clone)?;
-        Ok(sum.saturating_add(flow(stat, kind).bytes))
+        Ok(sum.saturating_add(flow_of(stat, kind).bytes))
     });
     let in_flight = layers.iter().filter(in_cut).fold(0_u64, |sum, c| sum.saturating_add(c.in_flight));
     (others.map(|c| c.layer.name.clone()).collect(), bytes, in_flight)
@@ -144,14 +137,13 @@ fn charged(case: &Case, kind: Kind) -> Known<Moved> {
         return Err("cgroup v1 charges write-back to the root cgroup".into());
     }
     let own = case.charged()?;
-    let i = usize::from(kind == Kind::Write);
-    Ok(Moved { ios: own.ios[i], bytes: own.bytes[i], merges: None, ms: None })
+    let slot = cgroup_slot(kind);
+    Ok(Moved { ios: own.ios[slot], bytes: own.bytes[slot], merges: None, ms: None })
 }
 
 /// Whether the charge is larger because the kernel also charged refused attempts.
 fn is_charged_twice(case: &Case, kind: Kind) -> bool {
-    let slot = usize::from(kind == Kind::Write);
-    let twice = case.charged().map_or(0, |counted| charged_twice(case, &counted).bytes[slot]);
+    let twice = case.charged().map_or(0, |counted| charged_twice(case, &counted).bytes[cgroup_slot(kind)]);
     twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
 }
 
@@ -159,7 +151,7 @@ fn is_charged_twice(case: &Case, kind: Kind) -> bool {
 fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
     let counted = match counted {
         Ok(counted) => counted,
-        Err(why) => return (None, not_counted(&why)),
+        Err(why) => return (None, format!("not counted: {why}")),
     };
     if issued == 0 && counted > tolerance {
         return (None, "not requested".into());
@@ -173,14 +165,6 @@ fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, St
         format!("{} less", show_share(-difference))
     };
     (Some(difference), word)
-}
-
-fn not_counted(why: &str) -> String {
-    format!("not counted: {why}")
-}
-
-fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
-    if kind == Kind::Write { stat.write } else { stat.read }
 }
 
 fn moved(flow: BlockFlow) -> Moved {
@@ -221,9 +205,7 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
         if let Some(why) = case::blind(place, layer) {
             return Err(why);
         }
-        if case.runs.is_empty() {
-            return Err(no_run());
-        }
+        case.need_run()?;
         case.runs.iter().try_fold(BlockStat::default(), |sum, ran| {
             let one = BlockStat::between(ran.at(Moment::Start)?, ran.at(moment)?, &layer.stat_file)?;
             Ok(sum.plus(&one))
@@ -266,8 +248,7 @@ pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
     if !case.is_direct() {
         return None;
     }
-    let device = case.device().ok()?;
-    let done = if kind == Kind::Write { device.write } else { device.read };
+    let done = flow_of(&case.device().ok()?, kind);
     if share(done.ios as f64, case.issued(kind).ops as f64) > SPLIT_FROM {
         return Some(Refused::Split);
     }
@@ -279,8 +260,7 @@ pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
 
 /// Streams of the phase whose refused attempts are submitted again.
 fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
-    let phase = case.job.phases.get(case.phase).into_iter();
-    phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == RETRIES && s.cache.is_direct())
+    case.phase_streams().iter().filter(|s| s.engine == RETRIES && s.cache.is_direct())
 }
 
 /// The part of `counted` that the kernel charged for refused attempts: at most the issued amount. Zero if the kernel cannot

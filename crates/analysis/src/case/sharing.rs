@@ -9,9 +9,9 @@
 //!
 //! The last two give bounds. A check answers only if both bounds lead to the same answer.
 
-use super::{Case, SAME_BYTES, targets_of, whole_disk};
+use super::{Case, SAME_BYTES, flow_of, targets_of, whole_disk};
 use model::Known;
-use model::evidence::{BlockFlow, BlockStat, Moment};
+use model::evidence::{Moment, Pages};
 use model::job::{Kind, Stream};
 use model::machine::{Layer, Machine, Place};
 use model::plan::Role;
@@ -87,10 +87,10 @@ fn places_of<'a>(
 impl<'a> Case<'a> {
     /// The streams of this case: its own, and after [`Case::with_sharers`] those that share its devices.
     pub(crate) fn member_streams(&self) -> Vec<&Stream> {
-        let Some(phase) = self.job.phases.get(self.phase).filter(|_| self.members.len() > 1) else {
+        if self.members.len() == 1 {
             return vec![&self.stream];
-        };
-        self.members.iter().filter_map(|m| phase.streams.get(*m)).collect()
+        }
+        self.members.iter().filter_map(|m| self.stream_at(*m)).collect()
     }
 
     /// Whether all streams of this case bypass the page cache.
@@ -139,9 +139,8 @@ impl<'a> Case<'a> {
 
     fn with_members(&self, mut members: Vec<usize>) -> Self {
         members.sort_unstable();
-        let streams = self.job.phases.get(self.phase).map_or(&[][..], |p| &p.streams);
         let mut targets: Vec<_> =
-            members.iter().flat_map(|m| targets_of(self.record, streams.get(*m))).collect();
+            members.iter().flat_map(|m| targets_of(self.record, self.stream_at(*m))).collect();
         targets.sort_by_key(|(at, _)| *at);
         targets.dedup_by_key(|(at, _)| *at);
         Self { members, targets, ..self.clone() }
@@ -160,11 +159,16 @@ impl<'a> Case<'a> {
 
     /// Indices of the streams of the phase.
     fn streams(&self) -> std::ops::Range<usize> {
-        0..self.job.phases.get(self.phase).map_or(0, |p| p.streams.len())
+        0..self.phase_streams().len()
+    }
+
+    /// Indices of the streams of the phase that are not streams of this case.
+    fn others(&self) -> impl Iterator<Item = usize> {
+        self.streams().filter(|stream| !self.members.contains(stream))
     }
 
     fn stream_at(&self, stream: usize) -> Option<&Stream> {
-        self.job.phases.get(self.phase)?.streams.get(stream)
+        self.phase_streams().get(stream)
     }
 
     /// The place of each target of a stream; `None` for a target that the record does not describe.
@@ -179,7 +183,7 @@ impl<'a> Case<'a> {
                 files.is_empty() || layers.iter().any(|l| files.contains(l.stat_file.as_str()))
             })
         };
-        self.streams().filter(|s| !self.members.contains(s)).filter(uses).collect()
+        self.others().filter(uses).collect()
     }
 
     /// Returns the sharers that may move data in this direction. A write through the page cache may read the rest of
@@ -256,8 +260,8 @@ impl<'a> Case<'a> {
 
     /// Whether another stream of the phase writes or trims. The final sync covers all streams.
     pub(crate) fn others_write(&self) -> bool {
-        let others = self.streams().filter(|s| !self.members.contains(s)).filter_map(|s| self.stream_at(s));
-        others.into_iter().any(|s| s.changes_targets() && !s.does_nothing())
+        let mut others = self.others().filter_map(|s| self.stream_at(s));
+        others.any(|s| s.changes_targets() && !s.does_nothing())
     }
 
     /// Returns the number of operations of the streams that share these layers, and an upper bound of the ns that they
@@ -268,22 +272,20 @@ impl<'a> Case<'a> {
         for stream in self.sharers(layers) {
             if !self.stream_at(stream)?.cache.is_direct() {
                 let moves = |kind| self.sharers_moving(layers, kind).contains(&stream);
-                let idle = |(kind, all): &(Kind, Vec<Bounds>)| {
+                let is_idle = |(kind, all): &(Kind, Vec<Bounds>)| {
                     !moves(*kind) || self.submitted_to(stream, all, layers).most == 0
                 };
-                if submitted.iter().all(idle) {
-                    continue;
+                if !submitted.iter().all(is_idle) {
+                    return None;
                 }
-                return None;
+                continue;
             }
             for end in self.runs.iter().flat_map(|r| &r.end.streams).filter(|s| s.stream == stream) {
-                for (kind, issued) in &end.issued {
-                    let timed = end.kinds.get(kind);
-                    let mean =
-                        timed.and_then(|k| k.open.as_ref().map_or(&k.latency, |o| &o.service).mean_ns());
+                for (kind, issued) in end.issued.iter().filter(|(_, issued)| issued.ops > 0) {
+                    let timed = end.kinds.get(kind)?;
+                    let mean_ns = timed.open.as_ref().map_or(&timed.latency, |o| &o.service).mean_ns()?;
                     sum[0] += issued.ops as f64;
-                    sum[1] += issued.ops as f64
-                        * mean.filter(|_| issued.ops > 0).or((issued.ops == 0).then_some(0.0))?;
+                    sum[1] += issued.ops as f64 * mean_ns;
                 }
             }
         }
@@ -296,8 +298,7 @@ impl<'a> Case<'a> {
             place.is_none_or(|p| p.file_system.as_ref().is_some_and(|fs| fs.mount_point == mount_point))
         };
         let reads = |stream: &usize| self.stream_at(*stream).is_some_and(|s| s.access.reads());
-        let others = self.streams().filter(|s| !self.members.contains(s)).filter(reads);
-        others.into_iter().any(|s| self.places_of(s).any(on_it))
+        self.others().filter(reads).any(|s| self.places_of(s).any(on_it))
     }
 
     /// Returns the bytes that all streams that share these layers submitted to them together.
@@ -409,14 +410,11 @@ impl<'a> Case<'a> {
     fn new_pages(&self, targets: &[usize]) -> Option<u64> {
         let states_at = |moment| self.states_of(targets, moment).ok();
         let (before, after) = (states_at(Moment::Start)?, states_at(Moment::Stop)?);
-        let mut sum = 0_u64;
-        for (a, b) in before.into_iter().flatten().zip(after.into_iter().flatten()) {
-            let (a, b) = (a.pages.as_ref().ok()?, b.pages.as_ref().ok()?);
-            let dirty = b.dirty.unwrap_or(0).saturating_sub(a.dirty.unwrap_or(0));
-            let new = b.cached.saturating_sub(a.cached).max(dirty);
-            sum = sum.saturating_add(new.saturating_mul(b.page_bytes));
-        }
-        Some(sum)
+        let mut pairs = before.into_iter().flatten().zip(after.into_iter().flatten());
+        pairs.try_fold(0_u64, |sum, (before, after)| {
+            let new = new_page_bytes(before.pages.as_ref().ok()?, after.pages.as_ref().ok()?);
+            Some(sum.saturating_add(new))
+        })
     }
 
     /// Bytes that a stream of the phase moved on these devices. The stream may also use other devices, or reach these through layers above.
@@ -452,26 +450,17 @@ impl<'a> Case<'a> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.streams().len()];
         for ran in &self.runs {
-            let mut run_counts: Vec<Option<u64>> = vec![None; sums.len()];
-            let mut unknown = vec![false; sums.len()];
-            for worker in &ran.end.workers {
-                let (Some(own), Some(unknown)) =
-                    (run_counts.get_mut(worker.stream), unknown.get_mut(worker.stream))
-                else {
-                    continue;
-                };
-                match &worker.io {
-                    Ok(io) => *own = Some(own.unwrap_or(0).saturating_add(count(io))),
-                    Err(_) => *unknown = true,
-                }
-            }
-            let all = run_counts.iter().flatten().fold(0, |sum: u64, own| sum.saturating_add(*own));
+            let known = ran.end.workers.iter().filter(|worker| worker.stream < sums.len());
+            let known = known.filter_map(|worker| Some(count(worker.io.as_ref().ok()?)));
+            let all = known.fold(0, u64::saturating_add);
             let at = |moment| ThreadIo::parse(ran.at(moment).ok()?.text("/proc/self/io").ok()?).ok();
             let process = at(Moment::Start).zip(at(Moment::Stop));
             let rest =
                 process.map_or(u64::MAX, |(start, stop)| count(&stop.since(start)).saturating_sub(all));
-            for ((sum, own), unknown) in sums.iter_mut().zip(run_counts).zip(unknown) {
-                let own = own.filter(|_| !unknown);
+            for (stream, sum) in sums.iter_mut().enumerate() {
+                let workers = ran.end.workers.iter().filter(|worker| worker.stream == stream);
+                let counts = workers.map(|worker| worker.io.as_ref().ok().map(count));
+                let own = counts.reduce(|sum, own| Some(sum?.saturating_add(own?))).flatten();
                 let bounds = own.map(|own| Bounds { least: own, most: own.saturating_add(rest) });
                 *sum = sum.zip(bounds).map(|(sum, bounds)| sum.plus(bounds));
             }
@@ -500,12 +489,10 @@ impl<'a> Case<'a> {
         if self.shares_pages() {
             return None;
         }
-        let mut sum = 0_u64;
-        for state in self.states(moment).ok()?.into_iter().flatten() {
+        self.states(moment).ok()?.into_iter().flatten().try_fold(0_u64, |sum, state| {
             let pages = state.pages.as_ref().ok()?;
-            sum = sum.saturating_add(pages.dirty?.saturating_mul(pages.page_bytes));
-        }
-        Some(sum)
+            Some(sum.saturating_add(pages.dirty?.saturating_mul(pages.page_bytes)))
+        })
     }
 
     /// Returns the path of the target with this index; `None` if the stream has only one target.
@@ -516,7 +503,7 @@ impl<'a> Case<'a> {
     /// Whether another stream of the phase uses one of this stream's targets through the page cache. Cached pages of
     /// the target may then belong to either stream.
     pub(crate) fn shares_pages(&self) -> bool {
-        let others = self.streams().filter(|s| !self.members.contains(s)).filter_map(|s| self.stream_at(s));
+        let others = self.others().filter_map(|s| self.stream_at(s));
         let through = others.filter(|s| !s.cache.is_direct() && !s.does_nothing());
         through.flat_map(|s| &s.targets).any(|t| self.targets.iter().any(|(own, _)| own == t))
     }
@@ -527,7 +514,8 @@ pub(crate) fn grown(bytes: u64) -> u64 {
     if bytes == u64::MAX { bytes } else { (bytes as f64 * AMPLIFICATION) as u64 }
 }
 
-/// Returns the counters of one direction.
-pub(crate) fn flow_of(stat: &BlockStat, kind: Kind) -> BlockFlow {
-    if kind == Kind::Write { stat.write } else { stat.read }
+/// Returns the bytes of pages of a target that appeared in the page cache or became dirty.
+pub(crate) fn new_page_bytes(before: &Pages, after: &Pages) -> u64 {
+    let dirty = after.dirty.unwrap_or(0).saturating_sub(before.dirty.unwrap_or(0));
+    after.cached.saturating_sub(before.cached).max(dirty).saturating_mul(after.page_bytes)
 }

@@ -52,13 +52,8 @@ fn is_volatile(layer: &Layer) -> Known<bool> {
 /// # Errors
 /// Fails if the disks are unknown or one does not report its cache.
 fn volatile_disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
-    let mut out = Vec::new();
-    for leaf in case.leaves()? {
-        if is_volatile(leaf)? {
-            out.push(leaf);
-        }
-    }
-    Ok(out)
+    let keep_volatile = |disk: &'a Layer| is_volatile(disk).map(|is_volatile| is_volatile.then_some(disk));
+    case.leaves()?.into_iter().filter_map(|disk| keep_volatile(disk).transpose()).collect()
 }
 
 /// Returns the syncs of the stream that must reach the disk: sync calls, and writes that are stable before they
@@ -73,10 +68,10 @@ fn syncs_requested(case: &Case) -> u64 {
 
 /// Returns the syncs of the other streams that use these disks at the same time.
 fn syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
-    let streams = phase_streams(case);
+    let streams = case.phase_streams();
     let syncs_of_stream = |at: &usize| {
-        let stable = streams.get(*at).is_some_and(|s| s.cache.is_sync());
-        let writes = if stable { case.issued_by(*at, Kind::Write).ops } else { 0 };
+        let is_stable = streams.get(*at).is_some_and(|s| s.cache.is_sync());
+        let writes = if is_stable { case.issued_by(*at, Kind::Write).ops } else { 0 };
         let syncs = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| s.stream == *at);
         let syncs = syncs.filter_map(|s| s.issued.get(&Kind::Sync)).map(|i| i.ops);
         syncs.fold(writes, u64::saturating_add)
@@ -84,19 +79,28 @@ fn syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
     case.sharers(disks).iter().map(syncs_of_stream).fold(0, u64::saturating_add)
 }
 
-/// Returns the number of flushes of one disk and their ms, over all runs, from the start to `until`.
+/// The flushes that a disk completed.
+#[derive(Default)]
+struct Flushes {
+    count: u64,
+    /// Time of all flushes together.
+    ms: u64,
+}
+
+/// Returns the flushes of one disk over all runs, from the start to `until`.
 ///
 /// # Errors
 /// Fails if they were not counted.
-fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<[u64; 2]> {
-    let mut sum = [0_u64; 2];
+fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<Flushes> {
+    let mut sum = Flushes::default();
     for ran in &case.runs {
         let (start, end) = (ran.at(Moment::Start)?, ran.at(until)?);
         if start.text(&disk.stat_file)?.split_ascii_whitespace().count() < FIELDS_WITH_FLUSHES {
             return Err("this kernel does not count flushes (Linux 5.5 and later do)".into());
         }
         let delta = BlockStat::between(start, end, &disk.stat_file)?;
-        sum = [sum[0].saturating_add(delta.flushes().ios), sum[1].saturating_add(delta.flushes().ms)];
+        sum.count = sum.count.saturating_add(delta.flushes().ios);
+        sum.ms = sum.ms.saturating_add(delta.flushes().ms);
     }
     Ok(sum)
 }
@@ -126,7 +130,8 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     fix: "Write `write back` into queue/write_cache of the layers that report otherwise, and mount without \
           `nobarrier`.",
     accept: "Accept it only if the disk has power-loss protection; then `write through` is true.",
-    ask: Ask::After(&[CheckId::C02], check_sync_without_flush),
+    applies: |case| case.does(Kind::Write) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::C02], check_sync_without_flush),
     #[cfg(test)]
     fires: Some(|| with_flushes(&stable_writes(), "write back", 0, 0)),
     #[cfg(test)]
@@ -135,10 +140,7 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     },
 };
 
-fn check_sync_without_flush(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::C02) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_sync_without_flush(case: &Case) -> Known<Answer> {
     case.grounded()?;
     if let Some(layer) = declared_safe(case) {
         let sentence = format!(
@@ -160,10 +162,10 @@ fn check_sync_without_flush(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if requested == 0 {
         return Err("no sync completed".into());
     }
-    let counts: Vec<[u64; 2]> =
-        disks.iter().map(|d| flushes_of_disk(case, d, until)).collect::<Known<_>>()?;
     // A file system on several disks may flush only the disks that were written.
-    let flushed = counts.iter().map(|c| c[0]).fold(0, u64::saturating_add);
+    let flushed = disks.iter().try_fold(0_u64, |sum, disk| -> Known<u64> {
+        Ok(sum.saturating_add(flushes_of_disk(case, disk, until)?.count))
+    })?;
     let numbers = evidence([
         ("syncs", requested as f64),
         ("flushes", flushed as f64),
@@ -181,9 +183,10 @@ fn check_sync_without_flush(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("Syncs reached the disk as flushes.", numbers);
     }
     if case.stream.cache.is_sync() && disks.iter().any(|d| d.queue_number("fua") == Ok(1)) {
-        return Err("the disk supports FUA writes, which are durable without a flush and which the kernel \
-                    does not count separately"
-            .into());
+        return not_checked(
+            "the disk supports FUA writes, which are durable without a flush and which the kernel does not \
+             count separately",
+        );
     }
     let sentence = format!(
         "{} syncs were requested, but the disk got {} flushes.",
@@ -195,24 +198,21 @@ fn check_sync_without_flush(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns a layer that must have a volatile cache but reports none.
 fn declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
-    let in_place = |place: &'a Place| place.layers.iter().find(|l| is_declared_safe(place, l));
-    case.places().find_map(in_place)
-}
-
-fn is_declared_safe(place: &Place, layer: &Layer) -> bool {
-    let volatile = |l: &Layer| is_volatile(l).unwrap_or(false);
-    let says_safe = is_volatile(layer) == Ok(false);
-    let has_volatile_cache = layer.kind == LayerKind::Loop
-        || layer.queue_number("fua") == Ok(1)
-        || layer.below.iter().filter_map(|i| place.layers.get(*i)).any(volatile);
-    says_safe && has_volatile_cache
+    let is_declared_safe = |place: &Place, layer: &Layer| {
+        let mut below = layer.below.iter().filter_map(|i| place.layers.get(*i));
+        let has_volatile_cache = layer.kind == LayerKind::Loop
+            || layer.queue_number("fua") == Ok(1)
+            || below.any(|layer| is_volatile(layer) == Ok(true));
+        has_volatile_cache && is_volatile(layer) == Ok(false)
+    };
+    case.places().find_map(|place| place.layers.iter().find(|layer| is_declared_safe(place, layer)))
 }
 
 /// Mount options that turn off syncs.
-const OFF: &[&str] =
+const SYNC_SKIPPING_OPTIONS: &[&str] =
     &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile"];
 /// Libraries that skip syncs.
-const SKIP_SYNCS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
+const SYNC_SKIPPING_LIBRARIES: &[&str] = &["eatmydata", "nosync", "libnofsync"];
 
 const BARRIERS_OFF: Check = Check {
     id: CheckId::C02,
@@ -229,6 +229,7 @@ const BARRIERS_OFF: Check = Check {
     fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip \
           syncs.",
     accept: "Accept it if the caches of all disks below are protected against power loss.",
+    applies: |case| case.does(Kind::Write) && case.has_storage(),
     ask: Ask::Alone(check_barriers_off),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..stable_writes() }.record()),
@@ -241,9 +242,6 @@ const BARRIERS_OFF: Check = Check {
 };
 
 fn check_barriers_off(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     if let Some(what) = skipped_by(case) {
         let sentence = format!("Syncs are skipped here: {what}.");
         return skipped_syncs(case, &sentence, evidence([]));
@@ -264,16 +262,17 @@ fn check_barriers_off(case: &Case) -> Known<Answer> {
 /// Describes what turns off syncs.
 fn skipped_by(case: &Case) -> Option<String> {
     let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
-    if let Some((option, fs)) = mounts.find_map(|fs| Some((skipping_option(fs)?, fs))) {
-        return Some(format!("{} is mounted with {option}", fs.mount_point));
+    let skipping_option = |fs: &FileSystem| {
+        let option =
+            SYNC_SKIPPING_OPTIONS.iter().find(|off| fs.options.split(',').any(|option| option == **off))?;
+        Some(format!("{} is mounted with {option}", fs.mount_point))
+    };
+    if let Some(mount) = mounts.find_map(skipping_option) {
+        return Some(mount);
     }
     let libraries = case.machine?.fact(LIBRARIES).ok()?;
-    let line = libraries.lines().find(|l| SKIP_SYNCS.iter().any(|s| l.contains(s)))?;
+    let line = libraries.lines().find(|l| SYNC_SKIPPING_LIBRARIES.iter().any(|s| l.contains(s)))?;
     Some(format!("fathom runs with {}", line.trim()))
-}
-
-fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
-    OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
 }
 
 /// Minimum mean time of a flush on flash, which programs a page in some hundred us. A faster answer came from memory.
@@ -305,6 +304,7 @@ const FLUSH_TOO_CHEAP: Check = Check {
           honours flushes (cache=none or writethrough rather than cache=unsafe).",
     accept: "Accept it if you know that the cache is protected: drives with power-loss protection answer \
              flushes immediately.",
+    applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::After(&[CheckId::C01, CheckId::C02], check_flush_too_cheap),
     #[cfg(test)]
     fires: Some(|| with_flushes(&stable_writes(), "write back", 11_000, 200)),
@@ -317,9 +317,6 @@ const FLUSH_TOO_CHEAP: Check = Check {
 };
 
 fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let disks = volatile_disks(case)?;
     if disks.is_empty() {
         return holds("The disk reports no volatile cache, so there is nothing to flush.", evidence([]));
@@ -328,32 +325,32 @@ fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
-    let mut slowest = None;
+    let mut last_ns = None;
     for disk in disks {
         match time_flushes(case, disk, is_virtual)? {
-            Flushes::Credible(ns) => slowest = Some(ns),
-            Flushes::TooCheap(finding) => return finding.found(),
-            Flushes::None => {}
+            FlushTime::Credible(ns) => last_ns = Some(ns),
+            FlushTime::TooShort(finding) => return finding.found(),
+            FlushTime::NoFlush => {}
         }
     }
     // C01 reports missing flushes.
-    let Some(ns) = slowest else { return Ok(Answer::DoesNotApply) };
+    let Some(ns) = last_ns else { return Ok(Answer::DoesNotApply) };
     holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)]))
 }
 
-/// The flushes of one disk.
-enum Flushes {
-    None,
+/// The mean time of a flush of one disk.
+enum FlushTime {
+    NoFlush,
     /// A flush took this many ns on average, which is credible.
     Credible(f64),
     /// The flushes were faster than any medium: the finding.
-    TooCheap(Detail),
+    TooShort(Detail),
 }
 
-fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Flushes> {
-    let [count, ms] = flushes_of_disk(case, disk, Moment::Stop)?;
+fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime> {
+    let Flushes { count, ms } = flushes_of_disk(case, disk, Moment::Stop)?;
     if count == 0 {
-        return Ok(Flushes::None);
+        return Ok(FlushTime::NoFlush);
     }
     let is_spinning = disk.queue_number("rotational")? == 1;
     let minimum_ns = match (is_virtual, is_spinning) {
@@ -365,24 +362,20 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Flushes> {
     let ns_per_flush = |ms: f64| ms * 1e6 / flushes;
     let numbers = evidence([("flushes", flushes), ("flush_ns", ns_per_flush(ms)), ("least_ns", minimum_ns)]);
     if ns_per_flush(ms - rounding_ms) >= minimum_ns {
-        return Ok(Flushes::Credible(ns_per_flush(ms)));
+        return Ok(FlushTime::Credible(ns_per_flush(ms)));
     }
     if ns_per_flush(ms + rounding_ms) >= minimum_ns {
-        return Err(format!(
-            "{} flushes are too few to time them in whole milliseconds",
-            show_count(flushes)
-        ));
+        let flushes = show_count(flushes);
+        return Err(format!("{flushes} flushes are too few to time them in whole milliseconds"));
     }
-    let (severity, cause) = if is_virtual {
-        (Severity::Note, "the host may not pass flushes on to its disk")
+    let cause = if is_virtual {
+        "the host may not pass flushes on to its disk"
     } else {
-        (
-            Severity::Biased,
-            "the drive answered from its memory, which is safe only with power-loss protection",
-        )
+        "the drive answered from its memory, which is safe only with power-loss protection"
     };
+    let severity = if is_virtual { Severity::Note } else { Severity::Biased };
     let took = show_ns(ns_per_flush(ms));
-    Ok(Flushes::TooCheap(detail!(severity, numbers, "A flush of {} took {took}: {cause}.", disk.name)))
+    Ok(FlushTime::TooShort(detail!(severity, numbers, "A flush of {} took {took}: {cause}.", disk.name)))
 }
 
 const NO_FINAL_SYNC: Check = Check {
@@ -401,7 +394,8 @@ const NO_FINAL_SYNC: Check = Check {
               `write back`",
     fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
     accept: "A note needs no --accept.",
-    ask: Ask::After(&[CheckId::A09], check_no_final_sync),
+    applies: |case| case.does(Kind::Write) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A09], check_no_final_sync),
     #[cfg(test)]
     fires: Some(|| with_flushes(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
     #[cfg(test)]
@@ -410,10 +404,7 @@ const NO_FINAL_SYNC: Check = Check {
     },
 };
 
-fn check_no_final_sync(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::A09) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_no_final_sync(case: &Case) -> Known<Answer> {
     if case.syncs_itself() {
         return holds("The job makes its writes durable within the measured time.", evidence([]));
     }
@@ -429,10 +420,8 @@ fn check_no_final_sync(case: &Case, earlier: &Earlier) -> Known<Answer> {
         .found();
     }
     if volatile_disks(case)?.is_empty() {
-        return holds(
-            "The disk reports no volatile cache, so acknowledged writes are durable.",
-            evidence([]),
-        );
+        let sentence = "The disk reports no volatile cache, so acknowledged writes are durable.";
+        return holds(sentence, evidence([]));
     }
     case.need_run()?;
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
@@ -469,6 +458,7 @@ const REMOTE_ACK: Check = Check {
     fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
           measure on the server.",
     accept: "A note needs no --accept.",
+    applies: |case| case.does(Kind::Write) && case.has_storage(),
     ask: Ask::Alone(check_remote_ack),
     #[cfg(test)]
     fires: Some(|| nfs(Some((0, 11_000, 0)))),
@@ -477,10 +467,7 @@ const REMOTE_ACK: Check = Check {
 };
 
 fn check_remote_ack(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let kinds: Vec<&str> = case.places().map(model::machine::Place::kind).collect();
+    let kinds: Vec<&str> = case.places().map(Place::kind).collect();
     if kinds.is_empty() {
         return Err("the record does not contain the file system of the target".into());
     }
@@ -488,32 +475,32 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
         return holds("No server is between a write and its storage.", evidence([]));
     };
     if !kind.starts_with(COUNTED) {
-        return remote_note(format!(
+        return finding!(
+            Severity::Note,
+            evidence([]),
             "{kind} acknowledged the writes, but this machine cannot see whether they are on media."
-        ));
+        );
     }
     let [writes, commits] = calls_in_runs(case)?;
     if writes == 0 && commits == 0 && case.syncs_itself() && syncs_requested(case) > 0 {
+        let syncs = show_count(syncs_requested(case) as f64);
+        let numbers = evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]);
         return detail!(
             Severity::Rename,
-            evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
-            "{} syncs were requested, but no write was sent to the server.",
-            show_count(syncs_requested(case) as f64)
+            numbers,
+            "{syncs} syncs were requested, but no write was sent to the server."
         )
         .relabelled(Rename::Condition("not durable".into()))
         .found();
     }
-    let sentence = format!(
+    finding!(
+        Severity::Note,
+        evidence([]),
         "The server acknowledged {} writes and {} commits, but this machine cannot see whether they are on \
          its media.",
         show_count(writes as f64),
         show_count(commits as f64)
-    );
-    remote_note(sentence)
-}
-
-fn remote_note(sentence: String) -> Known<Answer> {
-    Detail::new(Severity::Note, sentence, evidence([])).found()
+    )
 }
 
 /// Returns the WRITE and COMMIT calls of all runs, from the start to the final sync.
@@ -565,7 +552,8 @@ const SYNC_HIDES_TAIL: Check = Check {
               drive with a large volatile cache.",
     fix: "Quote the rate with the final sync, or measure for longer (--time).",
     accept: "Accept it if your program does not sync either.",
-    ask: Ask::After(&[CheckId::A09], check_sync_hides_tail),
+    applies: |case| case.does(Kind::Write) && case.has_storage(),
+    ask: Ask::Unless(&[CheckId::A09], check_sync_hides_tail),
     #[cfg(test)]
     fires: Some(|| {
         let sync_ns = Some(300_000_000);
@@ -575,14 +563,9 @@ const SYNC_HIDES_TAIL: Check = Check {
     blind: || crate::fixture::Fixture { sync_ns: None, ..crate::fixture::Fixture::honest_write() }.record(),
 };
 
-fn check_sync_hides_tail(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.has_storage() || earlier.finds(CheckId::A09) {
-        return Ok(Answer::DoesNotApply);
-    }
-    let mut sync_ns = 0.0;
-    for ran in &case.runs {
-        sync_ns += ran.end.sync_ns.ok_or("a run has no final sync that succeeded")? as f64;
-    }
+fn check_sync_hides_tail(case: &Case) -> Known<Answer> {
+    let sync_ns = case.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum::<Option<f64>>();
+    let sync_ns = sync_ns.ok_or("a run has no final sync that succeeded")?;
     let window = case.window_ns();
     if window <= 0.0 {
         return Err("no run has a measured window".into());

@@ -22,16 +22,17 @@ fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
 }
 
 /// Returns the hosts that ran this job, by rank, or none if a single host measured.
-fn hosts<'c>(case: &Case<'c>) -> &'c [HostSeen] {
+fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostSeen] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
     let participants = &all[..case.record.header.plan.hosts_in_job(case.at, all.len())];
     if participants.len() > 1 { participants } else { &[] }
 }
 
 /// Returns the runs of this result that have a time in which all hosts ran.
-fn runs<'c>(case: &Case<'c>) -> Vec<&'c RunSeen> {
-    let is_its = |run: &&RunSeen| run.which[..2] == [case.at as u32, case.phase as u32] && run.longest_ns > 0;
-    fleet(case).into_iter().flat_map(|f| &f.runs).filter(is_its).collect()
+fn timed_runs<'c>(case: &Case<'c>) -> Vec<&'c RunSeen> {
+    let phase_of_job = [case.at as u32, case.phase as u32];
+    let all = fleet(case).into_iter().flat_map(|f| &f.runs);
+    all.filter(|run| run.which[..2] == phase_of_job && run.longest_ns > 0).collect()
 }
 
 /// Identifies storage, so that two hosts with the same storage are found.
@@ -55,7 +56,7 @@ impl Storage {
 /// # Errors
 /// Fails if none is known.
 fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
-    let seen = hosts(case).get(rank).ok_or("the record does not name its hosts")?;
+    let seen = hosts_of_job(case).get(rank).ok_or("the record does not name its hosts")?;
     let unknown = || format!("the record does not contain the storage of the targets of {}", seen.name);
     let machine = case.record.header.hosts.get(rank).ok_or_else(unknown)?;
     let places: Vec<&Place> =
@@ -63,10 +64,8 @@ fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
     let mut known = BTreeSet::new();
     for leaf in places.iter().flat_map(|place| place.leaves()) {
         if let Some(serial) = leaf.serial.as_deref().map(str::trim).filter(|serial| !serial.is_empty()) {
-            known.insert(Storage::Device(format!(
-                "{} {serial}",
-                leaf.model.as_deref().unwrap_or("device").trim()
-            )));
+            let model = leaf.model.as_deref().unwrap_or("device").trim();
+            known.insert(Storage::Device(format!("{model} {serial}")));
         }
         if let Some(kernel) = seen.kernel {
             known.insert(Storage::Device(format!("{} ({}) of kernel {kernel}", leaf.name, leaf.number)));
@@ -87,18 +86,18 @@ fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
 /// # Errors
 /// Fails if the storage of a host is unknown.
 fn shared_storage(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
-    let count = hosts(case).len();
+    let count = hosts_of_job(case).len();
     let storage_by_rank = (0..count).map(|rank| storage_of_host(case, rank)).collect::<Known<Vec<_>>>()?;
     let all: BTreeSet<&Storage> = storage_by_rank.iter().flatten().collect();
-    let with =
-        |what: &Storage| (0..count).filter(|rank| storage_by_rank[*rank].contains(what)).collect::<Vec<_>>();
-    let shared = all.into_iter().map(|what| (what.clone(), with(what)));
-    Ok(shared.filter(|(_, ranks)| ranks.len() > 1).collect())
+    let ranks_with =
+        |storage: &Storage| (0..count).filter(|rank| storage_by_rank[*rank].contains(storage)).collect();
+    let shared = all.into_iter().map(|storage| (storage.clone(), ranks_with(storage)));
+    Ok(shared.filter(|(_, ranks): &(_, Vec<usize>)| ranks.len() > 1).collect())
 }
 
 /// Returns the names of hosts by rank.
 fn host_names(case: &Case, ranks: &[usize]) -> String {
-    let name = |rank: &usize| Some(hosts(case).get(*rank)?.name.as_str());
+    let name = |rank: &usize| Some(hosts_of_job(case).get(*rank)?.name.as_str());
     let names: Vec<&str> = ranks.iter().filter_map(name).collect();
     list_hosts(&names, names.len())
 }
@@ -144,6 +143,7 @@ const HOSTS_APART: Check = Check {
     fix: "Use a longer --time, leave a CPU free for fathom on each host, and use a network with less load \
           for MPI (`--mca btl_tcp_if_include`).",
     accept: "Accept it if your hosts also start one after the other.",
+    applies: |case| !hosts_of_job(case).is_empty(),
     ask: Ask::Alone(check_hosts_apart),
     #[cfg(test)]
     fires: Some(|| with(|f| f.runs.iter_mut().for_each(|r| r.spread_ns = Some(30_000_000)))),
@@ -152,53 +152,66 @@ const HOSTS_APART: Check = Check {
 };
 
 fn check_hosts_apart(case: &Case) -> Known<Answer> {
-    let hosts = hosts(case);
-    if hosts.is_empty() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let known: Vec<(u64, u64, u64, usize)> = runs(case)
-        .into_iter()
-        .filter_map(|run| Some((run.spread_ns?, run.clock_error_ns?, run.common_ns, run.last? as usize)))
-        .collect();
-    if known.is_empty() {
-        return Err(format!("no run began on all {} hosts with their clocks read", hosts.len()));
-    }
-    let share_apart = |(spread, error, common, _): &(u64, u64, u64, usize)| {
-        (*spread).max(*error) as f64 / (*common).max(1) as f64
-    };
-    let apart = known.iter().filter(|run| share_apart(run) > APART_ABOVE).count();
-    // `known` has at least one entry.
-    let Some(worst) = known.iter().max_by(|a, b| share_apart(a).total_cmp(&share_apart(b))) else {
-        return Ok(Answer::DoesNotApply);
-    };
-    let (spread, error, _, last) = *worst;
+    let starts: Vec<Start> = timed_runs(case).into_iter().filter_map(Start::of_run).collect();
+    let apart = starts.iter().filter(|start| start.share_apart() > APART_ABOVE).count();
+    let worst = starts.iter().max_by(|a, b| a.share_apart().total_cmp(&b.share_apart()));
+    let worst = worst.ok_or_else(|| {
+        format!("no run began on all {} hosts with their clocks read", hosts_of_job(case).len())
+    })?;
     let numbers = evidence([
-        ("apart_ns", spread as f64),
-        ("clock_error_ns", error as f64),
-        ("worst_share", share_apart(worst)),
-        ("runs", known.len() as f64),
+        ("apart_ns", worst.spread_ns),
+        ("clock_error_ns", worst.clock_error_ns),
+        ("worst_share", worst.share_apart()),
+        ("runs", starts.len() as f64),
         ("runs_apart", apart as f64),
     ]);
-    if 2 * apart <= known.len() {
+    if 2 * apart <= starts.len() {
         return holds("All hosts began at the same time, by accurate clocks.", numbers);
     }
-    let share = show_share(share_apart(worst));
-    let in_runs = format!("In {apart} of {} runs", known.len());
-    let sentence = if error > spread {
-        format!(
-            "{in_runs}, fathom cannot tell whether hosts began together: at worst their clocks are accurate \
-             to {}, which is {share} of the time in which all ran.",
-            show_ns(error as f64)
-        )
-    } else {
-        format!(
-            "{in_runs}, hosts did not begin together: at worst the last one ({}) began {} after the first, \
-             which is {share} of the time in which all ran.",
-            host_names(case, &[last]),
-            show_ns(spread as f64)
-        )
-    };
-    Detail::new(Severity::Biased, sentence, numbers).found()
+    let (runs, share) = (starts.len(), show_share(worst.share_apart()));
+    if worst.clock_error_ns > worst.spread_ns {
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "In {apart} of {runs} runs, fathom cannot tell whether hosts began together: at worst their clocks \
+             are accurate to {}, which is {share} of the time in which all ran.",
+            show_ns(worst.clock_error_ns)
+        );
+    }
+    finding!(
+        Severity::Biased,
+        numbers,
+        "In {apart} of {runs} runs, hosts did not begin together: at worst the last one ({}) began {} after \
+         the first, which is {share} of the time in which all ran.",
+        host_names(case, &[worst.last_rank]),
+        show_ns(worst.spread_ns)
+    )
+}
+
+/// How far apart the hosts started in a run.
+struct Start {
+    /// Time between the first operations of the first and of the last host.
+    spread_ns: f64,
+    clock_error_ns: f64,
+    /// Time in which all hosts ran.
+    common_ns: f64,
+    last_rank: usize,
+}
+
+impl Start {
+    /// Returns the start of a run, or `None` if a clock was not read.
+    fn of_run(run: &RunSeen) -> Option<Self> {
+        Some(Self {
+            spread_ns: run.spread_ns? as f64,
+            clock_error_ns: run.clock_error_ns? as f64,
+            common_ns: run.common_ns.max(1) as f64,
+            last_rank: run.last? as usize,
+        })
+    }
+
+    fn share_apart(&self) -> f64 {
+        self.spread_ns.max(self.clock_error_ns) / self.common_ns
+    }
 }
 
 /// Share of a run in which all hosts must run, so that its percentiles describe the load of all.
@@ -221,6 +234,7 @@ const UNEQUAL_WORK: Check = Check {
     fix: "Give all hosts the same --size and the same free space. Use --time instead of --ops or --bytes, so \
           that all hosts run for the same time.",
     accept: "Accept it if you want the time that a fixed amount of work takes.",
+    applies: |case| !hosts_of_job(case).is_empty(),
     ask: Ask::Alone(check_unequal_work),
     #[cfg(test)]
     fires: Some(|| with(|f| f.hosts[1].target_bytes = vec![1 << 29])),
@@ -229,11 +243,8 @@ const UNEQUAL_WORK: Check = Check {
 };
 
 fn check_unequal_work(case: &Case) -> Known<Answer> {
-    let hosts = hosts(case);
-    if hosts.is_empty() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let runs = runs(case);
+    let hosts = hosts_of_job(case);
+    let runs = timed_runs(case);
     if runs.is_empty() {
         return Err("no run ended on all hosts".into());
     }
@@ -299,6 +310,7 @@ const ANOTHERS_CACHE: Check = Check {
     fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \
           memory of the storage servers.",
     accept: "Accept it if you want to measure many hosts that read the same data.",
+    applies: |case| !hosts_of_job(case).is_empty() && case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_anothers_cache),
     #[cfg(test)]
     fires: Some(|| shared(1)),
@@ -311,20 +323,23 @@ const ANOTHERS_CACHE: Check = Check {
 };
 
 fn check_anothers_cache(case: &Case) -> Known<Answer> {
-    let hosts = hosts(case);
-    if hosts.is_empty() || !case.does(Kind::Read) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
+    let hosts = hosts_of_job(case);
     let shared = shared_storage(case)?;
-    let Some((what, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
+    let Some((storage, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
         return holds("No host reads from storage that another host also uses.", evidence([]));
     };
     let targets = &case.record.header.plan.targets;
     let all_made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
     let numbers = evidence([("hosts", hosts.len() as f64), ("hosts_sharing", ranks.len() as f64)]);
-    if all_made && !is_its_own(case) {
+    if all_made && !reads_own_writes(case) {
         return match case.stream.shared {
-            Some(_) if through_one_cache(case, ranks) => parts_through_one_cache(case, ranks, numbers),
+            Some(_) if through_one_cache(case, ranks) => finding!(
+                Severity::Biased,
+                numbers,
+                "{} read parts of one file through the page cache of one machine: read-ahead for one host \
+                 serves the others.",
+                host_names(case, ranks)
+            ),
             _ => holds("Each host reads what another host wrote.", numbers),
         };
     }
@@ -340,16 +355,16 @@ fn check_anothers_cache(case: &Case) -> Known<Answer> {
              still be in the memory of the server.",
             if case.stream.shared.is_some() { "part of the file" } else { "file" },
             host_names(case, ranks),
-            what.name()
+            storage.name()
         );
     }
     same_target(case, ranks, numbers)
 }
 
 /// Whether hosts read what they wrote themselves before the first run.
-fn is_its_own(case: &Case) -> bool {
+fn reads_own_writes(case: &Case) -> bool {
     let all = case.record.fleet.as_ref().map_or(1, |fleet| fleet.hosts.len());
-    let among = if case.stream.shared.is_some() { hosts(case).len() } else { all };
+    let among = if case.stream.shared.is_some() { hosts_of_job(case).len() } else { all };
     (case.stream.shift_hosts as usize).is_multiple_of(among.max(1))
 }
 
@@ -360,17 +375,6 @@ fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
         ranks.iter().any(|a| kernel(a).is_some() && ranks.iter().any(|b| a != b && kernel(a) == kernel(b)))
     });
     one_machine && !case.stream.cache.is_direct()
-}
-
-/// Returns the finding for parts of one file that hosts of one machine read through its page cache.
-fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: Evidence) -> Known<Answer> {
-    finding!(
-        Severity::Biased,
-        numbers,
-        "{} read parts of one file through the page cache of one machine: read-ahead for one host serves the \
-         others.",
-        host_names(case, ranks)
-    )
 }
 
 /// Returns the answer for targets that several hosts read.
@@ -398,11 +402,13 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Ans
     if part <= REPEATS_ABOVE {
         return holds("Almost every read was of a block that no host had read before.", numbers);
     }
-    let is_one_cache = through_one_cache(case, ranks);
-    let cache_name =
-        if is_one_cache { "the page cache of their machine" } else { "a cache of the shared storage" };
+    let (severity, cache_name) = if through_one_cache(case, ranks) {
+        (Severity::Biased, "the page cache of their machine")
+    } else {
+        (Severity::Note, "a cache of the shared storage")
+    };
     finding!(
-        if is_one_cache { Severity::Biased } else { Severity::Note },
+        severity,
         numbers,
         "About {} of the reads were of blocks that some host had already read: {} read the same data, and \
          {cache_name} may have answered.",
@@ -428,6 +434,7 @@ const COUNTED_TWICE: Check = Check {
           machine.",
     accept: "Accept it if you want to measure one array or machine that all hosts share. Some hypervisors \
              give the disks of all guests the same serial number: those only look like one device.",
+    applies: |case| !hosts_of_job(case).is_empty(),
     ask: Ask::Alone(check_counted_twice),
     #[cfg(test)]
     fires: Some(|| with(|f| f.hosts[1].kernel = Some(0))),
@@ -436,10 +443,7 @@ const COUNTED_TWICE: Check = Check {
 };
 
 fn check_counted_twice(case: &Case) -> Known<Answer> {
-    let hosts = hosts(case);
-    if hosts.is_empty() {
-        return Ok(Answer::DoesNotApply);
-    }
+    let hosts = hosts_of_job(case);
     let mut kernels: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (rank, host) in hosts.iter().enumerate() {
         let kernel = host.kernel.ok_or_else(|| format!("the kernel of {} is unknown", host.name))?;
@@ -449,8 +453,8 @@ fn check_counted_twice(case: &Case) -> Known<Answer> {
     let one_kernel = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == largest_group);
     let devices = if case.has_storage() { shared_storage(case)? } else { Vec::new() };
     // A file system mounted by several hosts is not a device counted twice.
-    let device = devices.iter().filter(|(what, _)| matches!(what, Storage::Device(_)));
-    let device = device.max_by_key(|(_, ranks)| ranks.len());
+    let shared = devices.iter().filter(|(storage, _)| matches!(storage, Storage::Device(_)));
+    let device = shared.max_by_key(|(_, ranks)| ranks.len());
     let numbers = evidence([("hosts", hosts.len() as f64), ("kernels", kernels.len() as f64)]);
     let sentence = match (one_kernel, device) {
         (Some(ranks), Some(_)) => {
@@ -459,13 +463,11 @@ fn check_counted_twice(case: &Case) -> Known<Answer> {
         (Some(ranks), None) => {
             format!("{} run on one kernel: they share its CPUs, memory and clock.", host_names(case, ranks))
         }
-        (None, Some((what, ranks))) => {
-            format!(
-                "{} use one device ({}): the sum is the rate of this device, divided among them.",
-                host_names(case, ranks),
-                what.name()
-            )
-        }
+        (None, Some((device, ranks))) => format!(
+            "{} use one device ({}): the sum is the rate of this device, divided among them.",
+            host_names(case, ranks),
+            device.name()
+        ),
         (None, None) => {
             return holds("Every host has its own kernel, and no two hosts share a device.", numbers);
         }
@@ -486,6 +488,7 @@ const HOSTS_DIFFER: Check = Check {
     provoke: "`mpirun ...` on hosts with different kernels.",
     fix: "Use hosts that are alike, or measure each kind separately.",
     accept: "Accept it if your cluster is such a mixture.",
+    applies: |case| !hosts_of_job(case).is_empty(),
     ask: Ask::Alone(check_hosts_differ),
     #[cfg(test)]
     fires: Some(|| with(|f| f.differences.push("the kernel differs between hosts: 6.1 (a); 5.4 (b)".into()))),
@@ -498,17 +501,15 @@ const HOSTS_DIFFER: Check = Check {
 };
 
 fn check_hosts_differ(case: &Case) -> Known<Answer> {
-    let hosts = hosts(case);
-    let Some(fleet) = fleet(case).filter(|_| !hosts.is_empty()) else { return Ok(Answer::DoesNotApply) };
+    let hosts = hosts_of_job(case);
+    let Some(fleet) = fleet(case) else { return Ok(Answer::DoesNotApply) };
     if case.record.header.hosts.len() < hosts.len() {
         return Err("the record does not contain the properties of each host".into());
     }
     let numbers = evidence([("hosts", hosts.len() as f64), ("differences", fleet.differences.len() as f64)]);
     if fleet.differences.is_empty() {
-        return holds(
-            "Kernel, CPUs, memory, file system, mount options and device are alike on all hosts.",
-            numbers,
-        );
+        let sentence = "Kernel, CPUs, memory, file system, mount options and device are alike on all hosts.";
+        return holds(sentence, numbers);
     }
     finding!(Severity::Note, numbers, "Hosts are not alike: {}.", fleet.differences.join(". "))
 }

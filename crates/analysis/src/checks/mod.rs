@@ -19,9 +19,9 @@ use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
-use model::job::{Kind, Stream};
+use model::job::Kind;
 use model::machine::Layer;
-use model::record::{KindEnd, WorkerEnd};
+use model::record::KindEnd;
 use std::collections::BTreeMap;
 
 pub(crate) use environment::block_layer::{LimitUnit, ONE_TO_ONE, hard_limits, most_iops};
@@ -71,6 +71,8 @@ pub struct Check {
     pub fix: &'static str,
     /// When to accept the finding instead.
     pub accept: &'static str,
+    /// Whether the check has a question about a case. Otherwise its answer is [`Answer::DoesNotApply`].
+    pub applies: fn(&Case) -> bool,
     /// The function that decides.
     pub ask: Ask,
     /// A record on which the check fires, or `None` if it has no finding.
@@ -85,6 +87,8 @@ pub struct Check {
 pub enum Ask {
     /// Needs only the case.
     Alone(fn(&Case) -> Known<Answer>),
+    /// Does not apply if one of these checks has a finding, which explains what this check would find.
+    Unless(&'static [CheckId], fn(&Case) -> Known<Answer>),
     /// Runs after these checks and gets their answers, so that two checks do not report the same cause.
     After(&'static [CheckId], fn(&Case, &Earlier) -> Known<Answer>),
 }
@@ -125,15 +129,18 @@ impl Check {
     pub(crate) fn after(&self) -> &'static [CheckId] {
         match self.ask {
             Ask::Alone(_) => &[],
-            Ask::After(named, _) => named,
+            Ask::Unless(named, _) | Ask::After(named, _) => named,
         }
     }
 
     /// Runs the check with the answers so far.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
+        let earlier = Earlier { named: self.after(), answers };
         match self.ask {
-            Ask::Alone(ask) => ask(case),
-            Ask::After(named, ask) => ask(case, &Earlier { named, answers }),
+            _ if !(self.applies)(case) => Ok(Answer::DoesNotApply),
+            Ask::Unless(named, _) if named.iter().any(|id| earlier.finds(*id)) => Ok(Answer::DoesNotApply),
+            Ask::Alone(ask) | Ask::Unless(_, ask) => ask(case),
+            Ask::After(_, ask) => ask(case, &earlier),
         }
     }
 }
@@ -267,11 +274,6 @@ fn sum_over_runs<'r>(case: &Case<'r>, figure: impl Fn(&CaseRun<'r>) -> Known<u64
     case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))
 }
 
-/// Returns all streams of the case's phase, which run at the same time.
-fn phase_streams<'c>(case: &'c Case) -> &'c [Stream] {
-    case.job.phases.get(case.phase).map_or(&[], |phase| &phase.streams)
-}
-
 /// Returns the smaller median latency of reads and writes, in ns.
 ///
 /// # Errors
@@ -289,9 +291,4 @@ fn service_latency(end: &KindEnd) -> &Histogram {
 /// Joins the names of layers: `vda`, or `vda, vdb`.
 fn layer_names(layers: &[&Layer]) -> String {
     layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// Returns the workers of the stream of a case, in all runs.
-fn stream_workers<'c>(case: &'c Case) -> impl Iterator<Item = &'c WorkerEnd> {
-    case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index)
 }

@@ -63,8 +63,8 @@ pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
     let all = fields.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
     let [idle, waiting] = [IDLE, WAITING].map(|at| fields.get(at).copied());
-    let idle = idle.zip(waiting).ok_or("/proc/stat has no idle time")?;
-    Ok([all.saturating_sub(idle.0.saturating_add(idle.1)), all])
+    let (idle, waiting) = idle.zip(waiting).ok_or("/proc/stat has no idle time")?;
+    Ok([all.saturating_sub(idle.saturating_add(waiting)), all])
 }
 
 /// The first line of `/proc/stat`.
@@ -90,12 +90,19 @@ pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     text.lines().filter_map(cpu).collect()
 }
 
-/// Returns how often a quota paused fathom's cgroup, and for how long in ns over all threads, since the cgroup was
-/// created.
+/// The pauses of a cgroup by a quota.
+pub(crate) struct Pauses {
+    /// Number of pauses.
+    pub(crate) times: u64,
+    /// Paused time of all threads together.
+    pub(crate) ns: u64,
+}
+
+/// Returns the pauses of fathom's cgroup by a quota since the cgroup was created.
 ///
 /// # Errors
-/// That the kernel does not count it.
-pub(crate) fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
+/// That the kernel does not count them.
+pub(crate) fn pauses(snapshot: &Snapshot) -> Known<Pauses> {
     let text = snapshot.text(CPU_STAT)?;
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|l| l.trim().rsplit_once(' '));
@@ -104,7 +111,7 @@ pub(crate) fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
     };
     let missing = || format!("{CPU_STAT} counts no pauses");
     let ns = value("throttled_usec").map(|us| us.saturating_mul(1000)).or_else(|| value("throttled_time"));
-    Ok((value("nr_throttled").ok_or_else(missing)?, ns.ok_or_else(missing)?))
+    Ok(Pauses { times: value("nr_throttled").ok_or_else(missing)?, ns: ns.ok_or_else(missing)? })
 }
 
 /// Returns the growth of a counter from the start to the stop of a run.
@@ -208,7 +215,7 @@ pub(crate) struct Link {
     /// Bytes per second that the link carries, packet headers included.
     pub(crate) bytes_per_s: f64,
     /// Whether both directions share the rate.
-    pub(crate) shared: bool,
+    pub(crate) is_shared: bool,
     /// Describes the link: `a link of 4 lanes at 8 GT/s`.
     pub(crate) description: String,
     /// How the link is slower than both ends support: `on 2 of 4 lanes`. `None` if it runs at full speed, `Err` if the
@@ -229,7 +236,7 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
         let best = limits.max_by(f64::total_cmp).filter(|best| now < *best);
         return Ok(Link {
             bytes_per_s: now * 1e9 * TEN_BITS / 8.0,
-            shared: true,
+            is_shared: true,
             description: format!("a SATA link of {now} Gbit/s"),
             below: Ok(best.map(|best| format!("at {now} Gbit/s of {best}"))),
         });
@@ -245,7 +252,7 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
             "the kernel reports {lanes} lanes for the link to {name}, and no link has that many"
         ));
     }
-    let below = || {
+    let degradation = || {
         let (best_speed, most_lanes) = (read("max_link_speed")?, read("max_link_width")?);
         let slow = (speed < best_speed).then(|| format!("at {speed} GT/s of {best_speed}"));
         let narrow = (lanes < most_lanes).then(|| format!("on {lanes} of {most_lanes} lanes"));
@@ -255,9 +262,9 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
     let payload = if speed <= TEN_BITS_UP_TO { TEN_BITS } else { OF_130_BITS };
     Ok(Link {
         bytes_per_s: speed * 1e9 * payload / 8.0 * lanes,
-        shared: false,
+        is_shared: false,
         description: format!("a link of {lanes} lanes at {speed} GT/s"),
-        below: below(),
+        below: degradation(),
     })
 }
 
@@ -271,14 +278,14 @@ fn leading(text: &str) -> Option<f64> {
 pub(crate) const LEAST_TICKS: u64 = 20;
 
 /// The host's load in a run. A value that was not counted is `None`.
-pub(crate) fn host_figures(case: &Case, ran: &CaseRun) -> HostFigures {
+pub(crate) fn host_figures(ran: &CaseRun) -> HostFigures {
     let Ok(passed) = passed_ns(ran) else { return HostFigures::default() };
     let waited = |file: &str| {
         let us = grown(ran, file, |text| pressure_us(text, "some")).ok()?;
         Some(share(us as f64 * 1e3, passed).min(1.0))
     };
     HostFigures {
-        worker_cpu: busiest(case, ran, passed),
+        worker_cpu: busiest_worker_share(ran, passed),
         cpu: cpu(ran).ok(),
         io_pressure: waited(IO),
         cpu_pressure: waited(CPU),
@@ -294,11 +301,10 @@ fn passed_ns(ran: &CaseRun) -> Known<f64> {
 }
 
 /// The CPU share of the busiest worker; `None` without times, or if workers have a virtual clock (engine `sim`).
-fn busiest(case: &Case, ran: &CaseRun, passed: f64) -> Option<f64> {
-    let workers = ran.end.workers.iter().filter(|w| w.stream == case.index && w.wall_ns > 0);
-    let shares = workers
-        .map(|w| (w.wall_ns as f64, share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64)));
-    let busiest = shares.filter(|(wall, _)| *wall <= passed).map(|(_, share)| share).max_by(f64::total_cmp);
+fn busiest_worker_share(ran: &CaseRun, passed_ns: f64) -> Option<f64> {
+    let workers = ran.workers().filter(|w| w.wall_ns > 0 && w.wall_ns as f64 <= passed_ns);
+    let shares = workers.map(|w| share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64));
+    let busiest = shares.max_by(f64::total_cmp);
     // A thread uses one CPU at a time. A share slightly above 1 is a rounding error of two clocks.
     busiest.filter(|share| *share > 0.0 && *share < 1.05).map(|share| share.min(1.0))
 }
@@ -315,7 +321,7 @@ fn cpu(ran: &CaseRun) -> Known<f64> {
 
 fn paused_ns(ran: &CaseRun) -> Known<f64> {
     let (before, after) = (pauses(ran.at(Moment::Start)?)?, pauses(ran.at(Moment::Stop)?)?);
-    after.1.checked_sub(before.1).map(|ns| ns as f64).ok_or_else(|| "the counters went backwards".into())
+    after.ns.checked_sub(before.ns).map(|ns| ns as f64).ok_or_else(|| "the counters went backwards".into())
 }
 
 #[cfg(test)]
@@ -340,7 +346,7 @@ fn parse_width(files: &[(&str, &str)]) -> Known<f64> {
 #[cfg(test)]
 fn host_figures_from(record: &model::record::Record) -> HostFigures {
     let case = &crate::case::cases(record)[0];
-    host_figures(case, &case.runs[1])
+    host_figures(&case.runs[1])
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! 3. [`differs`] lists what differs and why.
 
 use crate::case::{Case, CaseRun};
-use crate::figures::is_late;
+use crate::figures::timely_quantile_ns;
 use model::Known;
 use model::job::{Kind, Original, Replay, ReplayPace};
 use model::record::{AtDriver, Replayed};
@@ -55,9 +55,9 @@ fn at_driver(case: &Case) -> Known<AtDriver> {
             run.stream.at_driver.as_ref().ok_or("it was not recorded")?.as_ref().map_err(String::clone)?;
         depths.push(one.depth);
         for (kind, (requests, latency)) in &one.kinds {
-            let at_kind = sum.kinds.entry(*kind).or_default();
-            at_kind.0 += requests;
-            at_kind.1.merge(latency);
+            let (all_requests, all_latencies) = sum.kinds.entry(*kind).or_default();
+            *all_requests += requests;
+            all_latencies.merge(latency);
         }
     }
     for kind in Kind::ALL {
@@ -128,9 +128,8 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriv
 /// Returns a latency percentile of a kind of operation; `None` with too few operations, or if fathom's lateness makes
 /// up too much of the percentile.
 fn percentile_ns(case: &Case, kind: Kind, q: f64) -> Option<f64> {
-    let value = case.latency(kind)?.supported_quantile_ns(q)?;
-    let late = case.open_loop(kind).is_some_and(|open| is_late(value, &open.lateness, q));
-    (!late).then_some(value as f64)
+    let lateness = case.open_loop(kind).map(|open| open.lateness);
+    timely_quantile_ns(&case.latency(kind)?, lateness.as_ref(), q).map(|ns| ns as f64)
 }
 
 /// The counts of all runs.
@@ -197,32 +196,25 @@ fn capture_differences(original: &Original) -> Vec<String> {
 
 /// Differences that come from the runs.
 fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
-    let mut out = Vec::new();
-    let mut add = |count: u64, what: String| {
-        if count > 0 {
-            out.push(format!("{} {what}", show_count(count as f64)));
-        }
-    };
-    add(
-        counted.starved,
-        format!(
-            "operations were read from the capture too late, by up to {}: their times are those of the reader.",
-            show_ns(counted.starved_ns as f64)
+    let (most_late, depth) = (show_ns(counted.starved_ns as f64), case.stream.depth);
+    let counts = [
+        (
+            counted.starved,
+            format!("operations were read from the capture too late, by up to {most_late}: their times are those of the reader."),
         ),
-    );
-    add(
-        counted.held_by_depth,
-        format!(
-            "times an operation was due while all {} slots were taken; use a larger --depth.",
-            case.stream.depth
+        (
+            counted.held_by_depth,
+            format!("times an operation was due while all {depth} slots were taken; use a larger --depth."),
         ),
-    );
-    add(
-        counted.held_by_order,
-        "operations came late, because earlier operations that waited for others filled the table of 65,536."
-            .into(),
-    );
-    add(counted.outside, "discards outside the ranges that were read or written were left out.".into());
+        (
+            counted.held_by_order,
+            "operations came late, because earlier operations that waited for others filled the table of 65,536.".into(),
+        ),
+        (counted.outside, "discards outside the ranges that were read or written were left out.".into()),
+    ];
+    let occurred = counts.into_iter().filter(|(count, _)| *count > 0);
+    let mut out: Vec<String> =
+        occurred.map(|(count, what)| format!("{} {what}", show_count(count as f64))).collect();
     if !counted.is_whole && replay.pace != ReplayPace::Fast {
         out.push("The replay ended before it had submitted the whole capture.".into());
     }
@@ -254,11 +246,8 @@ fn figure_differences(replay: &Replay, figures: &[Compared], at_driver: bool) ->
         out.push(format!("Mean depth is {} than in the capture: {why}.", by(depth)));
     }
     for kind in Kind::ALL {
-        let Some(p50) =
-            change(&format!("{} p50", kind.word())).filter(|change| change.abs() > LATENCY_WITHIN)
-        else {
-            continue;
-        };
+        let p50 = change(&format!("{} p50", kind.word()));
+        let Some(p50) = p50.filter(|change| change.abs() > LATENCY_WITHIN) else { continue };
         let why = match kind {
             _ if at_driver => "the device is in another state or under other load",
             Kind::Sync => "a sync here is an fdatasync of the target, which the kernel hands to a thread",

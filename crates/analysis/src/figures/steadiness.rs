@@ -44,8 +44,8 @@ const SETTLES_BELOW: f64 = 0.5;
 const LONGER_AT_MOST: f64 = 20.0;
 
 /// The steps in a run.
-pub(crate) fn steps(course: &Series) -> Change {
-    change(&course.rates, STEP_FROM.share_for(course))
+pub(crate) fn steps(series: &Series) -> Change {
+    change(&series.rates, STEP_FROM.share_for(series))
 }
 
 /// Runs with steps.
@@ -60,13 +60,10 @@ pub(crate) struct Cliff {
 }
 
 /// The runs with steps; `None` if no run has a step.
-pub(crate) fn cliff(courses: &[Series]) -> Option<Cliff> {
-    let all: Vec<Cliff> = courses
-        .iter()
-        .enumerate()
-        .map(|(run, course)| Cliff { run, steps: steps(course).steps().to_vec(), runs: 1 })
-        .filter(|c| !c.steps.is_empty())
-        .collect();
+pub(crate) fn cliff(all_series: &[Series]) -> Option<Cliff> {
+    let in_run =
+        |(run, series): (usize, &Series)| Cliff { run, steps: steps(series).steps().to_vec(), runs: 1 };
+    let all: Vec<Cliff> = all_series.iter().enumerate().map(in_run).filter(|c| !c.steps.is_empty()).collect();
     let runs = all.len();
     let largest = all.into_iter().max_by(|a, b| a.largest().size().total_cmp(&b.largest().size()))?;
     Some(Cliff { runs, ..largest })
@@ -80,19 +77,26 @@ impl Cliff {
     }
 
     /// Describes all levels: `20,000 IOPS until 30.0 s, 5,000 IOPS until 70.0 s and 1,000 IOPS after`.
-    pub(crate) fn in_words(&self, course: &Series) -> String {
+    pub(crate) fn in_words(&self, series: &Series) -> String {
         let until =
-            |s: &Step| format!("{} IOPS until {}", show_rate(s.before), show_seconds(course.second_of(s.at)));
+            |s: &Step| format!("{} IOPS until {}", show_rate(s.before), show_seconds(series.second_of(s.at)));
         let levels: Vec<String> = self.steps.iter().map(until).collect();
         let last = self.steps.last().map_or(0.0, |s| s.after);
         format!("{} and {} IOPS after", levels.join(", "), show_rate(last))
     }
 }
 
+/// The drift within a run.
+pub(crate) struct RunDrift {
+    pub drift: Drift,
+    /// The allowed drift.
+    pub limit: f64,
+}
+
 /// The drifts within runs.
 pub(crate) struct Drifts {
-    /// The drift of each run with enough independent observations, and the allowed drift.
-    pub each: Vec<(Drift, f64)>,
+    /// The drifts of the runs with enough independent observations.
+    pub each: Vec<RunDrift>,
     /// Number of runs that were still settling when they ended.
     settling: usize,
     /// Number of runs.
@@ -101,12 +105,14 @@ pub(crate) struct Drifts {
 
 impl Drifts {
     /// The drifts of runs without their warm-up.
-    pub(crate) fn within(courses: &[Series]) -> Self {
-        let drift_and_limit = |course: &Series| Some((drift(settled(course))?, DRIFT_TO.share_for(course)));
+    pub(crate) fn within(all_series: &[Series]) -> Self {
+        let run_drift = |series: &Series| {
+            Some(RunDrift { drift: drift(settled(series))?, limit: DRIFT_TO.share_for(series) })
+        };
         Self {
-            each: courses.iter().filter_map(drift_and_limit).collect(),
-            settling: courses.iter().filter(|c| settles(c)).count(),
-            runs: courses.len(),
+            each: all_series.iter().filter_map(run_drift).collect(),
+            settling: all_series.iter().filter(|c| settles(c)).count(),
+            runs: all_series.len(),
         }
     }
 
@@ -127,35 +133,35 @@ impl Drifts {
     }
 
     fn most(&self, is: impl Fn(&Drift, f64) -> bool) -> bool {
-        2 * self.each.iter().filter(|(d, limit)| is(d, *limit)).count() > self.runs
+        2 * self.each.iter().filter(|run| is(&run.drift, run.limit)).count() > self.runs
     }
 
     /// The mean drift within a run; `None` if a run has too few independent observations.
     fn mean(&self) -> Option<Drift> {
-        let n = self.each.len() as f64;
-        let sum = |value: fn(&Drift) -> f64| self.each.iter().map(|(d, _)| value(d)).sum::<f64>();
+        let count = self.each.len() as f64;
+        let sum = |value: fn(&Drift) -> f64| self.each.iter().map(|run| value(&run.drift)).sum::<f64>();
         (self.runs > 0 && self.each.len() == self.runs)
-            .then(|| Drift { share: sum(|d| d.share) / n, half: sum(|d| d.half * d.half).sqrt() / n })
+            .then(|| Drift { share: sum(|d| d.share) / count, half: sum(|d| d.half * d.half).sqrt() / count })
     }
 }
 
 /// Returns a series without its warm-up. Returns the whole series if it never settles, or if little would remain.
-fn settled(course: &Series) -> &[f64] {
-    let rest = warm_up(&course.rates).and_then(|cut| course.rates.get(cut..));
-    rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&course.rates)
+fn settled(series: &Series) -> &[f64] {
+    let rest = warm_up(&series.rates).and_then(|cut| series.rates.get(cut..));
+    rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&series.rates)
 }
 
 /// Whether a run approaches a level without reaching it: MSER-5 finds no steady part, each quarter changes the rate in the same direction
 /// and less than the one before, and the whole change is more than allowed. A fitted line cannot show that, since its residuals form a wave.
-fn settles(course: &Series) -> bool {
-    let n = course.rates.len();
-    let quarter = |i: usize| mean(&course.rates[i * n / 4..(i + 1) * n / 4]);
+fn settles(series: &Series) -> bool {
+    let n = series.rates.len();
+    let quarter = |i: usize| mean(&series.rates[i * n / 4..(i + 1) * n / 4]);
     let levels: [f64; 4] = std::array::from_fn(quarter);
     let [first, second, third] = [0, 1, 2].map(|i| levels[i + 1] - levels[i]);
     let one_way = first * second > 0.0 && second * third > 0.0;
     let slower = second.abs() < first.abs() && third.abs() < second.abs().min(SETTLES_BELOW * first.abs());
-    let far = (levels[3] - levels[0]).abs() > DRIFT_TO.share_for(course) * mean(&course.rates);
-    one_way && slower && far && warm_up(&course.rates).is_none()
+    let far = (levels[3] - levels[0]).abs() > DRIFT_TO.share_for(series) * mean(&series.rates);
+    one_way && slower && far && warm_up(&series.rates).is_none()
 }
 
 /// Judges the steadiness of a case; `None` if a run has no series, if the runs had different loads, or if the load
@@ -171,13 +177,15 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
 }
 
 /// Judges runs with these series and rates, with a total length in seconds.
-pub(crate) fn judge_steadiness(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
-    Observed::from_rates(courses, rates, seconds).answer()
+pub(crate) fn judge_steadiness(all_series: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
+    let all: &[Series] = all_series.as_deref().unwrap_or_default();
+    let (cliff, within, over_runs) = (cliff(all), Drifts::within(all), over_runs(&rates));
+    Observations { all_series, rates, seconds, cliff, within, over_runs }.answer()
 }
 
 /// The observations about the runs of a case.
-struct Observed {
-    courses: Known<Vec<Series>>,
+struct Observations {
+    all_series: Known<Vec<Series>>,
     /// Operations per second of each run.
     rates: Vec<f64>,
     /// Length of all windows together.
@@ -187,16 +195,9 @@ struct Observed {
     over_runs: Option<Drift>,
 }
 
-impl Observed {
-    fn from_rates(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Self {
-        let all: &[Series] = courses.as_deref().unwrap_or_default();
-        let (cliff, within) = (cliff(all), Drifts::within(all));
-        let over_runs = over_runs(&rates);
-        Self { courses, rates, seconds, cliff, within, over_runs }
-    }
-
+impl Observations {
     fn all(&self) -> &[Series] {
-        self.courses.as_deref().unwrap_or_default()
+        self.all_series.as_deref().unwrap_or_default()
     }
 
     /// Length of one window in seconds.
@@ -279,16 +280,13 @@ impl Observed {
         let until = |s: &Step| format!("{} IOPS until run {}", show_rate(s.before), s.at);
         let levels: Vec<String> = found.steps().iter().map(until).collect();
         let last = found.steps().last()?.after;
-        Some(format!(
-            "From run to run the rate was {} and {} IOPS after.",
-            levels.join(", "),
-            show_rate(last)
-        ))
+        let levels = levels.join(", ");
+        Some(format!("From run to run the rate was {levels} and {} IOPS after.", show_rate(last)))
     }
 
     /// Describes the mean drift within a run, or the drift of the first run that has one.
     fn describe_drift(&self) -> String {
-        let typical = self.within.mean().or_else(|| self.within.each.first().map(|(d, _)| *d));
+        let typical = self.within.mean().or_else(|| self.within.each.first().map(|run| run.drift));
         typical.map_or_else(String::new, |d| describe_change(&d))
     }
 
@@ -303,7 +301,7 @@ impl Observed {
     /// Why there is no proof, and what to type.
     fn proof(&self) -> Result<String, String> {
         let runs = self.rates.len();
-        self.courses.as_ref().map_err(|why| format!("Not established: {why}."))?;
+        self.all_series.as_ref().map_err(|why| format!("Not established: {why}."))?;
         if self.seconds < STEADY_FROM_S {
             return Err(format!(
                 "{} of measuring: judging steadiness needs at least one minute of data (--time {}).",
@@ -370,13 +368,10 @@ impl Observed {
     }
 
     fn how_long(&self) -> String {
+        let [each, all] = [self.run_seconds(), self.seconds].map(show_seconds);
         match self.rates.len() {
-            ..=1 => show_seconds(self.seconds),
-            runs => format!(
-                "{runs} runs of {} are {}",
-                show_seconds(self.run_seconds()),
-                show_seconds(self.seconds)
-            ),
+            ..=1 => all,
+            runs => format!("{runs} runs of {each} are {all}"),
         }
     }
 
@@ -411,10 +406,10 @@ impl Observed {
 }
 
 /// Returns the change from the first quarter of a run to the last, divided by the mean.
-pub(crate) fn whole_change(course: &Series) -> Option<f64> {
-    let quarter = course.rates.len() / 4;
-    let (first, last) = (course.rates.get(..quarter)?, course.rates.get(course.rates.len() - quarter..)?);
-    let mean_rate = mean(&course.rates);
+pub(crate) fn whole_change(series: &Series) -> Option<f64> {
+    let quarter = series.rates.len() / 4;
+    let (first, last) = (series.rates.get(..quarter)?, series.rates.get(series.rates.len() - quarter..)?);
+    let mean_rate = mean(&series.rates);
     (mean_rate > 0.0).then(|| (mean(last) - mean(first)) / mean_rate)
 }
 

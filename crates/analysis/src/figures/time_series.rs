@@ -1,12 +1,12 @@
 //! Time series of a case.
 //!
 //! 1. [`series`]: operations per second of a run in steps of equal length. Questions about warm-up, steps, drift and independence use it.
-//! 2. [`Course`]: the requests that the devices had completed at each snapshot of a run, interpolated between
+//! 2. [`DeviceWork`]: the requests that the devices had completed at each snapshot of a run, interpolated between
 //!    snapshots.
 //! 3. [`per_second`]: the table of the report, fathom and the device second by second.
 //! 4. [`course`] and [`latencies`]: the intervals at the resolution of the record, and latencies in buckets, for plots.
 
-use crate::case::{Case, CaseRun, no_run};
+use crate::case::{Amount, Case, CaseRun};
 use crate::figures::is_late;
 use model::evidence::{BlockStat, Moment};
 use model::figures::Observed;
@@ -28,9 +28,11 @@ const OPS_PER_STEP: f64 = 10.0;
 const LATENCIES_PER_STEP: f64 = 2.0;
 
 /// Operations and bytes of an interval, without syncs.
-pub(crate) fn moved(row: &Interval) -> (u64, u64) {
+pub(crate) fn moved(row: &Interval) -> Amount {
     let cells = row.cells.iter().filter(|(kind, _)| **kind != Kind::Sync);
-    cells.fold((0, 0), |(ops, bytes), (_, c)| (ops.saturating_add(c.0), bytes.saturating_add(c.1)))
+    cells.fold(Amount::default(), |sum, (_, Cell(ops, bytes, ..))| {
+        sum.plus(Amount { ops: *ops, bytes: *bytes })
+    })
 }
 
 /// The intervals of a stream that have a length.
@@ -44,7 +46,8 @@ pub(crate) fn rows_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interva
 /// # Errors
 /// If there is no run, or a run has no series.
 pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
-    if case.runs.is_empty() { Err(no_run()) } else { case.runs.iter().map(series).collect() }
+    case.need_run()?;
+    case.runs.iter().map(series).collect()
 }
 
 /// The series of a run.
@@ -56,7 +59,7 @@ pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
     let from = rows.iter().map(|r| r.start_ns).min().ok_or("the record has no intervals of the run")?;
     let to = rows.iter().map(|r| r.end_ns).max().unwrap_or(from);
     let span_ns = (to - from) as f64;
-    let ops: f64 = rows.iter().map(|r| moved(r).0 as f64).sum();
+    let ops: f64 = rows.iter().map(|r| moved(r).ops as f64).sum();
     let latencies = || ran.stream.kinds.values().map(|k| &k.latency);
     let counted: f64 = latencies().map(|h| h.count() as f64).sum();
     let mean_ns = latencies().map(|h| h.sum_ns() as f64).sum::<f64>() / counted.max(1.0);
@@ -76,15 +79,15 @@ pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
 fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Series {
     let mut rates = vec![0.0; steps];
     for row in rows {
-        let (a, b) = (row.start_ns as f64 - from_ns, row.end_ns as f64 - from_ns);
-        let per_ns = moved(row).0 as f64 / (b - a).max(1.0);
-        let first = (a / step_ns) as usize;
-        for (i, rate) in rates.iter_mut().enumerate().skip(first) {
-            let (begin, end) = (i as f64 * step_ns, (i + 1) as f64 * step_ns);
-            if begin >= b {
+        let (row_begin, row_end) = (row.start_ns as f64 - from_ns, row.end_ns as f64 - from_ns);
+        let per_ns = moved(row).ops as f64 / (row_end - row_begin).max(1.0);
+        let first = (row_begin / step_ns) as usize;
+        for (index, rate) in rates.iter_mut().enumerate().skip(first) {
+            let (begin, end) = (index as f64 * step_ns, (index + 1) as f64 * step_ns);
+            if begin >= row_end {
                 break;
             }
-            *rate += (b.min(end) - a.max(begin)).max(0.0) * per_ns;
+            *rate += (row_end.min(end) - row_begin.max(begin)).max(0.0) * per_ns;
         }
     }
     for rate in &mut rates {
@@ -94,9 +97,16 @@ fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Serie
 }
 
 /// The work that layers had completed since the start of a run, at each snapshot.
-pub(crate) struct Course {
-    /// Times in ns since the workers started, each with the counters; at least two, in order of time.
-    points: Vec<(f64, BlockStat)>,
+pub(crate) struct DeviceWork {
+    /// At least two, in order of time.
+    points: Vec<Point>,
+}
+
+/// The work that layers had completed at a snapshot.
+struct Point {
+    /// Time in ns since the workers started.
+    at_ns: f64,
+    done: BlockStat,
 }
 
 /// The work that layers completed in a stretch of time.
@@ -114,56 +124,51 @@ pub(crate) struct Stretch {
     pub in_flight: f64,
 }
 
-impl Course {
+impl DeviceWork {
     /// Reads the snapshots of a run.
     ///
     /// # Errors
     /// Why a layer was not counted.
     pub(crate) fn from_run(ran: &CaseRun, layers: &[&Layer]) -> Known<Self> {
         let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
-        let parse = |text: &str| BlockStat::parse(text);
-        let mut first = Vec::new();
-        for layer in layers {
-            first.push(parse(start.text(&layer.stat_file)?)?);
-        }
+        let parse = |layer: &&Layer| BlockStat::parse(start.text(&layer.stat_file)?);
+        let first: Vec<BlockStat> = layers.iter().map(parse).collect::<Known<_>>()?;
         let zero = began_ns(ran)?;
         let mut now = first.clone();
-        let mut points = vec![(start.at_ns as f64 - zero, BlockStat::default())];
+        let mut points = vec![Point { at_ns: start.at_ns as f64 - zero, done: BlockStat::default() }];
         let during = ran.run.evidence.iter().filter(|s| s.moment == Moment::During);
         for snapshot in during.chain([stop]) {
             for (layer, stat) in layers.iter().zip(&mut now) {
                 // A snapshot lacks a file that has not changed.
                 if snapshot.files.contains_key(&layer.stat_file) {
-                    *stat = parse(snapshot.text(&layer.stat_file)?)?;
+                    *stat = BlockStat::parse(snapshot.text(&layer.stat_file)?)?;
                 }
             }
-            let mut sum = BlockStat::default();
+            let mut done = BlockStat::default();
             for ((stat, before), layer) in now.iter().zip(&first).zip(layers) {
-                let passed = stat.since(before);
                 let backwards = || format!("{}: the counters went backwards", layer.stat_file);
-                sum = sum.plus(&passed.ok_or_else(backwards)?);
+                done = done.plus(&stat.since(before).ok_or_else(backwards)?);
             }
-            let at = snapshot.at_ns as f64 - zero;
-            if points.last().is_some_and(|(last, _)| at > *last) {
-                points.push((at, sum));
+            let at_ns = snapshot.at_ns as f64 - zero;
+            if points.last().is_some_and(|last| at_ns > last.at_ns) {
+                points.push(Point { at_ns, done });
             }
         }
         if points.len() < 2 {
-            Err("no time passed between the snapshots at start and stop".into())
-        } else {
-            Ok(Self { points })
+            return Err("no time passed between the snapshots at start and stop".into());
         }
+        Ok(Self { points })
     }
 
     /// The work between two times in ns since the workers started; `None` if the time is empty or outside the snapshots.
     pub(crate) fn between(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
-        let (first, last) = (self.points.first()?.0, self.points.last()?.0);
+        let (first, last) = (self.points.first()?.at_ns, self.points.last()?.at_ns);
         let (from_ns, to_ns) = (from_ns.max(first), to_ns.min(last));
         if to_ns <= from_ns {
             return None;
         }
-        let (a, b) = (self.at(from_ns)?, self.at(to_ns)?);
-        let [ios, bytes, ms, queue_ms] = std::array::from_fn(|i| b[i] - a[i]);
+        let (before, after) = (self.at(from_ns)?, self.at(to_ns)?);
+        let [ios, bytes, ms, queue_ms] = std::array::from_fn(|i| after[i] - before[i]);
         Some(Stretch {
             seconds: (to_ns - from_ns) / 1e9,
             ios,
@@ -175,25 +180,25 @@ impl Course {
 
     /// The work between the first and the last snapshot within two times; `None` with fewer than two snapshots.
     pub(crate) fn within(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
-        let mut inside = self.points.iter().map(|p| p.0).filter(|at| (from_ns..=to_ns).contains(at));
+        let mut inside = self.points.iter().map(|p| p.at_ns).filter(|at| (from_ns..=to_ns).contains(at));
         let first = inside.next()?;
         self.between(first, inside.next_back()?)
     }
 
     /// Requests, bytes, ms and queue ms at a time, interpolated.
     fn at(&self, ns: f64) -> Option<[f64; 4]> {
-        let numbers = |s: &BlockStat| {
-            let t = s.total();
-            [t.ios, t.bytes, t.ms, s.queue_ms].map(|n| n as f64)
+        let numbers = |done: &BlockStat| {
+            let total = done.total();
+            [total.ios, total.bytes, total.ms, done.queue_ms].map(|n| n as f64)
         };
-        let after = self.points.iter().position(|p| p.0 >= ns)?;
-        let (at, counted) = self.points.get(after)?;
-        let Some((before, earlier)) = after.checked_sub(1).and_then(|i| self.points.get(i)) else {
-            return Some(numbers(counted));
+        let index = self.points.iter().position(|p| p.at_ns >= ns)?;
+        let after = self.points.get(index)?;
+        let Some(before) = index.checked_sub(1).and_then(|i| self.points.get(i)) else {
+            return Some(numbers(&after.done));
         };
-        let part = (ns - before) / (at - before);
-        let (a, b) = (numbers(earlier), numbers(counted));
-        Some(std::array::from_fn(|i| a[i] + (b[i] - a[i]) * part))
+        let part = (ns - before.at_ns) / (after.at_ns - before.at_ns);
+        let (earlier, later) = (numbers(&before.done), numbers(&after.done));
+        Some(std::array::from_fn(|i| earlier[i] + (later[i] - earlier[i]) * part))
     }
 }
 
@@ -227,12 +232,12 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
     let count = (span / step - SHORTEST_REST).ceil().max(1.0) as usize;
     // A device does not count streams separately, so each stream shows the device's rows.
-    let device = case.has_storage().then(|| Course::from_run(ran, &case.tops().ok()?).ok()).flatten();
-    let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
+    let device = case.has_storage().then(|| DeviceWork::from_run(ran, &case.tops().ok()?).ok()).flatten();
     let ours = own_work_by_row(ran, from, count, step);
-    let moved = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
-    let second = |(i, ours): (usize, OwnWork)| {
-        let (begin, end) = (step * i as f64, end_of(i));
+    let moved_bytes = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
+    let second = |(index, ours): (usize, OwnWork)| {
+        let (begin, end) =
+            (step * index as f64, if index + 1 == count { span } else { step * (index + 1) as f64 });
         let seconds = (end - begin) / SECOND_NS;
         let zero = from as f64;
         Second {
@@ -240,7 +245,7 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
             start_s: begin / SECOND_NS,
             seconds,
             iops: ours.ops / seconds,
-            mb_per_s: moved(ours.bytes) / seconds / 1e6,
+            mb_per_s: moved_bytes(ours.bytes) / seconds / 1e6,
             p99_at_most_ns: ours.p99_ns,
             device: device.as_ref().and_then(|d| d.between(zero + begin, zero + end)).map(|d| DeviceSecond {
                 iops: d.ios / d.seconds,
@@ -265,15 +270,15 @@ struct OwnWork {
 fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
     let mut out = vec![OwnWork::default(); count];
     for row in rows_of(ran) {
-        let (a, b) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
-        let (ops, bytes) = moved(row);
+        let (row_begin, row_end) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
+        let Amount { ops, bytes } = moved(row);
         let p99 = row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max();
-        let first = ((a / step) as usize).min(count.saturating_sub(1));
-        for (i, ours) in out.iter_mut().enumerate().skip(first) {
-            let begin = step * i as f64;
-            let end = if i + 1 == count { b } else { begin + step };
-            let part = (b.min(end) - a.max(begin)) / (b - a);
-            if part <= 0.0 && i > first {
+        let first = ((row_begin / step) as usize).min(count.saturating_sub(1));
+        for (index, ours) in out.iter_mut().enumerate().skip(first) {
+            let begin = step * index as f64;
+            let end = if index + 1 == count { row_end } else { begin + step };
+            let part = (row_end.min(end) - row_begin.max(begin)) / (row_end - row_begin);
+            if part <= 0.0 && index > first {
                 break;
             }
             ours.ops += part.max(0.0) * ops as f64;
@@ -366,10 +371,13 @@ pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
 
 /// The latency that one operation in 10^(k/10) exceeds, for k = 1, 2, ... Ends at the first entry with fewer than ten operations beyond it.
 fn tail(end: &KindEnd) -> Vec<Option<u64>> {
-    let quantile = |k: u32| 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
-    let quantiles = (1..).map(|k| (quantile(k), end.latency.supported_quantile_ns(quantile(k))));
-    let late = |q: f64, ns: u64| end.open.as_ref().is_some_and(|open| is_late(ns, &open.lateness, q));
-    quantiles.map_while(|(q, ns)| Some((q, ns?))).map(|(q, ns)| (!late(q, ns)).then_some(ns)).collect()
+    let entry = |k: u32| {
+        let q = 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
+        let ns = end.latency.supported_quantile_ns(q)?;
+        let is_late = end.open.as_ref().is_some_and(|open| is_late(ns, &open.lateness, q));
+        Some((!is_late).then_some(ns))
+    };
+    (1..).map_while(entry).collect()
 }
 
 #[cfg(test)]
@@ -453,7 +461,7 @@ fn counters_are_interpolated_between_snapshots() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     look_inside(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
     let case = &crate::case::cases(&record)[0];
-    let course = Course::from_run(&case.runs[0], &case.tops().unwrap()).unwrap();
+    let course = DeviceWork::from_run(&case.runs[0], &case.tops().unwrap()).unwrap();
     let first = course.between(0.0, 0.5e9).unwrap();
     let second = course.between(0.5e9, 1e9).unwrap();
     assert!((second.ios - 5_500.0).abs() < 2.0 && (second.bytes - 5_500.0 * 4096.0).abs() < 8192.0);
@@ -467,7 +475,8 @@ fn a_run_without_counters_has_no_device_series_but_a_reason() {
     let record = Fixture { stat_unreadable: true, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     assert!(
-        Course::from_run(&case.runs[0], &case.tops().unwrap()).is_err_and(|why| why.contains("Permission"))
+        DeviceWork::from_run(&case.runs[0], &case.tops().unwrap())
+            .is_err_and(|why| why.contains("Permission"))
     );
 }
 
@@ -541,7 +550,7 @@ fn missing_intervals_give_no_series_and_too_many_are_joined() {
 fn a_tail_ends_with_ten_operations_beyond_and_only_few_runs_have_tails() {
     let record = Fixture { runs: 3, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
-    let mut runs = crate::figures::figures(case).runs;
+    let mut runs = crate::figures::figures_of_runs(case, &case.runs);
     add_tails(case, &mut runs);
     let tail = &runs[1].tails_ns["read"];
     // Of 10,000 operations, ten are beyond the latency that one in a thousand exceeds.

@@ -27,7 +27,8 @@ pub(crate) const FLOOR_IOS: u64 = 48;
 /// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
 
-/// File systems that write no more for themselves than [`AMPLIFICATION`] allows.
+/// File systems that write no more for themselves than [`AMPLIFICATION`] allows, and that charge direct writes to the
+/// calling process instead of to their own threads.
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 
 /// Arrays that only read what was requested from them.
@@ -45,7 +46,7 @@ pub(crate) struct Traffic {
     /// Total traffic of the disks.
     pub(crate) total: BlockFlow,
     /// Whether fathom's part was inferred from the issued operations, because the kernel charged nothing.
-    pub(crate) inferred: bool,
+    pub(crate) is_inferred: bool,
     /// Share of the runs' time in which a request was in flight, on the busiest disk.
     pub(crate) busy_share: f64,
 }
@@ -61,7 +62,7 @@ impl Traffic {
 struct OwnTraffic {
     read: Amount,
     write: Amount,
-    inferred: bool,
+    is_inferred: bool,
 }
 
 /// Returns the traffic of other processes on the disks of the targets, then on each disk below.
@@ -81,14 +82,14 @@ fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
     let device = case.counted(&disks)?;
     let ours = own_traffic(case)?;
     let names: Vec<&str> = disks.iter().map(|l| l.name.as_str()).collect();
-    let (write, more) = (foreign_writes(case, device.write, ours.write), excess(device.write, ours.write));
+    let write = foreign_writes(case, device.write, ours.write);
     Ok(Traffic {
         disks: names.join(" and "),
         read: excess(device.read, ours.read),
         write,
-        unattributed_bytes: more.bytes.saturating_sub(write.bytes),
+        unattributed_bytes: excess(device.write, ours.write).bytes.saturating_sub(write.bytes),
         total: device.total(),
-        inferred: ours.inferred,
+        is_inferred: ours.is_inferred,
         busy_share: busy_share(case, &disks)?,
     })
 }
@@ -117,20 +118,20 @@ pub(crate) fn is_modest(case: &Case) -> bool {
 /// Whether any job of the session writes.
 pub(crate) fn session_writes(case: &Case) -> bool {
     let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
-    phases.flat_map(|p| &p.streams).any(model::job::Stream::changes_targets)
+    phases.flat_map(|p| &p.streams).any(Stream::changes_targets)
 }
 
 fn own_traffic(case: &Case) -> Known<OwnTraffic> {
-    let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
+    let (read, written) = (case.issued(Kind::Read), case.issued(Kind::Write));
     match case.own() {
         // With cgroup v1, the kernel charges the write-back of fathom's pages to the root cgroup, so the issued bytes
         // may exceed the charge.
         Ok(own) => Ok(OwnTraffic {
             read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
-            write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
-            inferred: false,
+            write: Amount { ops: own.ios[1].max(written.ops), bytes: own.bytes[1].max(written.bytes) },
+            is_inferred: false,
         }),
-        Err(_) if case.is_direct() => Ok(OwnTraffic { read: issued.0, write: issued.1, inferred: true }),
+        Err(_) if case.is_direct() => Ok(OwnTraffic { read, write: written, is_inferred: true }),
         Err(why) => {
             Err(format!("fathom's buffered I/O cannot be separated from that of other processes: {why}"))
         }
@@ -235,9 +236,17 @@ impl LowerDisk<'_> {
         }
         let done = case.counted(&[self.disk])?;
         let carried = case.counted(&self.above)?;
-        let charged = case.charged_on(&[self.disk]);
-        let charged = charged.and_then(|own| self.refuse_zero_charges(case, done.read, carried.read, own));
-        let (ours, inferred) = match charged {
+        // Charges near zero prove nothing if both the disk and the layers above it read.
+        let matters = done.read.bytes > FLOOR_BYTES.saturating_mul(case.runs.len() as u64);
+        let possible = done.read.bytes.min(carried.read.bytes) as f64;
+        let charged = match case.charged_on(&[self.disk]) {
+            Ok(own) if matters && (own.bytes[0] as f64) < COUNTS_AT_ALL * possible => Err(format!(
+                "{name} read {}, and nothing of that was charged to fathom's cgroup",
+                show_bytes(done.read.bytes)
+            )),
+            charged => charged,
+        };
+        let (ours, is_inferred) = match charged {
             Ok(own) => (own, false),
             // The file system between a loop device and its disk, and perhaps a cache, are not visible.
             Err(why) if self.above.iter().any(|l| l.kind == LayerKind::Loop) => {
@@ -253,43 +262,21 @@ impl LowerDisk<'_> {
         };
         let beyond_ours =
             |flow: BlockFlow, i: usize| excess(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
-        let made = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
-        let (read, mut write, mut unattributed_bytes) =
-            (beyond_ours(done.read, 0), beyond_ours(done.write, 1), 0);
-        if made || session_writes(case) {
+        let makes_file = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
+        let (mut write, mut unattributed_bytes) = (beyond_ours(done.write, 1), 0);
+        if makes_file || session_writes(case) {
             unattributed_bytes = write.bytes.min(done.write.bytes.saturating_sub(carried.write.bytes));
             write = Amount::default();
         }
-        let busy_share = busy_share(case, &[self.disk])?;
         Ok(Traffic {
             disks: name.clone(),
-            read,
+            read: beyond_ours(done.read, 0),
             write,
             unattributed_bytes,
             total: done.total(),
-            inferred,
-            busy_share,
+            is_inferred,
+            busy_share: busy_share(case, &[self.disk])?,
         })
-    }
-
-    /// Refuses charges near zero although both the disk and the layers above it read.
-    fn refuse_zero_charges(
-        &self,
-        case: &Case,
-        done: BlockFlow,
-        carried: BlockFlow,
-        own: CgroupIo,
-    ) -> Known<CgroupIo> {
-        let possible = done.bytes.min(carried.bytes);
-        let matters = done.bytes > FLOOR_BYTES.saturating_mul(case.runs.len() as u64);
-        if matters && (own.bytes[0] as f64) < COUNTS_AT_ALL * possible as f64 {
-            let read = show_bytes(done.bytes);
-            return Err(format!(
-                "{} read {read}, and nothing of that was charged to fathom's cgroup",
-                self.disk.name
-            ));
-        }
-        Ok(own)
     }
 }
 
@@ -305,8 +292,8 @@ pub(crate) fn setting_bytes(case: &Case) -> u64 {
 }
 
 fn largest(case: &Case, file: &str) -> u64 {
-    let layers = case.shared().unwrap_or_default();
-    layers.iter().filter_map(|l| l.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
+    let disks = case.shared().unwrap_or_default();
+    disks.iter().filter_map(|disk| disk.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
 }
 
 /// Bytes that may be read ahead and not used when a run ends.
@@ -361,7 +348,7 @@ fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
     let mut all = of_others(&cases[0]);
     assert_eq!(all.len(), 2, "the loop device and its disk");
     let per_run = |a: Amount| Amount { ops: a.ops / 5, bytes: a.bytes / 5 };
-    all.remove(1).map(|t| (per_run(t.read), per_run(t.write), t.inferred))
+    all.remove(1).map(|t| (per_run(t.read), per_run(t.write), t.is_inferred))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@
 use super::cpu::waited_for_cpu;
 use crate::checks::io_as_requested::has_queue;
 use crate::checks::prelude::*;
-use crate::figures::{kernel_text, traffic};
+use crate::figures::{COUNTED, kernel_text, traffic};
 use model::evidence::LIMITS;
 use model::record::StreamEnd;
 
@@ -47,6 +47,7 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
               echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
     fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
     accept: "Accept it if the limit belongs to what you want to measure.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_io_limit_configured),
     #[cfg(test)]
     fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
@@ -100,18 +101,14 @@ struct Limits {
 }
 
 fn check_io_limit_configured(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let limits = limits(case)?;
+    let limits = read_limits(case)?;
     if limits.hard.is_empty() && limits.soft.is_empty() {
         return holds("No cgroup limits these operations.", evidence([]));
     }
-    if let Some((limit, rate)) = nearest(case, &limits) {
-        let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);
+    if let Some((limit, rate)) = find_reached_limit(case, &limits) {
         return finding!(
             Severity::Biased,
-            numbers,
+            evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]),
             "A cgroup limits {}: you measured that limit.",
             limit.describe()
         );
@@ -126,38 +123,36 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the sentence and the numbers of the limit that the result reached, or `None`.
-pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
-    match check_io_limit_configured(case) {
-        Ok(Answer::Finding(f)) if f.severity == Severity::Biased => Some((f.sentence, f.evidence)),
-        _ => None,
-    }
+/// Whether the result reached a limit.
+pub(super) fn reaches_limit(case: &Case) -> bool {
+    let answer = IO_LIMIT_CONFIGURED.ask(case, &BTreeMap::new());
+    matches!(answer, Ok(Answer::Finding(found)) if found.severity == Severity::Biased)
 }
 
 /// Returns the operations per second that the hard limits allow for the mix of this case, or `None` without a
 /// limit.
 pub(crate) fn most_iops(case: &Case) -> Option<f64> {
-    let all: u64 = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| case.in_windows(kind).ops).iter().sum();
+    let all: u64 = COUNTED.map(|kind| case.in_windows(kind).ops).iter().sum();
     let allowed_iops = |limit: &Limit| {
         let done = case.in_windows(limit.kind);
         let part = if limit.unit == LimitUnit::Bytes { done.bytes } else { done.ops };
         (part > 0).then(|| limit.per_s * all as f64 / part as f64)
     };
-    limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
+    read_limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
 }
 
 /// Returns the limit that its measured rate is nearest to, with the rate; `None` if no rate is at a limit.
-fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
+fn find_reached_limit<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
     let window_ns = case.window_ns().max(1.0) / runs;
-    let rates = limits.hard.iter().map(|limit| (limit, rate(case, limit)));
+    let rates = limits.hard.iter().map(|limit| (limit, measure_rate(case, limit)));
     let rates = rates.filter(|(limit, rate)| limit.is_reached_by(*rate, window_ns));
     let distance = |(limit, rate): &(&Limit, f64)| (rate / limit.per_s - 1.0).abs();
     rates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
 /// Returns the mean rate over the runs in the unit of the limit, of all streams that use the device: they share the limit.
-fn rate(case: &Case, limit: &Limit) -> f64 {
+fn measure_rate(case: &Case, limit: &Limit) -> f64 {
     let all = case.with_sharers();
     let rate_of_stream = |s: &StreamEnd| {
         let end = s.kinds.get(&limit.kind)?;
@@ -165,25 +160,24 @@ fn rate(case: &Case, limit: &Limit) -> f64 {
         (s.window_ns > 0).then(|| amount as f64 * 1e9 / s.window_ns as f64)
     };
     let streams = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| all.counts(s.stream));
-    let sum: f64 = streams.filter_map(rate_of_stream).sum();
-    sum / case.runs.len().max(1) as f64
+    streams.filter_map(rate_of_stream).sum::<f64>() / case.runs.len().max(1) as f64
 }
 
 /// Returns the limits on the layers below the targets in the directions of this case.
-fn limits(case: &Case) -> Known<Limits> {
+fn read_limits(case: &Case) -> Known<Limits> {
     let text = case.machine.ok_or("the record names no host")?.fact(LIMITS)?;
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
-    let mut out = parse(text, &numbers);
+    let mut out = parse_limits(text, &numbers);
     out.hard.retain(|l| case.does(l.kind));
     Ok(out)
 }
 
 /// Returns the limits on a device from the text of the limits of all cgroups.
 pub(crate) fn hard_limits(text: &str, number: &str) -> Vec<Limit> {
-    parse(text, &[number]).hard
+    parse_limits(text, &[number]).hard
 }
 
-fn parse(text: &str, numbers: &[&str]) -> Limits {
+fn parse_limits(text: &str, numbers: &[&str]) -> Limits {
     let mut out = Limits::default();
     for line in text.lines() {
         // A directory may contain a colon. The text of a limit has none before its first space.
@@ -263,6 +257,7 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
     fix: "Remove the cause that the finding names: a limit (D04), a full queue (nr_requests), a file \
           system's journal.",
     accept: "Accept it if you want to measure the whole path down to the device.",
+    applies: |case| case.on_device() && case.stream.cache.is_direct(),
     ask: Ask::After(&[CheckId::D01], check_time_above_device),
     #[cfg(test)]
     fires: Some(|| with_device(0.1).record()),
@@ -292,32 +287,28 @@ impl Split {
     fn is_above(&self, part: f64) -> bool {
         part > TIME_BIASED_ABOVE && part * self.latency_ns > TIME_FLOOR_NS
     }
-
-    fn numbers(&self) -> Evidence {
-        evidence([
-            ("latency_ns", self.latency_ns),
-            ("device_ns", self.device_ns[1]),
-            ("above_share", self.above()[0]),
-            ("cpu_share", self.cpu),
-            ("ready_share", self.ready),
-        ])
-    }
 }
 
 fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_shared = earlier.finds(CheckId::D01);
-    if !case.on_device() || !case.stream.cache.is_direct() || !arrived(case, is_shared)? {
+    if !has_arrived(case, is_shared)? {
         return Ok(Answer::DoesNotApply);
     }
     let split = split_latency(case, is_shared)?;
     let [least, most] = split.above();
-    let mut numbers = split.numbers();
-    let pressure = kernel_text::waited(case, kernel_text::IO);
-    numbers.extend(pressure.as_ref().ok().map(|p| ("io_pressure_share".to_owned(), *p)));
-    if !split.is_above(most) && is_shared {
-        return Err(NOT_ALONE.into());
-    }
+    let pressure = kernel_text::waited(case, kernel_text::IO).ok();
+    let numbers = evidence([
+        ("latency_ns", split.latency_ns),
+        ("device_ns", split.device_ns[1]),
+        ("above_share", least),
+        ("cpu_share", split.cpu),
+        ("ready_share", split.ready),
+        ("io_pressure_share", pressure.unwrap_or(f64::NAN)),
+    ]);
     if !split.is_above(most) {
+        if is_shared {
+            return Err(NOT_ALONE.into());
+        }
         let sentence = if most <= TIME_BIASED_ABOVE {
             "The device and the CPUs account for at least two thirds of the latency."
         } else {
@@ -331,10 +322,9 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
              milliseconds, and the parts of split operations in parallel",
         );
     }
-    let limited = reached(case).is_some();
-    let syncs = case.syncs();
+    let (is_limited, syncs) = (reaches_limit(case), case.syncs());
     let severity = match least {
-        _ if syncs && !limited => Severity::Note,
+        _ if syncs && !is_limited => Severity::Note,
         part if part > TIME_RELABELLED_ABOVE => Severity::Rename,
         _ => Severity::Biased,
     };
@@ -348,16 +338,16 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         show_share(least),
         show_ns(split.device_ns[1]),
         show_ns(split.latency_ns),
-        probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
+        probable_place(is_limited, syncs, pressure.map(|p| p >= COUNTED_FROM * least))
     )
     .relabelled(renames)
     .found()
 }
 
 /// Describes the probable place of the time above the device.
-fn probable_place(limited: bool, syncs: bool, is_io_wait: Option<bool>) -> &'static str {
+fn probable_place(is_limited: bool, syncs: bool, is_io_wait: Option<bool>) -> &'static str {
     match is_io_wait {
-        _ if limited => "at the limit of a cgroup (D04)",
+        _ if is_limited => "at the limit of a cgroup (D04)",
         _ if syncs => "in the file system's journal, which a sync waits for",
         Some(true) => {
             "where the kernel counts it as I/O wait, such as a limit, a full queue or a lock of the file \
@@ -372,13 +362,13 @@ fn probable_place(limited: bool, syncs: bool, is_io_wait: Option<bool>) -> &'sta
 }
 
 /// Whether the device moved the bytes of fathom's operations.
-fn arrived(case: &Case, is_shared: bool) -> Known<bool> {
-    let (device, issued) = (own(case, is_shared)?.bytes as f64, case.issued_total().bytes as f64);
+fn has_arrived(case: &Case, is_shared: bool) -> Known<bool> {
+    let (device, issued) = (own_traffic(case, is_shared)?.bytes as f64, case.issued_total().bytes as f64);
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
 }
 
 /// Returns the requests and bytes that the device moved for fathom: all of them, unless other processes used it (D01).
-fn own(case: &Case, is_shared: bool) -> Known<Amount> {
+fn own_traffic(case: &Case, is_shared: bool) -> Known<Amount> {
     let total = case.device()?.total();
     let others = match traffic::of_others(case).into_iter().next() {
         _ if !is_shared => Amount::default(),
@@ -403,15 +393,18 @@ fn split_latency(case: &Case, is_shared: bool) -> Known<Split> {
         return Err("the device counters do not include the time of trims".into());
     }
     let issued = case.issued_total().ops as f64;
-    let (ops, latency) =
-        (latency_totals(streams(), &Kind::MOVING)[0], latency_totals(streams(), &Kind::ALL)[1]);
+    let latencies_of = |kinds: &[Kind]| -> Vec<&Histogram> {
+        streams().flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))).map(service_latency).collect()
+    };
+    let ops: f64 = latencies_of(&Kind::MOVING).iter().map(|latencies| latencies.count() as f64).sum();
+    let latency: f64 = latencies_of(&Kind::ALL).iter().map(|latencies| latencies.sum_ns() as f64).sum();
     if ops <= 0.0 || latency <= 0.0 || issued <= 0.0 {
         return Err("no operation completed within a measured window".into());
     }
     // Syncs belong to the operations before them, so all times are per operation that moves bytes.
     let latency_ns = latency / ops;
     let device_ns = device_ns(case, issued, is_shared)?.map(|ns| ns.min(latency_ns));
-    let (cpu, ready) = cpu(case)?;
+    let (cpu, ready) = cpu_shares(case)?;
     Ok(Split { latency_ns, device_ns, cpu, ready })
 }
 
@@ -420,7 +413,8 @@ fn split_latency(case: &Case, is_shared: bool) -> Known<Split> {
 fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let device = case.device()?;
     let total = device.total();
-    let (requests, ms) = (own(case, is_shared)?.ops as f64, total.ms as f64 + device.flushes().ms as f64);
+    let (requests, ms) =
+        (own_traffic(case, is_shared)?.ops as f64, total.ms as f64 + device.flushes().ms as f64);
     // The count of each direction, run and device may be off by one.
     let rounding_ms = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
     let merged = share(issued, requests).max(1.0);
@@ -431,28 +425,15 @@ fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     Ok([least, per_op(ms + rounding_ms)])
 }
 
-/// Returns the number and the sum of the latencies of these kinds in the windows. A latency starts at the submission, in an
-/// open loop too.
-fn latency_totals<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
-    let mut sum = [0.0; 2];
-    for end in streams.flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))) {
-        let latencies = service_latency(end);
-        sum[0] += latencies.count() as f64;
-        sum[1] += latencies.sum_ns() as f64;
-    }
-    sum
-}
-
 /// Returns the shares of the workers' time on a CPU and waiting for one. If the kernel does not count the waiting time,
 /// its share is 0, and the time counts as above the device.
-fn cpu(case: &Case) -> Known<(f64, f64)> {
-    let workers = || stream_workers(case);
-    let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
+fn cpu_shares(case: &Case) -> Known<(f64, f64)> {
+    let wall: f64 = case.workers().map(|w| w.wall_ns as f64).sum();
     if wall <= 0.0 {
         return Err("the record does not contain the CPU time of the workers".into());
     }
-    let on: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
-    Ok((share(on, wall), waited_for_cpu(case).unwrap_or(0.0)))
+    let on_cpu: f64 = case.workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+    Ok((share(on_cpu, wall), waited_for_cpu(case).unwrap_or(0.0)))
 }
 
 /// Default read-ahead in KiB (VM_READAHEAD_PAGES).
@@ -484,6 +465,7 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
           /sys/block/*/queue/.",
     accept: "A note needs no --accept. A rule in `/etc/udev/rules.d/` or a tuned profile may have changed \
              the settings.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_scheduler_effects),
     #[cfg(test)]
     fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
@@ -496,9 +478,6 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
 };
 
 fn check_scheduler_effects(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let layers = case.layers(has_queue);
     if layers.is_empty() {
         return not_checked("no block device is known below");
@@ -537,11 +516,10 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> 
         (format!("{file} {now} (default {})", defaults.join(" or ")), command)
     };
     let mut out = Vec::new();
-    let scheduler = layer
-        .queue
-        .get("scheduler")
-        .ok_or_else(|| format!("the kernel does not show the queue settings of {}", layer.name))?;
-    let active_scheduler = active_scheduler(scheduler);
+    let schedulers = layer.queue.get("scheduler");
+    let active_scheduler = active_scheduler(
+        schedulers.ok_or_else(|| format!("the kernel does not show the queue settings of {}", layer.name))?,
+    );
     // If the number of queues is unknown, both schedulers count as the default.
     let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);
     let is_default = active_scheduler == "none" || (!has_many_queues && active_scheduler == "mq-deadline");

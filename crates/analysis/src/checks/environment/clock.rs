@@ -50,6 +50,7 @@ pub(super) const TICK_QUANTISED: Check = Check {
               nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
     fix: "Stop other users of the CPUs, or give the workers their own CPUs (--cpus).",
     accept: "Accept it if you want to measure a busy machine.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_tick_quantised),
     #[cfg(test)]
     fires: Some(|| at_a_tick(4_000_000, 0.01, 0.9)),
@@ -67,9 +68,6 @@ struct AtTicks {
 }
 
 fn check_tick_quantised(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let total = case.device()?.total();
     let histograms: Vec<Histogram> = Kind::ALL.iter().filter_map(|k| case.latency(*k)).collect();
     let ops = histograms.iter().map(Histogram::count).fold(0, u64::saturating_add);
@@ -164,6 +162,7 @@ pub(super) const BAD_CLOCK: Check = Check {
           (`dmesg | grep -i tsc`), and measure again.",
     accept: "Do not accept it: no correction exists for a wrong clock. \
              `/sys/devices/system/clocksource/clocksource0/` shows the clock source.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_bad_clock),
     #[cfg(test)]
     fires: Some(|| slept(10_000_000_000)),
@@ -177,9 +176,6 @@ pub(super) const BAD_CLOCK: Check = Check {
 };
 
 fn check_bad_clock(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let clock = &case.record.header.clock;
     let by_counter = clock.name == "tsc";
     let source = case.machine.map(|m| m.clocksource.clone());
@@ -194,9 +190,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
         );
     }
     let slept = slept_ns(case);
-    if let Ok(ns) = slept.as_ref().map(|ns| *ns)
-        && ns >= ASLEEP_NS
-    {
+    if let Some(ns) = slept.as_ref().ok().copied().filter(|ns| *ns >= ASLEEP_NS) {
         return finding!(
             Severity::Void,
             evidence([("slept_ns", ns as f64)]),
@@ -227,8 +221,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
         );
     }
     slept?;
-    let mut numbers = evidence([("clock_ns", cost_ns)]);
-    numbers.extend(drift?.map(|ppm| ("drift_ppm".to_owned(), ppm)));
+    let numbers = evidence([("clock_ns", cost_ns), ("drift_ppm", drift?.unwrap_or(f64::NAN))]);
     if !by_counter {
         source.ok_or("the record names no host")??;
     }

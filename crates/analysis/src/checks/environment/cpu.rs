@@ -15,7 +15,8 @@ use crate::figures::kernel_text::{entries, pauses, stolen_ticks};
 use crate::strategy::disturbed::STOLEN_ABOVE;
 use model::evidence::{CPU_STAT, GOVERNORS, LIMITS, NODES, SLEEPS};
 use model::job::{MemoryNodes, Placement};
-use model::record::PREPARES_AHEAD;
+use model::record::{PREPARES_AHEAD, WorkerEnd};
+use std::ops::RangeInclusive;
 
 /// Above this share of time on a CPU or waiting for one, a worker's waiting for storage is negligible.
 pub(crate) const CPU_BOUND_ABOVE: Share = Share(0.9);
@@ -39,6 +40,8 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
               second time all of it is cached",
     fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
     accept: "Accept it if you want to measure one busy thread.",
+    // With a schedule or a pause, a worker spends its time reading the clock.
+    applies: |case| case.has_storage() && case.stream.is_unheld(),
     ask: Ask::Alone(check_cpu_bound),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { cpu_share: 0.99, ..crate::fixture::Fixture::honest() }.record()),
@@ -47,16 +50,15 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
 };
 
 fn check_cpu_bound(case: &Case) -> Known<Answer> {
-    // With a schedule or a pause, a worker spends its time reading the clock.
-    if !case.has_storage() || !case.stream.is_unheld() {
-        return Ok(Answer::DoesNotApply);
-    }
     let busiest_worker = cpu_shares(case).into_iter().max_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
     let [on_cpu, ready] = busiest_worker.ok_or("the record does not contain the CPU time of the workers")?;
     let busiest = (on_cpu + ready).min(1.0);
     let share_of_ceiling = share_of_ceiling(case);
-    let mut numbers = evidence([("busiest_worker_cpu_share", on_cpu), ("busiest_worker_ready_share", ready)]);
-    numbers.extend(share_of_ceiling.map(|share| ("share_of_own_ceiling".to_owned(), share)));
+    let numbers = evidence([
+        ("busiest_worker_cpu_share", on_cpu),
+        ("busiest_worker_ready_share", ready),
+        ("share_of_own_ceiling", share_of_ceiling.unwrap_or(f64::NAN)),
+    ]);
     let at_ceiling = share_of_ceiling.filter(|share| *share > CEILING_ABOVE);
     if busiest <= CPU_BOUND_ABOVE && at_ceiling.is_none() {
         return holds("The workers had CPU time to spare.", numbers);
@@ -66,9 +68,7 @@ fn check_cpu_bound(case: &Case) -> Known<Answer> {
             "This is {} of the rate that fathom reaches through this interface without storage",
             show_share(share)
         ),
-        None if on_cpu > CPU_BOUND_ABOVE => {
-            format!("A worker used a CPU {} of its time", show_share(on_cpu))
-        }
+        None if on_cpu > CPU_BOUND_ABOVE => format!("A worker used a CPU {} of its time", show_share(on_cpu)),
         None => format!(
             "A worker used a CPU {} of its time and waited for one {}",
             show_share(on_cpu),
@@ -100,7 +100,7 @@ pub(crate) fn busiest_worker(case: &Case) -> Option<f64> {
 /// the kernel does not count it (D08).
 fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
     let mut sums: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
-    for worker in stream_workers(case) {
+    for worker in case.workers() {
         let [cpu, ready, wall] = sums.entry(worker.worker).or_default();
         *cpu += worker.user_ns as f64 + worker.system_ns as f64;
         *ready += worker.ready_ns.as_ref().map_or(0.0, |ns| *ns as f64);
@@ -127,6 +127,7 @@ pub(super) const TOOL_OVERHEAD: Check = Check {
     provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per operation",
     fix: "Compare this number only with other numbers from fathom, or use a larger --bs.",
     accept: "Accept it if only the difference from another number of fathom matters.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_tool_overhead),
     #[cfg(test)]
     fires: Some(|| {
@@ -139,14 +140,11 @@ pub(super) const TOOL_OVERHEAD: Check = Check {
 
 /// Whether every worker generates the data of its next write while it waits for the current ones.
 fn prepares_data_ahead(case: &Case) -> bool {
-    let mut workers = stream_workers(case).peekable();
-    workers.peek().is_some() && workers.all(|w| w.used.iter().any(|u| u == PREPARES_AHEAD))
+    let prepares = |worker: &WorkerEnd| worker.used.iter().any(|used| used == PREPARES_AHEAD);
+    case.workers().next().is_some() && case.workers().all(prepares)
 }
 
 fn check_tool_overhead(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let own_ns = case.ceiling()?.loop_ns.clone()?;
     let median = least_median_ns(case)?;
     // Data generated while the device works cost no time unless they take longer than the device.
@@ -187,6 +185,7 @@ pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
     provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
     fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs (--cpus).",
     accept: "Accept it if you want to measure a busy machine.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_runqueue_wait),
     #[cfg(test)]
     fires: Some(|| waiting(0.2)),
@@ -200,9 +199,6 @@ pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
 };
 
 fn check_runqueue_wait(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let [ready, wall] = ready_and_wall_ns(case)?;
     let part = share((ready - paused_ns(case)).max(0.0), wall);
     let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
@@ -216,16 +212,17 @@ fn check_runqueue_wait(case: &Case) -> Known<Answer> {
         _ if is_overcommitted => (Severity::Rename, Some(Rename::Condition("limited by CPU".into()))),
         _ => (Severity::Void, None),
     };
+    let workers = case.stream.workers;
     let why = if is_overcommitted {
-        format!(" {} workers share {cpus} CPUs.", case.stream.workers)
+        format!("{workers} workers share {cpus} CPUs.")
     } else {
-        " Something else used the CPUs.".to_owned()
+        "Something else used the CPUs.".to_owned()
     };
     detail!(
         severity,
         numbers,
         "The workers waited {} of their time for a CPU, not for storage, and the latencies include \
-         that.{why}",
+         that. {why}",
         show_share(part)
     )
     .relabelled(renames)
@@ -244,14 +241,14 @@ pub(crate) fn waited_for_cpu(case: &Case) -> Known<f64> {
 /// Returns the ns that the workers were ready and waited for a CPU, and the ns of all their time.
 fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
     let (mut ready, mut wall) = (0.0, 0.0);
-    for worker in stream_workers(case) {
+    for worker in case.workers() {
         ready += *worker.ready_ns.as_ref().map_err(Clone::clone)? as f64;
         wall += worker.wall_ns as f64;
     }
     if wall > 0.0 {
         Ok([ready, wall])
     } else {
-        Err("the record does not contain the time of the workers".into())
+        not_checked("the record does not contain the time of the workers")
     }
 }
 
@@ -277,6 +274,7 @@ pub(super) const STEAL: Check = Check {
               randread .",
     fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
     accept: "Accept it if you want to measure the crowded host.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_steal),
     #[cfg(test)]
     fires: Some(|| stolen(10, 200)),
@@ -290,9 +288,6 @@ pub(super) const STEAL: Check = Check {
 };
 
 fn check_steal(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let (mut stolen, mut all) = (0_u64, 0_u64);
     for ran in &case.runs {
         let (before, after) = (stolen_ticks(ran.at(Moment::Start)?)?, stolen_ticks(ran.at(Moment::Stop)?)?);
@@ -339,6 +334,7 @@ pub(in crate::checks) const CPU_QUOTA: Check = Check {
     provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
     fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
     accept: "Accept it if the quota belongs to what you want to measure.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_cpu_quota),
     #[cfg(test)]
     fires: Some(|| with_pauses(3, 300_000)),
@@ -353,10 +349,7 @@ pub(in crate::checks) const CPU_QUOTA: Check = Check {
 };
 
 fn check_cpu_quota(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let Some(Pauses { times, paused_ns, passed_ns }) = pauses_in_runs(case)? else {
+    let Some(PausesInRuns { times, paused_ns, passed_ns }) = pauses_in_runs(case)? else {
         return holds(NOT_PAUSED, evidence([]));
     };
     let part = share(paused_ns, passed_ns);
@@ -383,15 +376,15 @@ fn check_cpu_quota(case: &Case) -> Known<Answer> {
 }
 
 /// Pauses in all runs.
-struct Pauses {
+struct PausesInRuns {
     times: u64,
     paused_ns: f64,
     passed_ns: f64,
 }
 
 /// Returns the pauses of all runs, or `None` if there is no quota.
-fn pauses_in_runs(case: &Case) -> Known<Option<Pauses>> {
-    let mut sum = Pauses { times: 0, paused_ns: 0.0, passed_ns: 0.0 };
+fn pauses_in_runs(case: &Case) -> Known<Option<PausesInRuns>> {
+    let mut sum = PausesInRuns { times: 0, paused_ns: 0.0, passed_ns: 0.0 };
     for ran in &case.runs {
         let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
         let (before, after) = match (pauses(start), pauses(stop)) {
@@ -401,8 +394,8 @@ fn pauses_in_runs(case: &Case) -> Known<Option<Pauses>> {
             (Err(why), _) | (_, Err(why)) => return Err(why),
         };
         let backwards = || format!("{CPU_STAT}: the counters went backwards");
-        sum.times = sum.times.saturating_add(after.0.checked_sub(before.0).ok_or_else(backwards)?);
-        sum.paused_ns += after.1.checked_sub(before.1).ok_or_else(backwards)? as f64;
+        sum.times = sum.times.saturating_add(after.times.checked_sub(before.times).ok_or_else(backwards)?);
+        sum.paused_ns += after.ns.checked_sub(before.ns).ok_or_else(backwards)? as f64;
         sum.passed_ns += stop.at_ns.saturating_sub(start.at_ns) as f64;
     }
     if sum.passed_ns > 0.0 { Ok(Some(sum)) } else { Err("no time passed in the runs".into()) }
@@ -447,6 +440,7 @@ pub(super) const CLOCKING: Check = Check {
           measure again.",
     accept: "A note needs no --accept. Keep the setting if the machine has it in production too, and compare only \
              results with the same setting.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_clocking),
     #[cfg(test)]
     fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),
@@ -455,9 +449,6 @@ pub(super) const CLOCKING: Check = Check {
 };
 
 fn check_clocking(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let machine = case.machine.ok_or("the record names no host")?;
     let governors = machine.fact(GOVERNORS)?;
     if governors.is_empty() {
@@ -467,25 +458,23 @@ fn check_clocking(case: &Case) -> Known<Answer> {
     }
     let slower_governors: BTreeSet<&str> =
         entries(governors).map(|(_, g)| g).filter(|g| *g != AT_FULL_CLOCK).collect();
-    let waking = machine.fact(SLEEPS).and_then(|sleeps| waking(case, sleeps));
-    let costly_waking =
-        waking.as_ref().ok().copied().flatten().filter(|(ns, median)| *ns >= WAKING_FROM.0 * median);
+    let waking = machine.fact(SLEEPS).and_then(|sleeps| find_waking_time(case, sleeps));
+    let known_waking = waking.as_ref().ok().copied().flatten();
     let mut causes = Vec::new();
     if !slower_governors.is_empty() {
         let names: Vec<&str> = slower_governors.into_iter().collect();
         causes.push(format!("the governor {} chooses the frequency of the CPUs", names.join(" and ")));
     }
-    if let Some((ns, median)) = costly_waking {
+    if let Some(Waking { ns, median_ns }) = known_waking.filter(|w| w.ns >= WAKING_FROM.0 * w.median_ns) {
         causes.push(format!(
             "waking a CPU that sleeps between two operations takes about {} of the median of {}",
             show_ns(ns),
-            show_ns(median)
+            show_ns(median_ns)
         ));
     }
-    let numbers = match waking.as_ref().ok().copied().flatten() {
-        Some((ns, median)) => evidence([("waking_ns", ns), ("median_ns", median)]),
-        None => evidence([]),
-    };
+    let numbers = known_waking.map_or_else(Evidence::new, |waking| {
+        evidence([("waking_ns", waking.ns), ("median_ns", waking.median_ns)])
+    });
     if causes.is_empty() {
         waking?;
         return holds("The CPUs run at full clock and do not sleep deeply.", numbers);
@@ -493,10 +482,17 @@ fn check_clocking(case: &Case) -> Known<Answer> {
     finding!(Severity::Note, numbers, "Power saving is part of these latencies: {}.", causes.join(", and "))
 }
 
-/// Returns the wake-up time in ns from the deepest sleep state that pays off between two operations, and the
-/// median latency. `None` if operations leave no time to sleep or no state is cheap enough.
-fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
-    let median = least_median_ns(case)?;
+/// The time to wake up from the deepest sleep state that pays off between two operations.
+#[derive(Clone, Copy)]
+struct Waking {
+    ns: f64,
+    /// Median latency of the operations in ns.
+    median_ns: f64,
+}
+
+/// Returns the wake-up time, or `None` if operations leave no time to sleep or no state is cheap enough.
+fn find_waking_time(case: &Case, sleeps: &str) -> Known<Option<Waking>> {
+    let median_ns = least_median_ns(case)?;
     if case.depth_mean()? / f64::from(case.stream.workers.max(1)) > LOW_DEPTH {
         return Ok(None);
     }
@@ -504,11 +500,11 @@ fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
     for (path, text) in entries(sleeps) {
         let us: f64 = text.parse().map_err(|_| format!("{path} is not a number: '{text}'"))?;
         let ns = us * 1e3;
-        if ns.is_finite() && ns * WORTH_SLEEPING <= median {
+        if ns.is_finite() && ns * WORTH_SLEEPING <= median_ns {
             deepest = Some(ns.max(deepest.unwrap_or(0.0)));
         }
     }
-    Ok(deepest.map(|ns| (ns, median)))
+    Ok(deepest.map(|ns| Waking { ns, median_ns }))
 }
 
 /// File with the NUMA node of a device.
@@ -530,6 +526,7 @@ pub(super) const NUMA_REMOTE: Check = Check {
     fix: "Place the workers on the device's node: `--node N`, with N from `cat \
           /sys/block/nvme0n1/device/numa_node`.",
     accept: "A note needs no --accept.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_numa_remote),
     #[cfg(test)]
     fires: Some(|| on_two_nodes(&Placement::default(), "1\n")),
@@ -537,15 +534,17 @@ pub(super) const NUMA_REMOTE: Check = Check {
     blind: || on_two_nodes(&Placement::default(), "-1\n"),
 };
 
-/// A node and ranges of its CPUs, ends included.
-type Node = (u32, Vec<(u32, u32)>);
+/// A NUMA node.
+#[derive(Debug, PartialEq)]
+struct Node {
+    number: u32,
+    /// Ranges of CPUs. Empty for a node with only memory.
+    cpus: Vec<RangeInclusive<u32>>,
+}
 
 fn check_numa_remote(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let machine = case.machine.ok_or("the record names no host")?;
-    let nodes = nodes(machine.fact(NODES)?)?;
+    let nodes = parse_nodes(machine.fact(NODES)?)?;
     match nodes.len() {
         0 => return Err("the kernel shows no NUMA nodes".into()),
         1 => return holds("All CPUs are on the same NUMA node.", evidence([("nodes", 1.0)])),
@@ -571,32 +570,30 @@ fn check_numa_remote(case: &Case) -> Known<Answer> {
 }
 
 /// Parses the nodes and their CPUs from lines `path: 0-3,8`.
-fn nodes(text: &str) -> Known<Vec<Node>> {
+fn parse_nodes(text: &str) -> Known<Vec<Node>> {
     let node = |(path, list): (&str, &str)| {
         let number = path.rsplit('/').find_map(|part| part.strip_prefix("node")?.parse().ok());
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+            Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
         };
-        // A node with only memory has no CPUs.
-        let cpus: Option<Vec<(u32, u32)>> =
-            list.split(',').filter(|p| !p.trim().is_empty()).map(range).collect();
-        Some((number?, cpus?))
+        let parts = list.split(',').filter(|part| !part.trim().is_empty());
+        let cpus = parts.map(range).collect::<Option<_>>();
+        let is_no_list = || format!("{path} is not a list of CPUs: '{list}'");
+        number.zip(cpus).map(|(number, cpus)| Node { number, cpus }).ok_or_else(is_no_list)
     };
-    let lines =
-        entries(text).map(|e| node(e).ok_or_else(|| format!("{} is not a list of CPUs: '{}'", e.0, e.1)));
-    lines.collect()
+    entries(text).map(node).collect()
 }
 
 /// Returns the nodes of the target's devices.
 fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
-    let mut out = BTreeSet::new();
-    for layer in case.places().flat_map(model::machine::Place::leaves) {
+    let node_of = |device: &Layer| {
         // -1 means that the device belongs to no node or the firmware does not name it.
-        let node = layer.device.get(NODE_OF_DEVICE).and_then(|t| t.trim().parse::<u32>().ok());
-        out.insert(node.ok_or_else(|| format!("the NUMA node of {} is unknown", layer.name))?);
-    }
-    if out.is_empty() { Err("no block device is known below".into()) } else { Ok(out) }
+        let node = device.device.get(NODE_OF_DEVICE).and_then(|text| text.trim().parse().ok());
+        node.ok_or_else(|| format!("the NUMA node of {} is unknown", device.name))
+    };
+    let nodes: BTreeSet<u32> = case.places().flat_map(Place::leaves).map(node_of).collect::<Known<_>>()?;
+    if nodes.is_empty() { Err("no block device is known below".into()) } else { Ok(nodes) }
 }
 
 /// Returns the nodes on which a worker or its memory may be.
@@ -613,10 +610,10 @@ fn worker_nodes(place: &Placement, nodes: &[Node]) -> BTreeSet<u32> {
         out.insert(node);
         return out;
     }
-    for (number, ranges) in nodes {
-        let is_on_node = |cpu: &u32| ranges.iter().any(|(first, last)| (first..=last).contains(&cpu));
-        if (any_cpu && !ranges.is_empty()) || place.cpus.iter().any(is_on_node) {
-            out.insert(*number);
+    for node in nodes {
+        let is_on_node = |cpu: &u32| node.cpus.iter().any(|range| range.contains(cpu));
+        if (any_cpu && !node.cpus.is_empty()) || place.cpus.iter().any(is_on_node) {
+            out.insert(node.number);
         }
     }
     out
@@ -860,9 +857,12 @@ fn only_workers_bound_to_the_devices_node_are_local() {
 
 #[test]
 fn nodes_without_cpus_are_parsed_and_bad_lists_are_errors() {
-    assert_eq!(nodes("/n/node2/cpulist: \n"), Ok(vec![(2, Vec::new())]));
-    assert_eq!(nodes("/n/node0/cpulist: 0,4-7\n"), Ok(vec![(0, vec![(0, 0), (4, 7)])]));
-    assert!(nodes("/n/node0/cpulist: 0-x\n").is_err() && nodes("/n/cpulist: 0\n").is_err());
+    assert_eq!(parse_nodes("/n/node2/cpulist: \n"), Ok(vec![Node { number: 2, cpus: Vec::new() }]));
+    assert_eq!(
+        parse_nodes("/n/node0/cpulist: 0,4-7\n"),
+        Ok(vec![Node { number: 0, cpus: vec![0..=0, 4..=7] }])
+    );
+    assert!(parse_nodes("/n/node0/cpulist: 0-x\n").is_err() && parse_nodes("/n/cpulist: 0\n").is_err());
     let mut none = Fixture::honest().record();
     none.header.hosts[0].facts.insert(NODES.into(), Ok(String::new()));
     assert!(NUMA_REMOTE.answer(&none).is_err());

@@ -11,7 +11,7 @@
 //! D27 reports the decisions made while measuring: a disturbed run was repeated (note), or counts because no
 //! attempt was undisturbed (biased).
 
-use super::block_layer::reached;
+use super::block_layer::reaches_limit;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
 use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, FLOOR_IOS, Traffic};
@@ -55,6 +55,7 @@ pub(super) const FOREIGN_IO: Check = Check {
     provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
     fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
     accept: "Accept it if the neighbour belongs to what you want to measure.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_foreign_io),
     #[cfg(test)]
     fires: Some(|| {
@@ -65,9 +66,6 @@ pub(super) const FOREIGN_IO: Check = Check {
 };
 
 fn check_foreign_io(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     // Other streams of this job are not other processes.
     let case = &case.with_sharers();
     let mut disks = Vec::new();
@@ -83,14 +81,11 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
     if let Some(worst) = worst {
         return Ok(Answer::Finding(worst.finding()));
     }
-    if let Some(why) = not_counted {
+    if let Some(why) = not_counted.or_else(|| disks.iter().find_map(ForeignIo::unattributed)) {
         return Err(why);
     }
-    if let Some(why) = disks.iter().find_map(ForeignIo::unattributed) {
-        return Err(why);
-    }
-    let top = disks.into_iter().next().ok_or_else(crate::case::no_run)?;
-    let sentence = match (top.traffic.all() == Amount::default(), top.traffic.inferred) {
+    let top = disks.into_iter().next().ok_or_else(no_run)?;
+    let sentence = match (top.traffic.all() == Amount::default(), top.traffic.is_inferred) {
         (true, false) => "No other process used the disk.",
         (true, true) => "The disk did no more than fathom issued, so no other process used it (inferred).",
         (false, false) => "Other processes used the disk too little to matter.",
@@ -105,7 +100,7 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
 /// Traffic of other processes and of fathom on a disk.
 struct ForeignIo {
     traffic: Traffic,
-    below: bool,
+    is_below: bool,
     /// fathom's requests and bytes.
     own: Amount,
     /// Share of other processes in the requests. `None` if requests cannot be compared, because large operations are
@@ -122,11 +117,11 @@ struct ForeignIo {
 #[derive(Clone, Copy)]
 struct Limited {
     /// Whether the disk certainly had headroom.
-    headroom: bool,
+    has_headroom: bool,
 }
 
 impl ForeignIo {
-    fn new(case: &Case, traffic: Traffic, below: bool) -> Self {
+    fn new(case: &Case, traffic: Traffic, is_below: bool) -> Self {
         let runs = case.runs.len() as u64;
         let (foreign, total, issued) = (traffic.all(), traffic.total, case.issued_total());
         // fathom's part is at least what it issued. If the page cache answered, the device did almost nothing for fathom,
@@ -138,29 +133,27 @@ impl ForeignIo {
         let share_of = |others: u64, own: u64| share(others as f64, others as f64 + own as f64);
         let ios_share = traffic::comparable(case).then(|| share_of(foreign.ops, own.ops));
         let bytes_share = share_of(foreign.bytes, own.bytes);
-        let ios_count = foreign.ops > FLOOR_IOS.saturating_mul(runs);
         let floor = FLOOR_BYTES.saturating_mul(runs);
+        let ios_count = foreign.ops > FLOOR_IOS.saturating_mul(runs);
+        let counted_ios_share = ios_share.filter(|_| ios_count).unwrap_or(0.0);
+        let counted_bytes_share = if foreign.bytes > floor { bytes_share } else { 0.0 };
         let unattributed = traffic.unattributed_bytes;
         Self {
-            below,
+            is_below,
             own,
             ios_share,
             bytes_share,
             unattributed_share: if unattributed > floor { share_of(unattributed, own.bytes) } else { 0.0 },
-            deciding_share: ios_share.filter(|_| ios_count).unwrap_or(0.0).max(if foreign.bytes > floor {
-                bytes_share
-            } else {
-                0.0
-            }),
-            limited: reached(case).map(|_| Limited { headroom: traffic.busy_share < HEADROOM_BELOW.0 }),
+            deciding_share: counted_ios_share.max(counted_bytes_share),
+            limited: reaches_limit(case)
+                .then_some(Limited { has_headroom: traffic.busy_share < HEADROOM_BELOW.0 }),
             traffic,
         }
     }
 
-    /// Returns the larger of the shares of bytes and requests, and whether it is the share of requests.
-    fn share(&self) -> (f64, bool) {
-        let ios_share = self.ios_share.unwrap_or(0.0);
-        if ios_share > self.bytes_share { (ios_share, true) } else { (self.bytes_share, false) }
+    /// Returns the larger of the shares of bytes and requests.
+    fn larger_share(&self) -> f64 {
+        self.ios_share.unwrap_or(0.0).max(self.bytes_share)
     }
 
     fn severity(&self) -> Option<Severity> {
@@ -170,8 +163,8 @@ impl ForeignIo {
             _ => return None,
         };
         Some(match self.limited {
-            Some(Limited { headroom: true }) => Severity::Note,
-            Some(Limited { headroom: false }) => Severity::Biased,
+            Some(Limited { has_headroom: true }) => Severity::Note,
+            Some(Limited { has_headroom: false }) => Severity::Biased,
             None => severity,
         })
     }
@@ -196,7 +189,7 @@ impl ForeignIo {
             ("foreign_bytes", foreign.bytes as f64),
             ("own_bytes", self.own.bytes as f64),
             ("foreign_bytes_share", self.bytes_share),
-            ("foreign_share", self.share().0),
+            ("foreign_share", self.larger_share()),
         ]);
         if let Some(ios_share) = self.ios_share {
             numbers.insert("foreign_ios".into(), foreign.ops as f64);
@@ -207,21 +200,20 @@ impl ForeignIo {
     }
 
     fn finding(&self) -> Detail {
-        let disk = if self.below { &self.traffic.disks } else { "the device" };
-        let how = if self.traffic.inferred { " (inferred from what fathom issued)" } else { "" };
-        let (part, is_requests) = self.share();
+        let disk = if self.is_below { &self.traffic.disks } else { "the device" };
+        let how = if self.traffic.is_inferred { " (inferred from what fathom issued)" } else { "" };
         let foreign = self.traffic.all();
-        let (others, own) = if is_requests {
+        let (others, own) = if self.larger_share() > self.bytes_share {
             (format!("{} requests", show_count(foreign.ops as f64)), show_count(self.own.ops as f64))
         } else {
             (show_bytes(foreign.bytes), show_bytes(self.own.bytes))
         };
         let limited = match self.limited {
-            Some(Limited { headroom: true }) => {
+            Some(Limited { has_headroom: true }) => {
                 " A cgroup's limit explains fathom's rate (D04), and the device had headroom: other \
                  processes did not reduce the rate."
             }
-            Some(Limited { headroom: false }) => " A cgroup's limit explains fathom's rate (D04).",
+            Some(Limited { has_headroom: false }) => " A cgroup's limit explains fathom's rate (D04).",
             None => "",
         };
         detail!(
@@ -229,7 +221,7 @@ impl ForeignIo {
             self.numbers(),
             "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so their \
              share was {}.{limited}",
-            show_share(part)
+            show_share(self.larger_share())
         )
     }
 }
@@ -264,6 +256,7 @@ pub(super) const STOOD_STILL: Check = Check {
     fix: "Measure again without anything that stops fathom: job control (Ctrl-Z), a debugger, a freezer, a \
           snapshot of the virtual machine.",
     accept: "Do not accept it: no correction exists for the lost time.",
+    applies: |_| true,
     ask: Ask::Alone(check_stood_still),
     #[cfg(test)]
     fires: Some(|| still(500_000_000)),
@@ -281,24 +274,21 @@ pub(super) const STOOD_STILL: Check = Check {
 
 fn check_stood_still(case: &Case) -> Known<Answer> {
     case.need_run()?;
-    let (mut total, mut longest, mut times, mut time) = (0.0_f64, 0_u64, 0_u64, 0.0);
-    let mut workers = Ok(WorkerStates::default());
-    for ran in &case.runs {
-        let stall =
-            ran.end.still.clone().unwrap_or_else(|| Err("stops of fathom were not recorded".into()))?;
-        total += stall.total_ns as f64;
-        longest = longest.max(stall.longest_ns);
-        times += u64::from(stall.times);
-        time += ran.active_ns()? as f64;
-        workers = match (workers, stall.workers) {
-            (Ok(sum), Some(states)) => states.map(|states| add_states(sum, states)),
-            (sum, _) => sum,
-        };
-    }
-    let part = share(total, time);
+    let stall_in_run = |ran: &CaseRun| {
+        ran.end.still.clone().unwrap_or_else(|| Err("stops of fathom were not recorded".into()))
+    };
+    let stalls = case.runs.iter().map(stall_in_run).collect::<Known<Vec<_>>>()?;
+    let total_ns: f64 = stalls.iter().map(|stall| stall.total_ns as f64).sum();
+    let longest_ns = stalls.iter().map(|stall| stall.longest_ns).max().unwrap_or(0) as f64;
+    let times: u64 = stalls.iter().map(|stall| u64::from(stall.times)).sum();
+    let active_ns = sum_over_runs(case, CaseRun::active_ns)? as f64;
+    let mut workers = stalls.into_iter().filter_map(|stall| stall.workers);
+    let workers: Known<WorkerStates> =
+        workers.try_fold(WorkerStates::default(), |sum, states| Ok(add_states(sum, states?)));
+    let part = share(total_ns, active_ns);
     let mut numbers = evidence([
-        ("still_ns", total),
-        ("longest_ns", longest as f64),
+        ("still_ns", total_ns),
+        ("longest_ns", longest_ns),
         ("times", times as f64),
         ("share", part),
     ]);
@@ -311,13 +301,13 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
         let repetitions = if times == 1 {
             String::new()
         } else {
-            format!(" ({times} times, at most {})", show_ns(longest as f64))
+            format!(" ({times} times, at most {})", show_ns(longest_ns))
         };
         let sentence = format!(
             "fathom itself stood still for {}{repetitions}, {} of the runs' time: a signal, a freezer or a \
              debugger stopped it, or the whole machine stopped. Stalls and gaps in the time series come from \
              this stop, not from the storage.",
-            show_ns(total),
+            show_ns(total_ns),
             show_share(part)
         );
         (if part > STOPPED_VOID_ABOVE { Severity::Void } else { Severity::Biased }, sentence)
@@ -355,12 +345,10 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
         show_share(share(states.stopped as f64, states.samples as f64))
     );
     let sentence = match &states.tracer {
-        Some(tracer) => {
-            format!(
-                "{tracer} traced fathom's workers, and {stopped}: the rate and the latencies include the \
-                 time of each stop."
-            )
-        }
+        Some(tracer) => format!(
+            "{tracer} traced fathom's workers, and {stopped}: the rate and the latencies include the \
+             time of each stop."
+        ),
         None => format!(
             "A signal, a debugger or a freezer stopped fathom's workers: {stopped}. The rate and the \
              latencies include the time of each stop."
@@ -394,6 +382,7 @@ pub(super) const RUNS_DISTURBED: Check = Check {
     provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
     fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`) or changes of limits, and measure again.",
     accept: "Accept it if the neighbour belongs to what you want to measure.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_runs_disturbed),
     #[cfg(test)]
     fires: Some(|| disturbed(&[1])),
@@ -402,15 +391,12 @@ pub(super) const RUNS_DISTURBED: Check = Check {
 };
 
 fn check_runs_disturbed(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let counting: Vec<&CaseRun> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
-    let repeated = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).count();
+    let repeated: Vec<&CaseRun> = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).collect();
     let numbers = evidence([
         ("disturbed_runs", counting.len() as f64),
         ("runs", case.runs.len() as f64),
-        ("disturbed_attempts_left_out", repeated as f64),
+        ("disturbed_attempts_left_out", repeated.len() as f64),
     ]);
     if !counting.is_empty() {
         return finding!(
@@ -424,12 +410,11 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
             describe_disturbed_runs(&counting)
         );
     }
-    if repeated > 0 {
-        let runs: Vec<&CaseRun> = case.replaced.iter().filter(|r| r.run.disturbed.is_some()).collect();
-        let sentence =
-            format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&runs));
-        let found = Detail::new(Severity::Note, sentence, numbers).with_cure(String::new());
-        return Ok(Answer::Finding(found));
+    if !repeated.is_empty() {
+        let runs = describe_disturbed_runs(&repeated);
+        return detail!(Severity::Note, numbers, "Other load disturbed runs, which were repeated: {runs}.")
+            .with_cure(String::new())
+            .found();
     }
     case.need_run()?;
     let outside = Outside::from_runs(case);

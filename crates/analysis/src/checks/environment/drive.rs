@@ -8,9 +8,9 @@
 
 use super::virtualization::is_virtual;
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{link, sensors};
+use crate::figures::kernel_text::{Link, link, sensors};
 use model::evidence::{RAID, TEMPERATURES};
-use model::record::Interval;
+use model::record::{Cell, Interval};
 
 /// Distance from the limit at which a drive is hot, in thousandths of a degree. Sensors show whole degrees with a
 /// delay, and drives begin to slow down just below their maximum.
@@ -32,6 +32,7 @@ pub(super) const THERMAL: Check = Check {
               drivetemp` (SATA).",
     fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
     accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_thermal),
     #[cfg(test)]
     fires: Some(|| heated(NVME, 83_850)),
@@ -40,10 +41,7 @@ pub(super) const THERMAL: Check = Check {
 };
 
 fn check_thermal(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let hottest = match hottest(case) {
+    let hottest = match find_hottest(case) {
         // A passed-through drive has a sensor. A simulated drive has none.
         Ok(None) | Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
         hottest => hottest?,
@@ -83,7 +81,7 @@ struct Sensor {
 }
 
 /// Returns the sensor closest to its limit, or `None` if no sensor reports a limit.
-fn hottest(case: &Case) -> Known<Option<Sensor>> {
+fn find_hottest(case: &Case) -> Known<Option<Sensor>> {
     case.need_run()?;
     let mut hottest: Option<Sensor> = None;
     let samples = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
@@ -122,6 +120,7 @@ pub(super) const LINK_DEGRADED: Check = Check {
     fix: "Reseat the drive, use another slot, cable or riser, and check for a limit in the firmware (`lspci \
           -vv`, LnkCap and LnkSta).",
     accept: "Accept it if the drive will stay in that slot, or is too old for the port.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_link_degraded),
     #[cfg(test)]
     fires: Some(|| linked(NVME_X2)),
@@ -129,35 +128,41 @@ pub(super) const LINK_DEGRADED: Check = Check {
     blind: || crate::fixture::Fixture::honest().record(),
 };
 
+/// The link of a drive.
+struct LinkState {
+    /// Name of the drive.
+    drive: String,
+    /// Bytes per second that the link carries now.
+    bytes_per_s: f64,
+    /// How the link is slower than both ends support; `None` if it runs at full speed.
+    degradation: Option<String>,
+}
+
 fn check_link_degraded(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let leaves: Vec<&Layer> = case.places().flat_map(model::machine::Place::leaves).collect();
+    let leaves: Vec<&Layer> = case.places().flat_map(Place::leaves).collect();
     if leaves.is_empty() {
         return Err("no block device is known below".into());
     }
-    let link_state = |layer: &Layer| -> Known<(f64, Option<String>)> {
-        let link = link(layer)?;
-        Ok((link.bytes_per_s, link.below?))
+    let state_of_link = |drive: &Layer| -> Known<LinkState> {
+        let Link { bytes_per_s, below, .. } = link(drive)?;
+        Ok(LinkState { drive: drive.name.clone(), bytes_per_s, degradation: below? })
     };
-    let links: Known<Vec<_>> = leaves.iter().map(|leaf| Ok((*leaf, link_state(leaf)?))).collect();
+    let links: Known<Vec<LinkState>> = leaves.iter().map(|drive| state_of_link(drive)).collect();
     let links = match links {
         // A passed-through drive has a link. A simulated drive has none.
         Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
         links => links?,
     };
-    let degraded =
-        links.iter().find_map(|(layer, (carries, below))| Some((layer, *carries, below.as_ref()?)));
-    let Some((layer, carries, degradation)) = degraded else {
-        let slowest = links.iter().map(|(_, (carries, _))| *carries).min_by(f64::total_cmp);
+    let slowest = links.iter().map(|link| link.bytes_per_s).min_by(f64::total_cmp);
+    let degraded = links.into_iter().find_map(|link| Some((link.degradation?, link.drive, link.bytes_per_s)));
+    let Some((degradation, drive, bytes_per_s)) = degraded else {
         let numbers = evidence([("link_bytes_per_s", slowest.unwrap_or(f64::NAN))]);
         return holds("The links to the drives run at full speed and width.", numbers);
     };
     let moved: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).bytes as f64).sum();
     // The bytes are divided evenly among several drives, since nothing shows the real division.
     let rate = moved / (case.window_ns() / 1e9) / leaves.len() as f64;
-    let part = rate / carries;
+    let part = rate / bytes_per_s;
     let limits_rate = part >= HOLDS_BACK_FROM;
     let effect = if limits_rate {
         format!("; this rate is {} of what the link carries", show_share(part))
@@ -168,9 +173,8 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
     };
     finding!(
         if limits_rate { Severity::Biased } else { Severity::Note },
-        evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
-        "The link to {} runs {degradation}{effect}.",
-        layer.name
+        evidence([("link_bytes_per_s", bytes_per_s), ("share_of_link", part)]),
+        "The link to {drive} runs {degradation}{effect}."
     )
 }
 
@@ -212,6 +216,7 @@ pub(super) const POWER_STATE: Check = Check {
     fix: "Use a warm-up (`--warmup 1s`), or disable power saving (`nvme_core.default_ps_max_latency_us=0`, \
           `hdparm -B 255`, link power `max_performance`).",
     accept: "Accept it if the drive may sleep in production too.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_power_state),
     #[cfg(test)]
     fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),
@@ -238,17 +243,17 @@ impl RunStart {
 }
 
 fn check_power_state(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let run_starts: Vec<RunStart> = case.runs.iter().map(|r| run_start(case, r)).collect::<Known<_>>()?;
     let longest = run_starts.iter().map(|b| b.first).max().ok_or_else(no_run)?;
     let woke = run_starts.iter().filter(|b| b.has_woken()).count();
     let share_of_windows = share(run_starts.iter().map(|b| b.first as f64).sum(), case.window_ns());
-    let mut numbers = evidence([("runs_that_woke", woke as f64), ("longest_ns", longest as f64)]);
-    let layers = || case.places().flat_map(|p| &p.layers);
-    numbers
-        .extend(layers().find_map(|l| Some((TOLERANCE.to_owned(), l.device_number(TOLERANCE).ok()? as f64))));
+    let mut layers = case.places().flat_map(|p| &p.layers);
+    let tolerance_us = layers.find_map(|l| l.device_number(TOLERANCE).ok());
+    let mut numbers = evidence([
+        ("runs_that_woke", woke as f64),
+        ("longest_ns", longest as f64),
+        (TOLERANCE, tolerance_us.map_or(f64::NAN, |us| us as f64)),
+    ]);
     let has_enough_runs = run_starts.len() >= FEWEST_RUNS || longest >= SPIN_UP_NS;
     if woke < run_starts.len() || !has_enough_runs {
         return holds("The first operations were no slower than later ones.", numbers);
@@ -270,17 +275,23 @@ fn check_power_state(case: &Case) -> Known<Answer> {
 fn run_start(case: &Case, ran: &CaseRun) -> Known<RunStart> {
     let mut rows: Vec<&Interval> = ran.run.intervals.iter().filter(|i| i.stream == case.index).collect();
     rows.sort_by_key(|i| i.start_ns);
-    let moving = |i: &&Interval| {
-        Kind::MOVING.iter().filter_map(|k| i.cells.get(k)).map(|c| (c.2, c.4)).max_by_key(|c| c.1)
+    let slowest_cell = |row: &&Interval| {
+        Kind::MOVING
+            .iter()
+            .filter_map(|kind| row.cells.get(kind))
+            .max_by_key(|Cell(.., max_ns)| *max_ns)
+            .copied()
     };
-    let cells: Vec<(u64, u64)> = rows.iter().filter_map(moving).collect();
-    let Some((first, rest)) = cells.split_first().filter(|(_, rest)| rest.len() >= FEWEST_INTERVALS) else {
+    let cells: Vec<Cell> = rows.iter().filter_map(slowest_cell).collect();
+    let Some((first, later)) = cells.split_first().filter(|(_, later)| later.len() >= FEWEST_INTERVALS)
+    else {
         return Err("the runs are too short to compare their first operations with later ones".into());
     };
-    let mut medians: Vec<u64> = rest.iter().map(|c| c.0).collect();
+    let max_ns = |Cell(.., max_ns): &Cell| *max_ns;
+    let mut medians: Vec<u64> = later.iter().map(|Cell(_, _, median_ns, ..)| *median_ns).collect();
     medians.sort_unstable();
     let median = medians.get(medians.len() / 2).copied().unwrap_or(0);
-    Ok(RunStart { first: first.1, rest: rest.iter().map(|c| c.1).max().unwrap_or(0), median })
+    Ok(RunStart { first: max_ns(first), rest: later.iter().map(max_ns).max().unwrap_or(0), median })
 }
 
 /// Work that an array can be busy with (`mdstat`, `md/sync_action`).
@@ -304,6 +315,7 @@ pub(super) const RAID_STATE: Check = Check {
     fix: "Wait until the array is complete and idle (`watch cat /proc/mdstat`), or replace the member, and \
           measure again.",
     accept: "Accept it if you want to measure the degraded array.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_raid_state),
     #[cfg(test)]
     fires: Some(|| on_array(DEGRADED)),
@@ -316,7 +328,7 @@ fn check_raid_state(case: &Case) -> Known<Answer> {
     let arrays: Vec<&Layer> = layers.iter().copied().filter(|l| l.kind == LayerKind::Raid).collect();
     let caches: Vec<(&Layer, &str)> =
         layers.iter().filter_map(|l| Some((*l, l.device.get("bcache/state")?.trim()))).collect();
-    if !case.on_device() || (arrays.is_empty() && caches.is_empty()) {
+    if arrays.is_empty() && caches.is_empty() {
         return Ok(Answer::DoesNotApply);
     }
     let mut all_problems: Vec<String> = Vec::new();
@@ -335,22 +347,15 @@ fn check_raid_state(case: &Case) -> Known<Answer> {
     if all_problems.is_empty() {
         return why_not_read.map_or(holds("The arrays below were complete and idle.", numbers), Err);
     }
-    finding!(
-        Severity::Biased,
-        numbers,
-        "An array or cache below is degraded or busy: {}.",
-        all_problems.join("; ")
-    )
+    let problems = all_problems.join("; ");
+    finding!(Severity::Biased, numbers, "An array or cache below is degraded or busy: {problems}.")
 }
 
 /// Describes what is wrong with an array, from its own files before the runs and from the summary around each
 /// run.
 fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     let mut out = Vec::new();
-    let degraded = array.device_number("md/degraded");
-    if let Ok(missing) = degraded.as_ref().map(|n| *n)
-        && missing > 0
-    {
+    if let Some(missing) = array.device_number("md/degraded").ok().filter(|missing| *missing > 0) {
         out.push(format!("{} lacks {missing} of its members", array.name));
     }
     if let Some(action) = array.device.get("md/sync_action").map(|a| a.trim()).filter(|a| BUSY.contains(a)) {

@@ -6,6 +6,7 @@
 //! virtual machine, or served by a program (FUSE), by the kind of the file system. On NFS, it also computes the
 //! share of the reads that the client's cache answered.
 
+use crate::case::written;
 use crate::checks::prelude::*;
 use crate::checks::storage_reached::page_cache::{
     CACHED_ABOVE, CACHED_RELABELLED_FROM, severity_of_cached_share,
@@ -56,6 +57,7 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
     accept: "Accept it if your machine always does that. To avoid it, make the file system with `-E \
              lazy_itable_init=0,lazy_journal_init=0`, mount without `discard`, and use fstrim between \
              measurements.",
+    applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::D01], check_fs_housekeeping),
     #[cfg(test)]
     fires: Some(|| with_thread("4711: ext4lazyinit")),
@@ -69,14 +71,10 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
 };
 
 fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     case.need_run()?;
     let active_thread = active_thread(case)?;
     let idle = idle_bytes_per_s(case)?;
-    let mut numbers = evidence([]);
-    numbers.extend(idle.map(|rate| ("idle_write_bytes_per_s".to_owned(), rate)));
+    let mut numbers = evidence([("idle_write_bytes_per_s", idle.unwrap_or(f64::NAN))]);
     if let Some((thread, action)) = active_thread {
         let mut sentence = format!("The kernel thread {thread} {action}.");
         let disk_was_quiet = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
@@ -133,11 +131,7 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     if ns < IDLE_FROM_NS {
         return Ok(None);
     }
-    let mut bytes = 0.0;
-    for disk in case.shared()? {
-        bytes += BlockStat::between(start, end, &disk.stat_file)?.write.bytes as f64;
-    }
-    Ok(Some(bytes * 1e9 / ns as f64))
+    Ok(Some(written(&case.shared()?, start, end)? as f64 * 1e9 / ns as f64))
 }
 
 /// Returns the bytes discarded on the shared disks in all runs, or 0 if the kernel does not count them.
@@ -167,6 +161,7 @@ pub(super) const NEARLY_FULL: Check = Check {
               --rw randwrite --size 64m DIR; rm DIR/fill`.",
     fix: "Free some space, run `fstrim` on flash, and measure again.",
     accept: "Accept it if the disk will be as full in use.",
+    applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_nearly_full),
     #[cfg(test)]
     fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),
@@ -180,12 +175,8 @@ pub(super) const NEARLY_FULL: Check = Check {
 };
 
 fn check_nearly_full(case: &Case) -> Known<Answer> {
-    if !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let states = case.states(Moment::Start)?;
-    let rooms = states.iter().flatten().filter_map(|s| s.room.clone());
-    let rooms: Vec<Room> = rooms.collect::<Known<_>>()?;
+    let states = case.states(Moment::Start)?.into_iter().flatten();
+    let rooms: Vec<Room> = states.filter_map(|s| s.room.clone()).collect::<Known<_>>()?;
     let free = |room: &Room| share(room.free_bytes as f64, room.total_bytes as f64);
     // Some network file systems report a size of 0.
     let known = rooms.iter().filter(|r| r.total_bytes > 0);
@@ -196,11 +187,13 @@ fn check_nearly_full(case: &Case) -> Known<Answer> {
     if part >= FREE_BELOW {
         return holds("The file system had enough free space.", numbers);
     }
-    let writes = case.does(Kind::Write);
-    let effect =
-        if writes { "the allocator scatters writes over the rest" } else { "the file is probably scattered" };
+    let (severity, effect) = if case.does(Kind::Write) {
+        (Severity::Biased, "the allocator scatters writes over the rest")
+    } else {
+        (Severity::Note, "the file is probably scattered")
+    };
     finding!(
-        if writes { Severity::Biased } else { Severity::Note },
+        severity,
         numbers,
         "Only {} of the file system is free ({} of {}): {effect}.",
         show_share(part),
@@ -239,6 +232,7 @@ pub(super) const REMOTE_FS: Check = Check {
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
     fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
     accept: "Accept it if you want to measure the whole path.",
+    applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_remote_fs),
     #[cfg(test)]
     fires: Some(|| on_nfs(&Fixture::honest(), Ok(0))),
@@ -251,21 +245,15 @@ pub(super) const REMOTE_FS: Check = Check {
 };
 
 fn check_remote_fs(case: &Case) -> Known<Answer> {
-    if !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let mut places = 0;
-    let mut remote: Option<(&FileSystem, &str)> = None;
-    for place in case.places() {
-        let why_unknown =
-            || place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path));
-        let Some(fs) = &place.file_system else { return Err(why_unknown()) };
-        places += 1;
-        remote = remote.or_else(|| location(&fs.kind).map(|w| (fs, w)));
-    }
-    if places == 0 {
+    let why_unknown = |place: &Place| {
+        place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path))
+    };
+    let known = case.places().map(|place| place.file_system.as_ref().ok_or_else(|| why_unknown(place)));
+    let file_systems: Vec<&FileSystem> = known.collect::<Known<_>>()?;
+    if file_systems.is_empty() {
         return Err("the record does not contain the file system of the target".into());
     }
+    let remote = file_systems.into_iter().find_map(|fs| Some((fs, location(&fs.kind)?)));
     let Some((fs, location)) = remote else {
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     };
@@ -299,25 +287,22 @@ pub fn is_remote(kind: &str) -> bool {
 
 /// Describes what is between this machine and the data, or returns `None` for a local file system.
 fn location(kind: &str) -> Option<&'static str> {
-    match kind {
-        k if NETWORK.contains(&k) => {
-            Some("the data are on another machine, whose caches are invisible from here")
-        }
+    Some(match kind {
+        k if NETWORK.contains(&k) => "the data are on another machine, whose caches are invisible from here",
         k if OF_HOST.contains(&k) => {
-            Some("the data are on the host of this virtual machine, whose cache is invisible from here")
+            "the data are on the host of this virtual machine, whose cache is invisible from here"
         }
-        k if is_program(k, FETCHING) => Some(
-            "a user-space program fetches the data from another machine; its cache and the network are \
-             invisible",
-        ),
+        k if is_program(k, FETCHING) => {
+            "a user-space program fetches the data from another machine; its cache and the network are invisible"
+        }
         k if is_program(k, ENCRYPTING) => {
-            Some("a user-space program encrypts the data, which takes CPU time; its own I/O is invisible")
+            "a user-space program encrypts the data, which takes CPU time; its own I/O is invisible"
         }
         k if k == "fuse" || k == "fuseblk" || k.starts_with("fuse.") => {
-            Some("a user-space program answers; its own I/O is invisible")
+            "a user-space program answers; its own I/O is invisible"
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 /// Returns the part of the result's name that says how the data are reached, such as `over the network through
@@ -342,9 +327,12 @@ fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
     }
     let (mut requested, mut served) = (0_u64, 0_u64);
     for ran in &case.runs {
-        let [a, s] = bytes_in_run(ran, fs)?;
-        requested = requested.saturating_add(a);
-        served = served.saturating_add(s);
+        let (before, after) =
+            (bytes_since_mount(ran.at(Moment::Start)?, fs)?, bytes_since_mount(ran.at(Moment::Stop)?, fs)?);
+        let backwards = || format!("{MOUNT_STATS} went backwards");
+        let growth = |before: u64, after: u64| after.checked_sub(before).ok_or_else(backwards);
+        requested = requested.saturating_add(growth(before.requested, after.requested)?);
+        served = served.saturating_add(growth(before.from_server, after.from_server)?);
     }
     if requested == 0 {
         return Err("the NFS client counted no reads".into());
@@ -353,18 +341,16 @@ fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
     Ok((1.0 - served as f64 / requested as f64).max(0.0))
 }
 
-/// Returns the bytes read from the client in a run, and the bytes that the client read from the server for them.
-fn bytes_in_run(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
-    let before = bytes_since_mount(ran.at(Moment::Start)?, fs)?;
-    let after = bytes_since_mount(ran.at(Moment::Stop)?, fs)?;
-    let growth =
-        |i: usize| after[i].checked_sub(before[i]).ok_or_else(|| format!("{MOUNT_STATS} went backwards"));
-    Ok([growth(0)?, growth(1)?])
+/// Bytes read since an NFS mount.
+struct NfsBytes {
+    /// Bytes that programs read from the client.
+    requested: u64,
+    /// Bytes that the client read from the server.
+    from_server: u64,
 }
 
-/// Returns the bytes read from the client since the mount, and the bytes that the client read from the server: the line
-/// `bytes:` after the line that names the mount.
-fn bytes_since_mount(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
+/// Parses the bytes read since the mount: the line `bytes:` after the line that names the mount.
+fn bytes_since_mount(snapshot: &Snapshot, fs: &FileSystem) -> Known<NfsBytes> {
     let name = format!(" mounted on {} with fstype ", fs.mount_point);
     let mut lines = snapshot.text(MOUNT_STATS)?.lines().skip_while(|l| !l.contains(&name));
     lines.next().ok_or_else(|| format!("{MOUNT_STATS} does not list {}", fs.mount_point))?;
@@ -373,7 +359,9 @@ fn bytes_since_mount(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
     let numbers: Option<Vec<u64>> =
         bytes.and_then(|b| b.split_ascii_whitespace().map(|w| w.parse().ok()).collect());
     match numbers.as_deref() {
-        Some([normal, _, direct, _, server, ..]) => Ok([normal.saturating_add(*direct), *server]),
+        Some([normal, _, direct, _, from_server, ..]) => {
+            Ok(NfsBytes { requested: normal.saturating_add(*direct), from_server: *from_server })
+        }
         _ => Err(format!("{MOUNT_STATS} has no count of bytes for {}", fs.mount_point)),
     }
 }

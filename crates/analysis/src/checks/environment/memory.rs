@@ -7,7 +7,7 @@
 //! workers' system time per byte with a limit.
 
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{entries, grown, keyed, pressure_us};
+use crate::figures::kernel_text::{MEMORY, entries, grown, keyed, pressure_us};
 use model::evidence::{BACKLOG_BYTES, PAGE_REPORTING, meminfo_bytes};
 
 pub(super) const DIRTY_BACKLOG: Check = Check {
@@ -26,6 +26,7 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
     fix: "Wait until the data are written (`sync`), stop background writers, and measure again.",
     accept: "Accept it if these data belong to another disk. `grep -e Dirty -e Writeback /proc/meminfo` \
              shows how much is left.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_dirty_backlog),
     #[cfg(test)]
     fires: Some(|| with_dirt(200 << 10, 0)),
@@ -41,9 +42,6 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
 const MEMINFO: &str = "/proc/meminfo";
 
 fn check_dirty_backlog(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut worst = None;
     for ran in &case.runs {
         let text = ran.at(Moment::Start)?.text(MEMINFO)?;
@@ -55,15 +53,10 @@ fn check_dirty_backlog(case: &Case) -> Known<Answer> {
     if bytes <= BACKLOG_BYTES {
         return holds("Hardly any older data was waiting to be written.", numbers);
     }
-    finding!(
-        Severity::Biased,
-        numbers,
-        "{} of older data were waiting to be written to disk.",
-        show_bytes(bytes)
-    )
+    let backlog = show_bytes(bytes);
+    finding!(Severity::Biased, numbers, "{backlog} of older data were waiting to be written to disk.")
 }
 
-const PRESSURE: &str = "/proc/pressure/memory";
 /// At this share of the time or above, tasks waited for memory long enough to bias the number. A machine with enough
 /// memory shows 0, and 1 % can already decide a percentile.
 const STALLED_FROM: Share = Share(0.01);
@@ -91,6 +84,7 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
     fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
           measure again.",
     accept: "Accept it if the machine that you want to measure is as short of memory.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_memory_pressure),
     #[cfg(test)]
     fires: Some(|| pressed(50_000)),
@@ -98,32 +92,30 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
     blind: || {
         let mut record = crate::fixture::Fixture::honest().record();
         let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
-        files.for_each(|f| drop(f.insert(PRESSURE.into(), Err("not built into this kernel".into()))));
+        files.for_each(|f| drop(f.insert(MEMORY.into(), Err("not built into this kernel".into()))));
         record
     },
 };
 
 fn check_memory_pressure(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let active = sum_over_runs(case, CaseRun::active_ns)? as f64;
     let sum =
         |file: &str, read: &dyn Fn(&str) -> Known<u64>| sum_over_runs(case, |ran| grown(ran, file, read));
-    let stalled_us = sum(PRESSURE, &|text| pressure_us(text, "some"));
+    let stalled_us = sum(MEMORY, &|text| pressure_us(text, "some"));
     let swapped = sum(VMSTAT, &|text| Ok(keyed(text, "pswpin")?.saturating_add(keyed(text, "pswpout")?)));
     let faults = sum(VMSTAT, &|text| keyed(text, "pgmajfault"));
     let stalled = stalled_us.map(|us| share(us as f64 * 1e3, active));
     let pages_per_s = swapped.clone().map(|pages| share(pages as f64, active / 1e9));
-    let mut numbers = evidence([("active_ns", active)]);
-    numbers.extend(stalled.as_ref().ok().map(|s| ("stalled_share".to_owned(), *s)));
-    numbers.extend(swapped.as_ref().ok().map(|p| ("swapped_pages".to_owned(), *p as f64)));
-    numbers.extend(faults.ok().map(|f| ("major_faults".to_owned(), f as f64)));
+    let known = |count: &Known<u64>| count.as_ref().map_or(f64::NAN, |count| *count as f64);
+    let mut numbers = evidence([
+        ("active_ns", active),
+        ("stalled_share", stalled.clone().unwrap_or(f64::NAN)),
+        ("swapped_pages", known(&swapped)),
+        ("major_faults", known(&faults)),
+    ]);
     let mut causes = Vec::new();
-    if let Ok(s) = stalled.as_ref().map(|s| *s)
-        && s >= STALLED_FROM
-    {
-        causes.push(format!("tasks waited for memory in {} of the time", show_share(s)));
+    if let Some(stalled) = stalled.as_ref().ok().copied().filter(|share| *share >= STALLED_FROM) {
+        causes.push(format!("tasks waited for memory in {} of the time", show_share(stalled)));
     }
     if let (Ok(rate), Ok(pages)) = (&pages_per_s, &swapped)
         && *rate >= SWAPPED_PAGES_PER_S
@@ -131,24 +123,22 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
         causes.push(format!("{} were swapped", show_bytes(pages.saturating_mul(VMSTAT_PAGE_BYTES))));
     }
     if !causes.is_empty() {
-        return finding!(
-            Severity::Biased,
-            numbers,
-            "The machine was short of memory: {}.",
-            causes.join(", and ")
-        );
+        let causes = causes.join(", and ");
+        return finding!(Severity::Biased, numbers, "The machine was short of memory: {causes}.");
     }
     let dirty = dirty_share_of_limit(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
         numbers.insert("dirty_share_of_limit".into(), part);
-        let sentence = format!(
+        let cure = "Use --cache direct, or write for so long that the first part does not matter.";
+        return detail!(
+            Severity::Note,
+            numbers,
             "Dirty pages reached {} of their limit, where the kernel makes writers wait: the rate mixes \
              memory and the disk.",
             show_share(part)
-        );
-        let cure = "Use --cache direct, or write for so long that the first part does not matter.";
-        let found = Detail::new(Severity::Note, sentence, numbers).with_cure(cure.to_owned());
-        return Ok(Answer::Finding(found));
+        )
+        .with_cure(cure.to_owned())
+        .found();
     }
     stalled?;
     pages_per_s?;
@@ -202,6 +192,7 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
     fix: "Use --cache direct, which takes no memory. Or measure with memory that the guest has just used. Or \
           disable free page reporting on the host (QEMU: `free-page-reporting=off` of the balloon).",
     accept: "Accept it if your load also starts on such a machine after a pause.",
+    applies: |case| case.has_storage() && !case.stream.cache.is_direct(),
     ask: Ask::Alone(check_freed_memory_given_up),
     #[cfg(test)]
     fires: Some(|| reading(9, 0.5, 0.9)),
@@ -218,18 +209,10 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
 };
 
 fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
-    if !case.has_storage() || case.stream.cache.is_direct() {
-        return Ok(Answer::DoesNotApply);
-    }
     let machine = case.machine.ok_or("the record names no host")?;
     let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
-    let is_reporting = match order {
-        None => false,
-        Some(order) => {
-            !NOT_REPORTING.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is not a number"))?)
-        }
-    };
-    if !is_reporting {
+    let order = order.transpose().map_err(|_| format!("{PAGE_REPORTING} is not a number"))?;
+    if order.is_none_or(|order| NOT_REPORTING.contains(&order)) {
         let sentence = "As far as fathom can see, this machine keeps the memory that it frees.";
         return holds(sentence, evidence([]));
     }
@@ -264,17 +247,16 @@ fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the growth of the page cache during a run. These pages were free before.
-fn taken_bytes(run: &CaseRun) -> Known<u64> {
-    let pages = |moment| keyed(run.at(moment)?.text(VMSTAT)?, "nr_file_pages");
+fn taken_bytes(ran: &CaseRun) -> Known<u64> {
+    let pages = |moment| keyed(ran.at(moment)?.text(VMSTAT)?, "nr_file_pages");
     Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(VMSTAT_PAGE_BYTES))
 }
 
 /// Returns the system time of the stream's workers per byte, without the fixed cost of operations, or `None` if
 /// unknown.
 fn system_ns_per_byte(case: &Case, moved: &Amount) -> Option<f64> {
-    let workers = || stream_workers(case);
-    let system: f64 = workers().map(|w| w.system_ns as f64).sum();
-    let is_known = workers().any(|w| w.wall_ns > 0);
+    let system: f64 = case.workers().map(|w| w.system_ns as f64).sum();
+    let is_known = case.workers().any(|w| w.wall_ns > 0);
     is_known.then(|| (system - moved.ops as f64 * PER_OPERATION.0).max(0.0) / moved.bytes as f64)
 }
 
@@ -317,7 +299,7 @@ fn at_stop(fixture: &Fixture, file: &str, text: impl Fn(u64) -> String) -> Recor
 /// A record in which tasks waited `us` us for memory in each second.
 #[cfg(test)]
 fn pressed(us: u64) -> Record {
-    at_stop(&Fixture::honest(), PRESSURE, |_| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n"))
+    at_stop(&Fixture::honest(), MEMORY, |_| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n"))
 }
 
 #[cfg(test)]
@@ -340,7 +322,7 @@ fn swapping_biases_without_pressure_counters() {
     assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
     assert!(matches!(MEMORY_PRESSURE.answer(&with(200)), Ok(Answer::Holds(..))));
     let files = much.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
-    files.for_each(|f| drop(f.remove(PRESSURE)));
+    files.for_each(|f| drop(f.remove(MEMORY)));
     assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
 }
 

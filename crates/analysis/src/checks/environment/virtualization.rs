@@ -8,6 +8,7 @@ use crate::checks::prelude::*;
 use crate::figures::time_series::rows_of;
 use model::evidence::{PRODUCT, VENDOR};
 use model::machine::Machine;
+use model::record::Interval;
 
 /// Drivers of simulated disks.
 const VIRTUAL_DRIVERS: &[&str] =
@@ -29,6 +30,7 @@ pub(super) const VIRTUAL: Check = Check {
     accept: "A note needs no --accept, and nothing inside the guest fixes it. Repeat at other times of day \
              to see the effect of neighbours, ask the provider for limits, and state in reports that the \
              disk is virtual.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_virtual),
     #[cfg(test)]
     fires: Some(|| {
@@ -46,10 +48,7 @@ pub(super) const VIRTUAL: Check = Check {
 };
 
 fn check_virtual(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let Some(hypervisor) = virtual_by(case)? else {
+    let Some(hypervisor) = find_hypervisor(case)? else {
         return holds("As far as fathom can see, this is not a virtual machine.", evidence([]));
     };
     finding!(
@@ -61,7 +60,7 @@ fn check_virtual(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the hypervisor or the driver of virtual disks, or `None` if there is none as far as known.
-fn virtual_by<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
+fn find_hypervisor<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let drivers = case.places().flat_map(|p| &p.layers).filter_map(|l| l.driver.as_deref());
     let driver = drivers.into_iter().find(|d| VIRTUAL_DRIVERS.contains(d));
@@ -75,7 +74,7 @@ fn virtual_by<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
 
 /// Whether the machine or the disk is known to be virtual.
 pub(super) fn is_virtual(case: &Case) -> bool {
-    virtual_by(case).is_ok_and(|hypervisor| hypervisor.is_some())
+    find_hypervisor(case).is_ok_and(|hypervisor| hypervisor.is_some())
 }
 
 /// Vendor or model texts of clouds with burst credits, in lower case, and the cloud's name.
@@ -120,6 +119,7 @@ pub(super) const CLOUD_BURST: Check = Check {
               no cloud is named. fathom's own tests use made-up records of a cloud instead.",
     fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
     accept: "Accept it if your load comes in bursts shorter than the credits last.",
+    applies: |case| case.on_device(),
     ask: Ask::Alone(check_cloud_burst),
     #[cfg(test)]
     fires: Some(|| fixture("Amazon EC2\n", 3_000, 1_200, 30)),
@@ -135,10 +135,7 @@ struct Fall {
 }
 
 fn check_cloud_burst(case: &Case) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let Some(cloud) = cloud(case)? else {
+    let Some(cloud) = find_cloud(case)? else {
         return holds("The disk belongs to no cloud that is known for burst credits.", evidence([]));
     };
     // With a schedule or pauses, the job decides the rate, not the disk.
@@ -148,24 +145,26 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
     let interval_rates = interval_rates(case);
     let rates: Vec<f64> = interval_rates.iter().map(|row| row.iops).collect();
     let measured = case.window_ns();
-    let Some(fall) = fall(&rates) else {
+    let Some(fall) = find_fall(&rates) else {
         if measured < CREDIT_NS {
+            let measured = show_ns(measured);
             return Err(format!(
-                "this is a disk of {cloud}, whose burst credits can last longer than the measured {}",
-                show_ns(measured)
+                "this is a disk of {cloud}, whose burst credits can last longer than the measured {measured}"
             ));
         }
         return holds("The disk kept its rate for longer than burst credits last.", Evidence::new());
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
+    // `at` is an index of these intervals.
+    let row = &interval_rates[fall.at];
     finding!(
         Severity::Biased,
         evidence([
             ("before", fall.before),
             ("after", fall.after),
             ("until_ns", ns),
-            ("run", interval_rates.get(fall.at).map_or(f64::NAN, |row| f64::from(row.run))),
-            ("at_s", interval_rates.get(fall.at).map_or(f64::NAN, |row| row.at_s)),
+            ("run", f64::from(row.run)),
+            ("at_s", row.at_s),
         ]),
         "This disk of {cloud} did {} operations per second for {} and then a steady {}: this looks like the \
          end of burst credits.",
@@ -176,7 +175,7 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the cloud that the machine or a disk names, or `None` if both are known and neither names one.
-fn cloud(case: &Case) -> Known<Option<&'static str>> {
+fn find_cloud(case: &Case) -> Known<Option<&'static str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let models = case.places().flat_map(|p| &p.layers).filter_map(|l| l.model.as_deref());
     let models: Vec<String> = models.map(str::to_lowercase).collect();
@@ -205,19 +204,19 @@ struct IntervalRate {
 fn interval_rates(case: &Case) -> Vec<IntervalRate> {
     let rates_in_run = |ran: &CaseRun| -> Vec<IntervalRate> {
         let from = rows_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
-        let row = |row: &model::record::Interval| {
+        let interval_rate = |row: &Interval| {
             let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.0 as f64).sum();
             let iops = ops / ((row.end_ns - row.start_ns) as f64 / 1e9);
             IntervalRate { iops, run: ran.run.start.repeat, at_s: (row.start_ns - from) as f64 / 1e9 }
         };
-        rows_of(ran).map(row).collect()
+        rows_of(ran).map(interval_rate).collect()
     };
     case.runs.iter().flat_map(rates_in_run).collect()
 }
 
 /// Returns the interval that divides the rates best into two plateaus, if both are flat and the second is much
 /// lower.
-fn fall(rates: &[f64]) -> Option<Fall> {
+fn find_fall(rates: &[f64]) -> Option<Fall> {
     // Prefix sums, so that trying all intervals takes linear time.
     let mut sums = vec![0.0];
     for rate in rates {
@@ -225,9 +224,9 @@ fn fall(rates: &[f64]) -> Option<Fall> {
     }
     let total = *sums.last()?;
     let separation = |at: usize| {
-        let (n, m) = (at as f64, (rates.len() - at) as f64);
-        let difference = sums[at] / n - (total - sums[at]) / m;
-        difference * difference * n * m
+        let (count_before, count_after) = (at as f64, (rates.len() - at) as f64);
+        let difference = sums[at] / count_before - (total - sums[at]) / count_after;
+        difference * difference * count_before * count_after
     };
     let places = PLATEAU..rates.len().checked_sub(PLATEAU)?.saturating_add(1);
     let at = places.max_by(|a, b| separation(*a).total_cmp(&separation(*b)))?;
@@ -238,11 +237,11 @@ fn fall(rates: &[f64]) -> Option<Fall> {
     (after <= before * FALLS_TO.0).then_some(Fall { at, before, after })
 }
 
-/// Returns the mean of the rates if they are flat.
+/// Returns the mean of the rates if their variability is at most `flat`.
 fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
-    let n = rates.len() as f64;
-    let mean = rates.iter().sum::<f64>() / n;
-    let variance = rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / n;
+    let count = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    let variance = rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / count;
     (mean > 0.0 && variance.sqrt() <= flat * mean).then_some(mean)
 }
 
@@ -267,6 +266,7 @@ pub(super) const CONTAINER_VIEW: Check = Check {
     fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own \
           layers.",
     accept: "A note needs no --accept.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_container_view),
     #[cfg(test)]
     fires: Some(|| Fixture { kind: "overlay", ..Fixture::honest() }.record()),
@@ -279,9 +279,6 @@ pub(super) const CONTAINER_VIEW: Check = Check {
 };
 
 fn check_container_view(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let machine = case.machine.ok_or("the record names no host")?;
     if machine.places.is_empty() {
         return Err("the record does not contain the device chains of the targets".into());
@@ -357,7 +354,7 @@ fn a_driver_of_virtual_disks_suffices() {
 fn the_interval_of_the_fall_belongs_to_neither_plateau() {
     for between in [1_300.0, 2_000.0, 2_900.0] {
         let rates = [[3_000.0; 20].as_slice(), &[between], &[1_200.0; 19]].concat();
-        let fall = fall(&rates).unwrap_or_else(|| panic!("no fall with {between} between"));
+        let fall = find_fall(&rates).unwrap_or_else(|| panic!("no fall with {between} between"));
         assert_eq!((fall.before, fall.after), (3_000.0, 1_200.0));
     }
 }

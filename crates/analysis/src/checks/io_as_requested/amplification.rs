@@ -7,6 +7,7 @@
 //! and names partial page writes as the cause if the plan has them.
 
 use super::page_bytes;
+use crate::case::written;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
 use crate::figures::traffic::FLOOR_BYTES;
@@ -53,6 +54,7 @@ pub(super) const READ_AMPLIFIED: Check = Check {
     fix: "Use --cache direct, or --engine mmap:random for mappings, or lower \
           /sys/block/DISK/queue/read_ahead_kb.",
     accept: "Accept it if the application reads through the page cache in the same way.",
+    applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_read_amplified),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 4.0, ..buffered() }.record()),
@@ -61,12 +63,8 @@ pub(super) const READ_AMPLIFIED: Check = Check {
 };
 
 fn check_read_amplified(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let requested = issued_bytes(case, Kind::Read)?;
-    let shared = !case.sharers(&case.shared()?).is_empty();
-    if shared {
+    if !case.sharers(&case.shared()?).is_empty() {
         return decide_by_workers(case, requested);
     }
     let read = match case.own() {
@@ -168,7 +166,8 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     fix: "To measure the device alone, overwrite an allocated file without --cache sync, or measure the block \
           device itself.",
     accept: "This is the cost of the file system, and an application pays it too: accept it to measure that.",
-    ask: Ask::After(&[CheckId::D01], check_write_amplified),
+    applies: |case| case.does(Kind::Write) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::D01], check_write_amplified),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 1.8, ..synchronous() }.record()),
     #[cfg(test)]
@@ -177,21 +176,21 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     },
 };
 
-fn check_write_amplified(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::D01) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_write_amplified(case: &Case) -> Known<Answer> {
     let requested = issued_bytes(case, Kind::Write)?;
     let layers = case.shared()?;
-    let mut device = 0.0;
-    for ran in &case.runs {
-        device += net_bytes(case, ran, &layers)?;
-    }
+    let idle_rate = idle_rate(case, &layers);
+    let written_beyond_idle = |ran: &CaseRun| {
+        let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
+        let ns = synced.at_ns.saturating_sub(start.at_ns) as f64;
+        Ok((written(&layers, start, synced)? as f64 - ns * idle_rate).max(0.0))
+    };
+    let device = case.runs.iter().map(written_beyond_idle).sum::<Known<f64>>()?;
     // The charge is a lower bound: cgroup v1 charges the journal to the root group, and no group is charged during a
     // sync.
     let own = case.own().map_or(0.0, |own| own.bytes[1] as f64);
-    let written = device.max(own);
-    let ratio = share(written, requested as f64);
+    let most_written = device.max(own);
+    let ratio = share(most_written, requested as f64);
     let numbers = evidence([
         ("written_bytes", requested as f64),
         ("device_write_bytes", device),
@@ -209,7 +208,7 @@ fn check_write_amplified(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let numbers = evidence([("written_bytes", requested as f64), ("device_write_bytes_at_most", most)]);
         return holds("The device wrote little more than the requested bytes.", numbers);
     }
-    if ratio <= WRITE_AMPLIFIED_ABOVE || written - requested as f64 <= incidental {
+    if ratio <= WRITE_AMPLIFIED_ABOVE || most_written - requested as f64 <= incidental {
         return holds("The device wrote little more than the requested bytes.", numbers);
     }
     finding!(
@@ -217,7 +216,7 @@ fn check_write_amplified(case: &Case, earlier: &Earlier) -> Known<Answer> {
         numbers,
         "The device wrote {} bytes for each requested byte ({} for {}): {}.",
         show_rate(ratio),
-        show_bytes(written as u64),
+        show_bytes(most_written as u64),
         show_bytes(requested),
         cause_of_extra_writes(case)
     )
@@ -233,41 +232,27 @@ fn cause_of_extra_writes(case: &Case) -> String {
             show_bytes(page)
         ));
     }
-    let mut kinds: Vec<&str> =
-        case.places().filter(|p| p.file_system.is_some()).map(model::machine::Place::kind).collect();
+    let mut kinds: Vec<&str> = case.places().filter(|p| p.file_system.is_some()).map(Place::kind).collect();
     kinds.dedup();
     if !kinds.is_empty() {
         causes.push(format!("the result includes journal, metadata or copies of {}", kinds.join(" and ")));
     }
     if causes.is_empty() {
-        return "the job uses no file system, so another program or a layer below the device wrote the rest"
-            .into();
+        causes.push(
+            "the job uses no file system, so another program or a layer below the device wrote the rest"
+                .into(),
+        );
     }
     causes.join("; ")
-}
-
-/// Returns the bytes that the layers wrote from the start of a run to the end of its final sync, minus the writes that
-/// they make while idle.
-fn net_bytes(case: &Case, ran: &CaseRun, layers: &[&Layer]) -> Known<f64> {
-    let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
-    let bytes = written(layers, start, synced)?;
-    let ns = synced.at_ns.saturating_sub(start.at_ns) as f64;
-    Ok((bytes as f64 - ns * idle_rate(case, layers)).max(0.0))
 }
 
 /// Returns the bytes per ns that the layers wrote during the idle watch, or 0 without one. In that case only D01
 /// finds writes by other processes.
 fn idle_rate(case: &Case, layers: &[&Layer]) -> f64 {
-    let at = |moment| case.record.evidence.iter().find(|s| s.moment == moment);
+    let at = |moment| case.snapshot_before_runs(moment);
     let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return 0.0 };
     let ns = end.at_ns.saturating_sub(start.at_ns) as f64;
     written(layers, start, end).map_or(0.0, |bytes| share(bytes as f64, ns))
-}
-
-fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
-    layers.iter().try_fold(0_u64, |sum, layer| {
-        Ok(sum.saturating_add(BlockStat::between(from, to, &layer.stat_file)?.write.bytes))
-    })
 }
 
 /// Above this number of bytes read per byte written, the rate is biased.
@@ -292,6 +277,7 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
     fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine \
           sync:new`), whose pages are not read.",
     accept: "Accept it if the application changes parts of old pages.",
+    applies: |case| case.does(Kind::Write) && !case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_pages_read_first),
     #[cfg(test)]
     fires: Some(|| with_reads(0.5)),
@@ -307,9 +293,6 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
 };
 
 fn check_pages_read_first(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || case.does(Kind::Read) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let written = issued_bytes(case, Kind::Write)?;
     let disks = case.shared()?;
     let is_shared = !case.sharers(&disks).is_empty();
@@ -343,17 +326,13 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         ));
     }
     let page = page_bytes(case);
-    let (cause, cure) = if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
-        (
-            format!(
-                ": a write to part of a page ({}) that is not in memory must read the page first",
-                show_bytes(page)
-            ),
-            None,
-        )
+    let writes_parts = !case.stream.cache.is_direct() && has_partial_pages(case, page);
+    let cause = if writes_parts {
+        let page = show_bytes(page);
+        format!(": a write to part of a page ({page}) that is not in memory must read the page first")
     } else {
-        (": the file system read metadata to allocate blocks, or a layer below read blocks to change parts \
-          of them".into(), Some(String::new()))
+        ": the file system read metadata to allocate blocks, or a layer below read blocks to change parts of them"
+            .into()
     };
     detail!(
         Severity::Biased,
@@ -364,7 +343,7 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         show_bytes(written),
         show_share(part)
     )
-    .with_cure(cure)
+    .with_cure((!writes_parts).then(String::new))
     .found()
 }
 

@@ -33,6 +33,7 @@ pub(super) const MISALIGNED: Check = Check {
     fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins at a \
           multiple of 1 MiB.",
     accept: "Accept it if the application writes such blocks, as old databases do.",
+    applies: |case| case.on_device() && Kind::MOVING.iter().any(|k| case.does(*k)),
     ask: Ask::Alone(check_misaligned),
     #[cfg(test)]
     fires: Some(|| {
@@ -47,9 +48,6 @@ pub(super) const MISALIGNED: Check = Check {
 };
 
 fn check_misaligned(case: &Case) -> Known<Answer> {
-    if !case.on_device() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut block = 0;
     for layer in disks(case)? {
         block = block.max(layer.queue_number("physical_block_size")?);
@@ -57,11 +55,10 @@ fn check_misaligned(case: &Case) -> Known<Answer> {
     if block == 0 {
         return Err("the disks report a physical block size of 0".into());
     }
-    let mut misfits = if case.stream.cache.is_direct() {
-        misaligned_access(&case.stream.access, block)
-    } else {
-        Vec::new()
-    };
+    let mut misfits = Vec::new();
+    if case.stream.cache.is_direct() {
+        misfits.extend(misaligned_access(&case.stream.access, block));
+    }
     misfits.extend(misaligned_devices(case, block)?);
     if misfits.is_empty() {
         // The extent map is needed only if nothing else is misaligned.
@@ -71,14 +68,13 @@ fn check_misaligned(case: &Case) -> Known<Answer> {
     if misfits.is_empty() {
         return holds("Operations are aligned to the physical blocks of the disk.", numbers);
     }
-    let writes = case.does(Kind::Write);
-    let effect = if writes {
-        "the disk reads, changes and writes whole blocks"
+    let (severity, effect) = if case.does(Kind::Write) {
+        (Severity::Biased, "the disk reads, changes and writes whole blocks")
     } else {
-        "the disk reads more than requested"
+        (Severity::Note, "the disk reads more than requested")
     };
     detail!(
-        if writes { Severity::Biased } else { Severity::Note },
+        severity,
         numbers,
         "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
         show_bytes(block),
@@ -199,6 +195,10 @@ pub(super) const FRAGMENTED: Check = Check {
     fix: "Name a directory with contiguous free space and let fathom make its own file. `e4defrag` or \
           `xfs_fsr` defragment a file.",
     accept: "Accept it if your real file is as fragmented.",
+    applies: |case| {
+        let is_sequential = case.stream.access.pattern() == Some(Pattern::Sequential);
+        is_sequential && case.on_device() && !case.on_block_devices()
+    },
     ask: Ask::Alone(check_fragmented),
     #[cfg(test)]
     fires: Some(|| pieces(2_000, "0")),
@@ -209,10 +209,6 @@ pub(super) const FRAGMENTED: Check = Check {
 };
 
 fn check_fragmented(case: &Case) -> Known<Answer> {
-    let is_sequential = case.stream.access.pattern() == Some(Pattern::Sequential);
-    if !is_sequential || !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let extents = case.extents()?;
     // Compressed files are stored in extents of 128 KiB, wherever these are.
     if extents.iter().any(|e| e.encoded_bytes > 0) {
@@ -279,6 +275,7 @@ pub(super) const WRITES_ALLOCATE: Check = Check {
               FILE FILE`.",
     fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
     accept: "Accept it if the application writes new files.",
+    applies: |case| case.does(Kind::Write) && case.on_device() && !case.on_block_devices(),
     ask: Ask::After(&[CheckId::A04], check_writes_allocate),
     #[cfg(test)]
     fires: Some(|| {
@@ -289,9 +286,8 @@ pub(super) const WRITES_ALLOCATE: Check = Check {
 };
 
 fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let applies = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
     // If the job also reads the holes, A04 already voids the result.
-    if !applies || (case.does(Kind::Read) && earlier.finds(CheckId::A04)) {
+    if case.does(Kind::Read) && earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
     if case.stream.renews_file() {
@@ -301,10 +297,12 @@ fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let extents = case.extents()?;
     let worst = extents.iter().filter(|e| e.span_bytes > 0).map(share_without_blocks).max_by(f64::total_cmp);
     let worst = worst.ok_or("the map of the file's extents is empty")?;
-    let mut numbers = evidence([("without_blocks_share", worst)]);
     let most_extents = |all: &[Extents]| all.iter().map(|e| e.count as f64).fold(0.0, f64::max);
-    numbers.extend(evidence([("extents_before", most_extents(&extents))]));
-    numbers.extend(extents_after_syncs(case).map(|all| ("extents_after".to_owned(), most_extents(&all))));
+    let numbers = evidence([
+        ("without_blocks_share", worst),
+        ("extents_before", most_extents(&extents)),
+        ("extents_after", extents_after_syncs(case).map_or(f64::NAN, |all| most_extents(&all))),
+    ]);
     if worst <= ALLOCATED_ABOVE {
         return holds("Writes overwrote existing blocks.", numbers);
     }
@@ -355,6 +353,7 @@ pub(super) const TRIMS_MET_HOLES: Check = Check {
               256 trims most blocks are holes.",
     fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
     accept: "Accept it if trims of free blocks are part of your workload.",
+    applies: |case| case.does(Kind::Trim) && case.has_storage() && !case.on_block_devices(),
     ask: Ask::Alone(check_trims_met_holes),
     #[cfg(test)]
     fires: Some(|| trimming(0, 10_000)),
@@ -369,9 +368,6 @@ pub(super) const TRIMS_MET_HOLES: Check = Check {
 };
 
 fn check_trims_met_holes(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Trim) || !case.has_storage() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let issued = case.issued(Kind::Trim);
     if issued.ops == 0 {
         return Err("no trim completed".into());
@@ -379,15 +375,15 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
     if case.does(Kind::Write) {
         return Err("the job also writes, which fills trimmed blocks again".into());
     }
-    let streams = phase_streams(case).len();
-    if streams > 1 || case.record.header.plan.part.is_some() || case.record.fleet.is_some() {
+    if case.phase_streams().len() > 1 || case.record.header.plan.part.is_some() || case.record.fleet.is_some()
+    {
         return not_checked(
             "several streams or hosts change the file, and its holes are counted for all of them together",
         );
     }
     let sizes = [case.stream.access.smallest_bytes(), case.stream.access.largest_bytes()].map(u64::from);
-    if sizes.iter().chain([&case.stream.access.offset_bytes]).any(|bytes| !bytes.is_multiple_of(BLOCK_BYTES))
-    {
+    let in_blocks = |bytes: &u64| bytes.is_multiple_of(BLOCK_BYTES);
+    if !sizes.iter().chain([&case.stream.access.offset_bytes]).all(in_blocks) {
         return Err("trims of parts of blocks write zeros and make no holes".into());
     }
     let maps = case.extents_over_runs()?;
@@ -400,9 +396,9 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
     if in_holes <= HOLES_TRIMMED_ABOVE {
         return holds("The trims freed blocks.", numbers);
     }
-    let condition = Rename::Condition(format!("{} in holes", show_share(in_holes)));
+    let is_relabelled = in_holes >= HOLES_RELABELLED_FROM;
     detail!(
-        if in_holes >= HOLES_RELABELLED_FROM { Severity::Rename } else { Severity::Biased },
+        if is_relabelled { Severity::Rename } else { Severity::Biased },
         numbers,
         "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
          frees nothing and reaches no device.",
@@ -411,7 +407,7 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
         show_bytes(issued.bytes),
         show_bytes(freed_bytes as u64)
     )
-    .relabelled((in_holes >= HOLES_RELABELLED_FROM).then_some(condition))
+    .relabelled(is_relabelled.then(|| Rename::Condition(format!("{} in holes", show_share(in_holes)))))
     .found()
 }
 

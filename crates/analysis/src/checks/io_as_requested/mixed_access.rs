@@ -17,7 +17,8 @@ pub(super) const DIO_MIXED: Check = Check {
               `fathom run --rw randread --cache direct FILE`.",
     fix: "Stop other users of the file (`fuser -v FILE`), or give each stream of the job its own file.",
     accept: "Accept it if the application does both, such as a database during a backup.",
-    ask: Ask::After(&[CheckId::A02], check_dio_mixed),
+    applies: |case| case.stream.cache.is_direct() && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A02], check_dio_mixed),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { dirty_share: 0.01, ..crate::fixture::Fixture::honest() }.record()
@@ -26,10 +27,7 @@ pub(super) const DIO_MIXED: Check = Check {
     blind: || pages_unknown(),
 };
 
-fn check_dio_mixed(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A02) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_dio_mixed(case: &Case) -> Known<Answer> {
     if let Some(other) = buffered_sharer(case) {
         let sentence = format!(
             "Another stream of this phase uses the same target with --cache {other}: each makes the kernel \
@@ -64,9 +62,12 @@ fn finding(sentence: String, dirty: u64) -> Known<Answer> {
 /// Returns the cache mode of another stream of the phase that uses one of this stream's targets through the page
 /// cache.
 fn buffered_sharer(case: &Case) -> Option<&'static str> {
-    let streams = phase_streams(case);
-    let shares = |s: &&model::job::Stream| s.targets.iter().any(|t| case.stream.targets.contains(t));
-    streams.iter().filter(shares).find(|s| !s.cache.is_direct() && !s.does_nothing()).map(|s| s.cache.word())
+    let shares = |s: &&Stream| s.targets.iter().any(|t| case.stream.targets.contains(t));
+    case.phase_streams()
+        .iter()
+        .filter(shares)
+        .find(|s| !s.cache.is_direct() && !s.does_nothing())
+        .map(|s| s.cache.word())
 }
 
 #[cfg(test)]

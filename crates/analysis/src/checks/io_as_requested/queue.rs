@@ -34,6 +34,8 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
               buffered`: one operation at a time, whatever --depth requests.",
     fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
     accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
+    // With a schedule, pauses or drains, the depth is an upper limit.
+    applies: |case| case.stream.depth > 1 && case.stream.is_unheld(),
     ask: Ask::After(&[CheckId::D04], check_depth_not_reached),
     #[cfg(test)]
     fires: Some(|| {
@@ -46,11 +48,8 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
 
 fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let requested = asked_depth(&case.stream);
-    // With a schedule, pauses or drains, the depth is an upper limit.
-    if case.stream.depth <= 1 || !case.stream.is_unheld() {
-        return Ok(Answer::DoesNotApply);
-    }
     let reached = case.depth_mean()?;
+    let mut numbers = evidence([("asked_depth", requested), ("depth_mean", reached)]);
     if reached < REACHED_FROM * requested {
         let mut sentence = format!(
             "Depth {requested:.0} was requested, but {} operations were in flight on average.",
@@ -62,33 +61,13 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 case.stream.engine
             );
         }
-        return depth_finding(
-            sentence,
-            reached,
-            specific_fix(case),
-            evidence([("asked_depth", requested), ("depth_mean", reached)]),
-        );
+        return depth_finding(sentence, reached, specific_fix(case), numbers);
     }
-    let own = evidence([("asked_depth", requested), ("depth_mean", reached)]);
     if !case.stream.cache.is_direct() || !case.on_device() {
         // Through the page cache the kernel decides the device's queue, so only fathom's own count is checked.
-        return holds("The queue was as deep as requested.", own);
+        return holds("The queue was as deep as requested.", numbers);
     }
-    // Operations above the device wait for the limit, and more operations would change nothing.
-    let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biased);
-    let cure = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
-    check_device_depth(case, requested, reached, cure, own)
-}
-
-/// Checks the device's own count. If fewer operations are in the device than in flight, the rest wait in a layer above
-/// it.
-fn check_device_depth(
-    case: &Case,
-    requested: f64,
-    reached: f64,
-    cure: Option<String>,
-    mut numbers: Evidence,
-) -> Known<Answer> {
+    // If fewer operations are in the device than in flight, the rest wait in a layer above it.
     let device = case.device()?;
     let issued = case.issued_total();
     let ms: f64 = case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
@@ -105,6 +84,9 @@ fn check_device_depth(
             show_rate(reached),
             show_rate(depth)
         );
+        // Operations above the device wait for the limit, and more operations would change nothing.
+        let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biased);
+        let cure = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
         return depth_finding(sentence, depth, cure, numbers);
     }
     holds("The queue was as deep as requested.", numbers)
@@ -155,6 +137,7 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
               randread --bs 4k --depth 32 DIR` on its file system.",
     fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
     accept: "A note needs no --accept. The latency includes the wait in the software queue.",
+    applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Alone(check_depth_above_queue),
     #[cfg(test)]
     fires: Some(|| queue(&[("nr_requests", "4\n")], &[("mq", "1")])),
@@ -167,20 +150,15 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
 };
 
 fn check_depth_above_queue(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let depth = case.depth_mean()?;
     let layers = disks(case)?;
     let mut narrowest: Option<(u64, &str)> = None;
     // A loop device passes its requests to the disk below, so each kind is a separate limit.
     for kind in [LayerKind::Loop, LayerKind::Disk] {
-        let layers_of_kind: Vec<&&Layer> = layers.iter().filter(|l| l.kind == kind).collect();
-        let Some(first) = layers_of_kind.first() else { continue };
-        let mut accepts = 0_u64;
-        for layer in &layers_of_kind {
-            accepts = accepts.saturating_add(capacity(layer)?);
-        }
+        let mut layers_of_kind = layers.iter().filter(|layer| layer.kind == kind);
+        let Some(first) = layers_of_kind.clone().next() else { continue };
+        let accepts = layers_of_kind
+            .try_fold(0_u64, |sum, layer| -> Known<u64> { Ok(sum.saturating_add(capacity(layer)?)) })?;
         if narrowest.is_none_or(|(l, _)| accepts < l) {
             narrowest = Some((accepts, &first.name));
         }
@@ -235,6 +213,7 @@ pub(super) const ONE_HW_QUEUE: Check = Check {
     fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one \
           worker.",
     accept: "A note needs no --accept.",
+    applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Alone(check_one_hw_queue),
     #[cfg(test)]
     fires: Some(|| one_queue(250_000, 4)),
@@ -247,20 +226,17 @@ pub(super) const ONE_HW_QUEUE: Check = Check {
 };
 
 fn check_one_hw_queue(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let mut narrow = None;
+    let mut with_one_queue = None;
     for layer in disks(case)? {
         if layer.device_number("mq")? <= 1 {
-            narrow = Some(layer);
+            with_one_queue = Some(layer);
         }
     }
     let ops: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).ops as f64).sum();
     let rate = share(ops, case.window_ns() / 1e9);
     let workers = case.stream.workers;
     let numbers = evidence([("iops", rate), ("workers", f64::from(workers))]);
-    let Some(layer) = narrow else {
+    let Some(layer) = with_one_queue else {
         return holds("Every disk has more than one hardware queue.", numbers);
     };
     if workers < 2 || rate < FAST_FROM {
@@ -300,6 +276,7 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
     fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in fathom or \
           a fault of the machine's clock.",
     accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
+    applies: |_| true,
     ask: Ask::Alone(check_little_violated),
     #[cfg(test)]
     fires: Some(|| {

@@ -66,8 +66,8 @@ fn is_comparable(case: &Case) -> bool {
 fn requests(case: &Case) -> Known<Vec<Requests>> {
     let all = case.device()?;
     let mut out = Vec::new();
-    for (kind, mut device) in [(Kind::Read, all.read), (Kind::Write, all.write)] {
-        let issued = case.issued(kind);
+    for kind in Kind::MOVING {
+        let (mut device, issued) = (flow_of(&all, kind), case.issued(kind));
         if kind == Kind::Write && all.flushes().ios > 0 {
             // The kernel counts a write that is followed by a flush twice, the second time without bytes, even if
             // several writes share the flush.
@@ -128,13 +128,13 @@ fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
     }
     let ops = case.issued_total().ops;
     let direct = case.direct_ops_of_sharers(&tops);
-    let own_requests_least = ops.saturating_sub(total.merges);
+    let own_requests_least = ops.saturating_sub(total.merges) as f64;
     let sharers_requests_least = direct.saturating_sub(total.merges);
     Ok(Some(SharedBounds {
-        ops_per_request: if own_requests_least == 0 {
-            f64::INFINITY
+        ops_per_request: if own_requests_least > 0.0 {
+            ops as f64 / own_requests_least
         } else {
-            share(ops as f64, own_requests_least as f64)
+            f64::INFINITY
         },
         requests_per_op: share(total.ios.saturating_sub(sharers_requests_least) as f64, ops as f64),
         merges: total.merges,
@@ -172,6 +172,7 @@ pub(super) const MERGED: Check = Check {
           disable merging (`echo 2 > /sys/block/DISK/queue/nomerges`).",
     accept: "Accept it if you want to know what an application with small neighbouring operations gets, \
              merging included.",
+    applies: |case| is_comparable(case),
     ask: Ask::Alone(check_merged),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { merged: 4, ..crate::fixture::Fixture::honest() }.record()),
@@ -180,9 +181,6 @@ pub(super) const MERGED: Check = Check {
 };
 
 fn check_merged(case: &Case) -> Known<Answer> {
-    if !is_comparable(case) {
-        return Ok(Answer::DoesNotApply);
-    }
     if let Some(bound) = shared_bounds(case)? {
         // If an engine joins neighbours itself, the kernel counts no merges.
         if bound.ops_per_request > MERGED_ABOVE || case.stream.engine == JOINS {
@@ -232,12 +230,11 @@ fn check_merged(case: &Case) -> Known<Answer> {
     } else {
         MERGED.fix.replace("DISK", &disk)
     })
-    .relabelled(is_relabelled.then(|| Rename::Condition(describe_requests(&worst))))
+    .relabelled(
+        is_relabelled
+            .then(|| Rename::Condition(format!("merged to requests of ~{}", round(worst.request_bytes())))),
+    )
     .found()
-}
-
-fn describe_requests(requests: &Requests) -> String {
-    format!("merged to requests of ~{}", round(requests.request_bytes()))
 }
 
 /// Rounds a mean size to KiB.
@@ -275,6 +272,7 @@ pub(super) const SPLIT: Check = Check {
     fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
     accept: "The throughput is right either way; latency and depth are those of groups of requests. Accept \
              it if the application works like this.",
+    applies: |case| is_comparable(case),
     ask: Ask::Alone(check_split),
     #[cfg(test)]
     fires: Some(|| with_split_requests(crate::fixture::Fixture::honest().record(), 4)),
@@ -283,9 +281,6 @@ pub(super) const SPLIT: Check = Check {
 };
 
 fn check_split(case: &Case) -> Known<Answer> {
-    if !is_comparable(case) {
-        return Ok(Answer::DoesNotApply);
-    }
     if let Some(bound) = shared_bounds(case)? {
         if bound.requests_per_op > SPLIT_ABOVE {
             return Err(case.why_shared()?);
@@ -351,23 +346,13 @@ fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
         };
         if limit < largest {
             let hardware = layer.queue_number("max_hw_sectors_kb").map_or(0, |kb| kb.saturating_mul(1024));
+            let (name, limit_text) = (&layer.name, show_bytes(limit));
             let cure = if hardware > limit {
-                format!(
-                    "Raise /sys/block/{}/queue/max_sectors_kb, or use --bs {} or less.",
-                    layer.name,
-                    show_bytes(limit)
-                )
+                format!("Raise /sys/block/{name}/queue/max_sectors_kb, or use --bs {limit_text} or less.")
             } else {
-                format!(
-                    "Use --bs {} or less, which is the largest request of {}.",
-                    show_bytes(limit),
-                    layer.name
-                )
+                format!("Use --bs {limit_text} or less, which is the largest request of {name}.")
             };
-            return Some((
-                format!(" ({} takes at most {} per request)", layer.name, show_bytes(limit)),
-                cure,
-            ));
+            return Some((format!(" ({name} takes at most {limit_text} per request)"), cure));
         }
     }
     None
@@ -377,8 +362,7 @@ fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
 fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)> {
     // One operation in ten crosses a border if a piece is ten operations long.
     let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);
-    let has_short_pieces =
-        |e: &model::evidence::Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
+    let has_short_pieces = |e: &Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
     case.extents().is_ok_and(|all| all.iter().any(has_short_pieces)).then(|| {
         let cure = "Let fathom make its own file on a file system with more contiguous free space.";
         (" (the file has small extents)".into(), cure.into())
@@ -411,6 +395,7 @@ pub(super) const NOT_RANDOM: Check = Check {
     fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or without the \
           layer that sorts and merges.",
     accept: "Accept it if you want to measure the same offsets again, or that layer.",
+    applies: |_| true,
     ask: Ask::After(&[CheckId::B01], check_not_random),
     #[cfg(test)]
     fires: Some(|| merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
@@ -431,9 +416,9 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !is_uniform || is_divided || !is_comparable(case) || earlier.relabels(CheckId::B01) {
         return Ok(Answer::DoesNotApply);
     }
+    let (chance, incidental) = (merged_by_chance(case), incidental_requests(case));
     if let Some(bound) = shared_bounds(case)? {
-        let incidental = incidental_requests(case);
-        if bound.merged_share > MERGED_BEYOND_CHANCE + merged_by_chance(case) && bound.merges > incidental {
+        if bound.merged_share > MERGED_BEYOND_CHANCE + chance && bound.merges > incidental {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
@@ -441,13 +426,12 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
     let worst = worst_requests(case, merged)?;
-    let (part, chance) = (merged(&worst), merged_by_chance(case));
+    let part = merged(&worst);
     let numbers = evidence([
         ("merged_share", part),
         ("merged_by_chance", chance),
         ("merges", worst.device.merges as f64),
     ]);
-    let incidental = incidental_requests(case);
     if part <= MERGED_BEYOND_CHANCE + chance || worst.device.merges <= incidental {
         return holds("Random offsets reached the device as random I/O.", numbers);
     }
@@ -466,8 +450,8 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
 /// Returns a finding if the previous session drew its random offsets from the same seed.
 fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
     let plan = &case.record.header.plan;
-    let is_drawn = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
-    let is_drawn = is_drawn && case.stream.replay.is_none();
+    let has_draws = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+    let is_drawn = has_draws && case.stream.replay.is_none();
     let session = plan.seed_again.as_ref().filter(|_| is_drawn && case.has_storage())?;
     Some(session.clone().map(|session| {
         detail!(

@@ -33,6 +33,7 @@ pub(super) const SUBMIT_BLOCKS: Check = Check {
               returns with its block already read. `--engine io_uring` shows it if the page cache answers.",
     fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
     accept: "Accept it if the application does the same, and read the depth as one per worker.",
+    applies: |case| ASYNCHRONOUS.contains(&case.stream.engine.as_str()) && case.has_storage(),
     ask: Ask::Alone(check_submit_blocks),
     #[cfg(test)]
     fires: Some(|| {
@@ -50,10 +51,9 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
     let stream = &case.stream;
     let depth = u64::from(stream.depth).saturating_mul(stream.lanes()) as f64;
     let ops_per_call = f64::from(stream.batch.submit);
-    let asynchronous = ASYNCHRONOUS.contains(&stream.engine.as_str()) && case.has_storage();
     // A call that fills the whole queue also waits, so its time proves nothing.
     let limit = share(ops_per_call, depth).max(FREE_UP_TO) + SLACK;
-    if !asynchronous || depth < 2.0 || limit >= 1.0 {
+    if depth < 2.0 || limit >= 1.0 {
         return Ok(Answer::DoesNotApply);
     }
     let submit = case.submit().and_then(|h| h.mean_ns());
@@ -84,14 +84,11 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
 
 /// Returns the mean latency of reads and writes in ns. In an open loop it starts at the submission.
 fn latency_mean(case: &Case) -> Option<f64> {
-    let (mut sum, mut count) = (0.0, 0.0);
-    for ran in &case.runs {
-        for end in Kind::MOVING.iter().filter_map(|k| ran.stream.kinds.get(k)) {
-            let h = service_latency(end);
-            sum += h.sum_ns() as f64;
-            count += h.count() as f64;
-        }
-    }
+    let ends =
+        case.runs.iter().flat_map(|ran| Kind::MOVING.iter().filter_map(|kind| ran.stream.kinds.get(kind)));
+    let latencies: Vec<&Histogram> = ends.map(service_latency).collect();
+    let count: f64 = latencies.iter().map(|latencies| latencies.count() as f64).sum();
+    let sum: f64 = latencies.iter().map(|latencies| latencies.sum_ns() as f64).sum();
     (count > 0.0).then(|| sum / count)
 }
 
@@ -118,6 +115,7 @@ pub(super) const IOWQ_PUNTED: Check = Check {
               --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
     fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue (B09).",
     accept: "Accept it if the application uses io_uring in the same way.",
+    applies: |case| case.stream.engine == "io_uring" && case.has_storage(),
     ask: Ask::Alone(check_iowq_punted),
     #[cfg(test)]
     fires: Some(|| with_threads("100: fathom\n101: fathom-0\n102: iou-wrk-101\n103: iou-wrk-101\n")),
@@ -126,9 +124,6 @@ pub(super) const IOWQ_PUNTED: Check = Check {
 };
 
 fn check_iowq_punted(case: &Case) -> Known<Answer> {
-    if case.stream.engine != "io_uring" || !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut most_workers = 0;
     for ran in &case.runs {
         most_workers = most_workers.max(kernel_workers_in_run(ran)?);
@@ -138,8 +133,7 @@ fn check_iowq_punted(case: &Case) -> Known<Answer> {
     if most_workers == 0 {
         return holds("io_uring performed the operations without kernel threads.", numbers);
     }
-    let streams = phase_streams(case);
-    if streams.iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
+    if case.phase_streams().iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
         return not_checked(
             "several streams use io_uring, and the kernel does not show for which of them its threads worked",
         );
@@ -151,19 +145,20 @@ fn check_iowq_punted(case: &Case) -> Known<Answer> {
         );
     }
     let rings = case.stream.workers as usize;
-    let (severity, sentence) = if most_workers >= PUNTED_FROM.saturating_mul(rings.max(1)) {
-        let sentence = format!(
+    if most_workers >= PUNTED_FROM.saturating_mul(rings.max(1)) {
+        return finding!(
+            Severity::Biased,
+            numbers,
             "io_uring passed operations that would have blocked to {} kernel threads: their latency includes \
              waking a thread.",
             show_count(most_workers as f64)
         );
-        (Severity::Biased, sentence)
-    } else {
-        let sentence = "io_uring sometimes used a kernel thread: at least one operation would have blocked \
-                        at submission.";
-        (Severity::Note, sentence.to_owned())
-    };
-    Detail::new(severity, sentence, numbers).found()
+    }
+    finding!(
+        Severity::Note,
+        numbers,
+        "io_uring sometimes used a kernel thread: at least one operation would have blocked at submission."
+    )
 }
 
 /// Returns the number of kernel worker threads seen in a run.
@@ -208,6 +203,7 @@ pub(super) const NOT_POLLING: Check = Check {
               which the engine cannot query, makes this check fire.",
     fix: "Omit the option, or give the driver poll queues (`nvme.poll_queues=2` on the kernel command line).",
     accept: "Do not accept it: the number was measured with interrupts.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_not_polling),
     #[cfg(test)]
     fires: Some(|| polled(Some("0\n"))),
@@ -217,7 +213,7 @@ pub(super) const NOT_POLLING: Check = Check {
 
 fn check_not_polling(case: &Case) -> Known<Answer> {
     let option = case.stream.options.keys().find(|o| POLLING.contains(&o.as_str()));
-    let Some(option) = option.filter(|_| case.has_storage()) else { return Ok(Answer::DoesNotApply) };
+    let Some(option) = option else { return Ok(Answer::DoesNotApply) };
     case.grounded()?;
     let layers = case.places().flat_map(|p| &p.layers).filter(|l| l.queue.contains_key("io_poll"));
     let mut holds = None;

@@ -9,9 +9,10 @@
 
 use super::DEVIATIONS;
 use crate::checks::prelude::*;
+use crate::figures::{COUNTED, errors};
 use model::errno;
 use model::job::{Line, PerKind, Sizes};
-use model::record::{Issued, SyncFailure, WorkerEnd};
+use model::record::{Issued, SyncFailure};
 
 /// Maximum number of errors that a sentence lists. The session file contains all of them.
 const NAMED: usize = 3;
@@ -35,6 +36,7 @@ pub(super) const ERRORS_COUNTED: Check = Check {
           --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there are \
           damaged or were not written by this workload.",
     accept: "Accept it only if you want to measure failures.",
+    applies: |_| true,
     ask: Ask::Alone(check_errors_counted),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { errors: 7, ..crate::fixture::Fixture::honest() }.record()),
@@ -43,15 +45,12 @@ pub(super) const ERRORS_COUNTED: Check = Check {
 };
 
 fn check_errors_counted(case: &Case) -> Known<Answer> {
-    let issued_by_kind: Vec<&Issued> = issued(case).collect();
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let issued_by_kind: Vec<&Issued> = streams.flat_map(|s| s.issued.values()).collect();
     if issued_by_kind.is_empty() {
         return Err("no run recorded the results of its operations".into());
     }
-    let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
-    for (errno, count) in issued_by_kind.iter().flat_map(|i| &i.errors) {
-        let sum = errors.entry(*errno).or_default();
-        *sum = sum.saturating_add(*count);
-    }
+    let errors = errors(case);
     let failed = errors.values().fold(0_u64, |a, b| a.saturating_add(*b));
     let short = issued_by_kind.iter().fold(0_u64, |sum, i| sum.saturating_add(i.short));
     let sync_failures: Vec<&SyncFailure> = case.ends.iter().flat_map(|end| case.sync_failures(end)).collect();
@@ -92,11 +91,6 @@ fn check_errors_counted(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Void, sentences.join(" "), numbers).found()
 }
 
-fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {
-    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
-    streams.flat_map(|s| s.issued.values())
-}
-
 /// Number of full queues that may cross the edges of a window: one at its start, one at its end.
 const EDGES: f64 = 2.0;
 
@@ -118,6 +112,11 @@ pub(super) const MIX_DRIFT: Check = Check {
               it.",
     fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
     accept: "Do not accept it: the number is that of another workload.",
+    // A replay repeats its capture. Turns are not drawn, and a run may end within one.
+    applies: |case| {
+        let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
+        is_drawn && case.stream.kinds().next().is_some()
+    },
     ask: Ask::Alone(check_mix_drift),
     #[cfg(test)]
     fires: Some(|| mixed(70)),
@@ -135,19 +134,10 @@ struct Deviation {
 }
 
 fn check_mix_drift(case: &Case) -> Known<Answer> {
-    // A replay repeats its capture. Turns are not drawn, and a run may end within one.
-    let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
-    if case.stream.kinds().next().is_none() || !is_drawn {
-        return Ok(Answer::DoesNotApply);
-    }
     let planned_mix = PlannedMix::from_case(case)?;
     let edges = EDGES * asked_depth(&case.stream);
     // If directions have their own rates, those decide the shares.
-    let drawable: &[Kind] = if matches!(case.stream.pace, Pace::Each { .. }) {
-        &[]
-    } else {
-        &[Kind::Read, Kind::Write, Kind::Trim]
-    };
+    let drawable: &[Kind] = if matches!(case.stream.pace, Pace::Each { .. }) { &[] } else { &COUNTED };
     let deviations: Vec<Deviation> =
         case.runs.iter().flat_map(|ran| deviations_in_run(ran, &planned_mix, drawable, edges)).collect();
     let worst = deviations.iter().max_by(|a, b| a.tolerances.total_cmp(&b.tolerances));
@@ -168,7 +158,7 @@ fn deviations_in_run(
     edges: f64,
 ) -> Vec<Deviation> {
     let amount = |kind| ran.in_window(kind);
-    let total_ops: f64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| amount(*k).ops as f64).sum();
+    let total_ops: f64 = COUNTED.iter().map(|k| amount(*k).ops as f64).sum();
     let mut out = Vec::new();
     if total_ops <= 0.0 {
         return out;
@@ -246,9 +236,8 @@ impl PlannedMix {
     /// # Errors
     /// Fails if its lines draw no operation.
     fn from_case(case: &Case) -> Known<Self> {
-        let align = case.stream.targets.iter();
-        let align =
-            align.filter_map(|t| case.record.header.plan.targets.get(*t)).map(|t| t.block_bytes).max();
+        let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));
+        let align = targets.map(|t| t.block_bytes).max();
         let lines = &case.stream.access.lines;
         let mut out = Self { by_kind: [Moments::default(); 3], burst_length: 1.0 };
         for line in lines {
@@ -362,6 +351,7 @@ pub(super) const IDLE_TAIL: Check = Check {
               0-1 --pin DIR`: two workers share a CPU, and one has its own.",
     fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
     accept: "Accept it if you want to measure unequal clients.",
+    applies: |_| true,
     ask: Ask::Alone(check_idle_tail),
     #[cfg(test)]
     fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),
@@ -376,52 +366,51 @@ struct Imbalance {
     least_by_most: f64,
     /// Time between the end of the first worker and that of the last, or 0 if waking and draining explain it.
     tail_ns: f64,
-    tail: f64,
+    /// The same time as a share of the run.
+    tail_share: f64,
 }
 
 fn check_idle_tail(case: &Case) -> Known<Answer> {
-    let imbalances: Vec<Imbalance> =
-        case.runs.iter().map(|ran| imbalance(case, ran)).collect::<Known<_>>()?;
+    let imbalances: Vec<Imbalance> = case.runs.iter().map(imbalance).collect::<Known<_>>()?;
     let least_by_most = imbalances.iter().map(|s| s.least_by_most).min_by(f64::total_cmp);
-    let tail = imbalances.iter().max_by(|a, b| a.tail.total_cmp(&b.tail));
-    let (Some(least_by_most), Some(tail)) = (least_by_most, tail) else { return Err(crate::case::no_run()) };
+    let tail = imbalances.iter().max_by(|a, b| a.tail_share.total_cmp(&b.tail_share));
+    let (Some(least_by_most), Some(tail)) = (least_by_most, tail) else { return Err(no_run()) };
     let numbers = evidence([
         ("least_by_most_ops", least_by_most),
-        ("tail_share", tail.tail),
+        ("tail_share", tail.tail_share),
         ("tail_ns", tail.tail_ns),
     ]);
-    let (severity, sentence) = if tail.tail > 0.0 {
-        let sentence = format!(
+    if tail.tail_share > 0.0 {
+        return finding!(
+            Severity::Biased,
+            numbers,
             "The first worker ended {} before the last ({} of the run): the target had less load in that \
              time.",
             show_ns(tail.tail_ns),
-            show_share(tail.tail)
+            show_share(tail.tail_share)
         );
-        (Severity::Biased, sentence)
-    } else if least_by_most < UNEVEN_BELOW {
-        let severity = if least_by_most < IDLE_BELOW { Severity::Biased } else { Severity::Note };
-        let sentence = format!(
-            "Workers shared the load unevenly: the least busy one did {} of the busiest one's operations.",
-            show_share(least_by_most)
-        );
-        (severity, sentence)
-    } else {
+    }
+    if least_by_most >= UNEVEN_BELOW {
         return holds("The workers shared the load evenly, and none ended early enough to count.", numbers);
-    };
-    Detail::new(severity, sentence, numbers).found()
+    }
+    finding!(
+        if least_by_most < IDLE_BELOW { Severity::Biased } else { Severity::Note },
+        numbers,
+        "Workers shared the load unevenly: the least busy one did {} of the busiest one's operations.",
+        show_share(least_by_most)
+    )
 }
 
-fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
-    let workers: Vec<&WorkerEnd> = ran.end.workers.iter().filter(|w| w.stream == case.index).collect();
-    let walls = workers.iter().map(|w| w.wall_ns);
-    let (Some(first), Some(last)) = (walls.clone().min(), walls.max()) else {
+fn imbalance(ran: &CaseRun) -> Known<Imbalance> {
+    let walls = || ran.workers().map(|w| w.wall_ns);
+    let (Some(first), Some(last)) = (walls().min(), walls().max()) else {
         return Err("no worker recorded when it ended".into());
     };
     if first == 0 {
         return Err("a worker did not record how long it ran".into());
     }
-    let ops = workers.iter().map(|w| w.ops);
-    let (fewest, most) = (ops.clone().min().unwrap_or(0), ops.max().unwrap_or(0));
+    let ops = || ran.workers().map(|w| w.ops);
+    let (fewest, most) = (ops().min().unwrap_or(0), ops().max().unwrap_or(0));
     if most == 0 {
         return Err("workers did not record how many operations they completed".into());
     }
@@ -434,7 +423,7 @@ fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
     Ok(Imbalance {
         least_by_most: if differs { share(fewest as f64, most as f64) } else { 1.0 },
         tail_ns,
-        tail: share(tail_ns, last as f64),
+        tail_share: share(tail_ns, last as f64),
     })
 }
 

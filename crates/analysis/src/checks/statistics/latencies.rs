@@ -6,8 +6,10 @@
 //! omission): it weights each latency with itself to get the p99 of a request at a random moment, and compares
 //! it with the p99 of the operations.
 
-use super::{TIMED, has_step};
+use super::has_step;
 use crate::checks::prelude::*;
+use crate::checks::waited_for_cpu;
+use crate::figures::COUNTED;
 use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
 
 pub(super) const BIMODAL: Check = Check {
@@ -28,6 +30,7 @@ pub(super) const BIMODAL: Check = Check {
     fix: "Quote both medians with their shares instead of the mean, and find the cause of the two groups: \
           cache hits (A01), two drives that share a name, reads mixed with writes.",
     accept: "Accept it if you want to measure such a mixture.",
+    applies: |case| case.has_storage() && !has_step(case),
     ask: Ask::Alone(check_bimodal),
     #[cfg(test)]
     fires: Some(|| mixed(40)),
@@ -36,11 +39,8 @@ pub(super) const BIMODAL: Check = Check {
 };
 
 fn check_bimodal(case: &Case) -> Known<Answer> {
-    if !case.has_storage() || has_step(case) {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut checked = 0;
-    for kind in TIMED {
+    for kind in COUNTED {
         let Some(latencies) = case.latency(kind).filter(|h| h.count() >= FEWEST_OPS) else { continue };
         checked += 1;
         let Some(groups) = modes(&latencies) else { continue };
@@ -99,6 +99,7 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
     fix: "Use a longer --time or more --runs.",
     accept: "A note needs no --accept. It changes neither number nor exit code; fathom only withholds the \
              percentiles.",
+    applies: |_| true,
     ask: Ask::Alone(check_tail_unsupported),
     #[cfg(test)]
     fires: Some(|| {
@@ -109,7 +110,7 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
 };
 
 fn check_tail_unsupported(case: &Case) -> Known<Answer> {
-    let ops_by_kind: Vec<u64> = TIMED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
+    let ops_by_kind: Vec<u64> = COUNTED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
     let fewest = *ops_by_kind.iter().min().ok_or("no operation completed within a measured window")?;
     let withheld: Vec<&(&str, f64)> =
         SHOWN.iter().filter(|(_, q)| (fewest as f64) * (1.0 - q) < BEYOND - 1e-6).collect();
@@ -170,6 +171,11 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
               random.",
     fix: "Use --rate with the expected load: then latency counts from the intended start of an operation.",
     accept: "Accept it if you want the time that the storage took after submission.",
+    // In a replay, operations wait as in the capture.
+    applies: |case| {
+        let is_closed_loop = case.stream.replay.is_none() && !case.stream.is_open_loop();
+        is_closed_loop && case.has_storage() && !has_step(case)
+    },
     ask: Ask::Alone(check_coordinated_omission),
     #[cfg(test)]
     fires: Some(|| stalling(100_000_000, 200)),
@@ -191,12 +197,7 @@ struct Stalls {
 }
 
 fn check_coordinated_omission(case: &Case) -> Known<Answer> {
-    // In a replay, operations wait as in the capture.
-    let is_replay = case.stream.replay.is_some();
-    if is_replay || case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
-        return Ok(Answer::DoesNotApply);
-    }
-    let worst = TIMED
+    let worst = COUNTED
         .iter()
         .filter_map(|kind| stalls(*kind, &case.latency(*kind)?))
         .max_by(|a, b| (a.moments_p99 / a.ops_p99).total_cmp(&(b.moments_p99 / b.ops_p99)))
@@ -204,7 +205,7 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
             format!("no direction has {FEWEST_OPS_FOR_STALLS} operations in the measured windows")
         })?;
     let ratio = worst.moments_p99 / worst.ops_p99;
-    let numbers: Evidence = evidence([
+    let numbers = evidence([
         ("p99_of_operations_ns", worst.ops_p99),
         ("p99_of_moments_ns", worst.moments_p99),
         ("stalled_share", worst.share),
@@ -215,7 +216,8 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
     if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
         return holds("Percentiles of operations are close to those of requests at random moments.", numbers);
     }
-    let cpu = if waited_for_cpu(case, worst.share) {
+    let is_cause = |ready: f64| ready > 0.0 && ready >= CPU_FROM * worst.share;
+    let cpu = if waited_for_cpu(case).is_ok_and(is_cause) {
         " fathom's own threads waited for a CPU at the same time (D08)."
     } else {
         ""
@@ -234,14 +236,6 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
         show_ns(worst.moments_p99),
         cpu
     )
-}
-
-/// Whether the workers waited for a CPU for most of the stall time. False if unknown.
-fn waited_for_cpu(case: &Case, share: f64) -> bool {
-    let workers = || stream_workers(case);
-    let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
-    let ready: Known<f64> = workers().try_fold(0.0, |sum, w| Ok(sum + w.ready_ns.clone()? as f64));
-    ready.is_ok_and(|ns| ns >= CPU_FROM * share * wall && ns > 0.0)
 }
 
 fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {

@@ -1,6 +1,7 @@
 //! E17: a rate that is not operations divided by time. This checks fathom itself: the operations of the intervals
 //! must add up to the totals of the run.
 use crate::checks::prelude::*;
+use crate::figures::COUNTED;
 use crate::figures::time_series::{moved, rows_of};
 
 /// Share by which intervals and totals may differ. fathom counts every operation in both; the tolerance is for session
@@ -22,6 +23,7 @@ pub(super) const MEAN_OF_RATES: Check = Check {
               interval shows it.",
     fix: "Report it with the session file: this is a bug in fathom.",
     accept: "",
+    applies: |_| true,
     ask: Ask::Alone(check_mean_of_rates),
     #[cfg(test)]
     fires: Some(|| with_tenths(12)),
@@ -34,8 +36,8 @@ fn check_mean_of_rates(case: &Case) -> Known<Answer> {
     let (mut in_intervals, mut in_totals) = (0_u64, 0_u64);
     for ran in &case.runs {
         require_all_intervals(ran)?;
-        in_intervals = rows_of(ran).fold(in_intervals, |sum, row| sum.saturating_add(moved(row).0));
-        in_totals = super::TIMED.iter().fold(in_totals, |sum, k| sum.saturating_add(ran.in_window(*k).ops));
+        in_intervals = rows_of(ran).fold(in_intervals, |sum, row| sum.saturating_add(moved(row).ops));
+        in_totals = COUNTED.iter().fold(in_totals, |sum, k| sum.saturating_add(ran.in_window(*k).ops));
     }
     let numbers = evidence([("course_ops", in_intervals as f64), ("total_ops", in_totals as f64)]);
     if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {

@@ -13,6 +13,7 @@ use crate::case::Case;
 use crate::checks::Check;
 use crate::figures::steadiness::cliff;
 use crate::figures::time_series::courses;
+#[cfg(test)]
 use model::job::Kind;
 
 /// The checks of the group, in the order of the catalogue.
@@ -32,9 +33,6 @@ pub(super) const CHECKS: &[Check] = &[
     too_short::FRESH_FLASH,
     mean_of_rates::MEAN_OF_RATES,
 ];
-
-/// Kinds whose latencies belong to the result. A sync is excluded: its time is part of the cost of writes.
-const TIMED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// Whether a run has a step (E02). Its two levels look like two groups of latencies or like stalls, so other
 /// checks leave it to E02.

@@ -6,8 +6,9 @@
 
 use crate::checks::prelude::*;
 use crate::figures::time_series::{moved, rows_of};
-use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
+use crate::figures::{COUNTED, LATE_SHARE, PERCENTILES, is_late};
 use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
+use model::record::Interval;
 use stats::sample::median;
 
 /// Share of a replay's operations that may be read too late. The operating system stops any reader thread now and then.
@@ -34,6 +35,7 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
               fathom run --rate 50000 --workers 8 DIR` makes submissions late.",
     fix: "Use a lower --rate, a larger --depth or more --workers.",
     accept: "Accept it if you want to see the storage beyond its capacity.",
+    applies: |case| case.stream.replay.is_some() || case.stream.is_open_loop(),
     ask: Ask::Alone(check_generator_late),
     #[cfg(test)]
     fires: Some(|| {
@@ -53,7 +55,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     }
     let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let seconds = case.window_ns() / 1e9;
-    let ops: u64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| case.in_windows(*k).ops).sum();
+    let ops: u64 = COUNTED.iter().map(|k| case.in_windows(*k).ops).sum();
     let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), requested);
     let unserved = falls_short(ops as f64, requested, seconds, arrivals);
     let late = late_percentiles(case)?;
@@ -96,15 +98,16 @@ fn starved(case: &Case) -> Option<Answer> {
     let ops: u64 = Kind::ALL.iter().map(|kind| case.in_windows(*kind).ops).sum();
     let part = share(late as f64, ops as f64);
     (part > STARVED_TO).then(|| {
-        let numbers = evidence([("starved_share", part), ("starved_ns", most_ns as f64)]);
-        let sentence = format!(
+        let cure = "Put the capture on faster storage, such as /dev/shm, or use a smaller --speed.";
+        let found = detail!(
+            Severity::Void,
+            evidence([("starved_share", part), ("starved_ns", most_ns as f64)]),
             "{} of the operations were read from the capture too late, by up to {}: the reader, not the \
              capture, decided when they were submitted.",
             show_share(part),
             show_ns(most_ns as f64)
         );
-        let cure = "Put the capture on faster storage, such as /dev/shm, or use a smaller --speed.";
-        Answer::Finding(Detail { cure: Some(cure.into()), ..Detail::new(Severity::Void, sentence, numbers) })
+        Answer::Finding(found.with_cure(cure.to_owned()))
     })
 }
 
@@ -155,6 +158,7 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
     fix: "Use a --rate below the capacity. A closed loop (no --rate) or `fathom limit` shows the capacity.",
     accept: "Accept it if you want to see the queue grow. Latencies at 70 % of the capacity are a fair \
              result to quote.",
+    applies: |case| case.stream.is_open_loop(),
     ask: Ask::Alone(check_overloaded),
     #[cfg(test)]
     fires: Some(|| growing(0.006)),
@@ -168,7 +172,7 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
 
 fn check_overloaded(case: &Case) -> Known<Answer> {
     let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
-    let ops: u64 = super::TIMED.iter().map(|k| case.in_windows(*k).ops).sum();
+    let ops: u64 = COUNTED.iter().map(|k| case.in_windows(*k).ops).sum();
     case.need_run()?;
     // E10 reports operations that were not served.
     if falls_short(ops as f64, requested, case.window_ns() / 1e9, arrivals) {
@@ -208,15 +212,15 @@ struct Growth {
 }
 
 fn growth(ran: &CaseRun) -> Known<Growth> {
-    let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).0 > 0).collect();
+    let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).ops > 0).collect();
     if rows.len() < FEWEST_ROWS {
         return Err(format!(
             "the run is too short: it has {} intervals, and {FEWEST_ROWS} are needed",
             rows.len()
         ));
     }
-    let slowest = |cells: &std::collections::BTreeMap<Kind, model::record::Cell>| {
-        cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
+    let slowest = |row: &Interval| {
+        row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
     };
     // Merged intervals are longer than others, so the quarters have equal times, not equal numbers of intervals.
     let (begin, end) =
@@ -225,9 +229,9 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
     let quarter = |i: u64| {
         let (from, until) = (begin + span / 4 * i, begin + span / 4 * (i + 1));
         let within = rows.iter().filter(|r| (from..until).contains(&(r.start_ns.midpoint(r.end_ns))));
-        let medians: Vec<f64> = within.map(|r| slowest(&r.cells)).collect();
+        let medians: Vec<f64> = within.map(|row| slowest(row)).collect();
         if medians.is_empty() {
-            Err("a quarter of the run has no interval".to_owned())
+            not_checked("a quarter of the run has no interval")
         } else {
             Ok(median(&medians))
         }

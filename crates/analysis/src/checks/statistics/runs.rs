@@ -24,6 +24,7 @@ pub(super) const FEW_RUNS: Check = Check {
     provoke: "`fathom run --runs 1 DIR`",
     fix: "Use --runs 5 or more.",
     accept: "For a first look at a machine one run is fine: the note changes neither number nor exit code.",
+    applies: |_| true,
     ask: Ask::Alone(check_few_runs),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record()),
@@ -80,6 +81,7 @@ pub(super) const RUNS_DISAGREE: Check = Check {
     fix: "Find the difference between the runs: other load (D01), their order, a drive that fills (E13).",
     accept: "Accept it if you report the variation. More --runs make the interval narrower, not the runs \
              more alike.",
+    applies: |_| true,
     ask: Ask::Alone(check_runs_disagree),
     #[cfg(test)]
     fires: Some(|| uneven(&[9_000.0, 4_000.0, 10_000.0, 3_000.0, 9_500.0])),

@@ -8,9 +8,10 @@
 //! significantly. E04 divides the intervals of all runs by the correlation time of the rates: slow waves leave
 //! only a few independent observations.
 
+use super::has_step;
 use crate::checks::prelude::*;
 use crate::figures::steadiness::{Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change};
-use crate::figures::time_series::{Course, courses};
+use crate::figures::time_series::{DeviceWork, courses};
 use stats::change::{Change, SURELY as STEP_SURELY, Step, without_levels};
 use stats::sample::mean;
 use stats::series::{FEWEST, MATTERS_FROM, SURELY, Series, observations, warm_ups};
@@ -44,6 +45,8 @@ pub(super) const NOT_STEADY: Check = Check {
     fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
           --explain FILE` prints the rate for each second.",
     accept: "Accept it if you want to measure the change over time.",
+    // E02 reports steps, with all levels.
+    applies: |case| case.unsteady.is_some() || (!case.stream.load_changes() && !has_step(case)),
     ask: Ask::Alone(check_not_steady),
     #[cfg(test)]
     fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
@@ -55,25 +58,18 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     if let Some(rounds) = case.unsteady {
         return Ok(Answer::Finding(never_steady(rounds)));
     }
-    if case.stream.load_changes() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let courses = courses(case)?;
-    // E02 reports steps, with all levels.
-    if cliff(&courses).is_some() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let drifts = Drifts::within(&courses);
+    let all_series = courses(case)?;
+    let drifts = Drifts::within(&all_series);
     let shares: Vec<f64> = if drifts.settle() {
-        courses.iter().filter_map(whole_change).collect()
+        all_series.iter().filter_map(whole_change).collect()
     } else {
-        drifts.each.iter().map(|(d, _)| d.share).collect()
+        drifts.each.iter().map(|run| run.drift.share).collect()
     };
-    let limit = drifts.each.first().map_or(0.0, |d| d.1);
+    let limit = drifts.each.first().map_or(0.0, |run| run.limit);
     let numbers =
-        evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", courses.len() as f64)]);
+        evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", all_series.len() as f64)]);
     if drifts.exceed() || drifts.settle() {
-        let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
+        let (seconds, share) = (all_series.first().map_or(0.0, Series::seconds), mean(&shares));
         let direction = if share < 0.0 { "falling" } else { "rising" };
         return finding!(
             Severity::Biased,
@@ -93,7 +89,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     if drifts.hold() {
         return holds("The rate did not drift within the runs.", numbers);
     }
-    Err(if drifts.each.len() < courses.len() {
+    Err(if drifts.each.len() < all_series.len() {
         "the runs are too short: they contain too few independent observations".into()
     } else {
         "the rate varies so much that a drift can be neither shown nor ruled out; longer runs would settle it"
@@ -151,6 +147,7 @@ pub(super) const CLIFF: Check = Check {
     fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
           --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
     accept: "Accept it if you want the mixture, such as for a job that runs once.",
+    applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_cliff),
     #[cfg(test)]
     fires: Some(|| {
@@ -166,19 +163,17 @@ pub(super) const CLIFF: Check = Check {
 };
 
 fn check_cliff(case: &Case) -> Known<Answer> {
-    if case.stream.load_changes() {
-        return Ok(Answer::DoesNotApply);
-    }
     let all_series = courses(case)?;
     let Some(cliff) = cliff(&all_series) else {
-        return if all_series.iter().any(|c| steps(c) == Change::Unclear) {
-            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a longer \
-                 run would settle it"
-                .into())
-        } else {
-            let least = all_series.first().map_or(0.0, |c| STEP_FROM.share_for(c));
-            holds("The rate stayed on one level within each run.", evidence([("smallest_step_share", least)]))
-        };
+        if all_series.iter().any(|c| steps(c) == Change::Unclear) {
+            return not_checked(
+                "the rate changes within a run, but in a way that could be chance or a slow drift; a longer run \
+                 would settle it",
+            );
+        }
+        let least = all_series.first().map_or(0.0, |c| STEP_FROM.share_for(c));
+        let numbers = evidence([("smallest_step_share", least)]);
+        return holds("The rate stayed on one level within each run.", numbers);
     };
     let (Some(ran), Some(series)) = (case.runs.get(cliff.run), all_series.get(cliff.run)) else {
         return Ok(Answer::DoesNotApply);
@@ -193,12 +188,12 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     let cause = cause_of_step(&step, &latencies);
     let (runs, runs_with_step) = (case.runs.len(), cliff.runs);
     // A name describes the result, so most of its runs must have a step.
-    let named = step.size() >= STEP_RELABELLED_FROM && 2 * runs_with_step > runs;
-    let severity = if named { Severity::Rename } else { Severity::Biased };
+    let is_relabelled = step.size() >= STEP_RELABELLED_FROM && 2 * runs_with_step > runs;
+    let severity = if is_relabelled { Severity::Rename } else { Severity::Biased };
     let runs_note =
         if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
     let levels = cliff.in_words(series);
-    let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
+    let [latency_before, latency_after] = latencies.unwrap_or([f64::NAN; 2]);
     detail!(
         severity,
         evidence([
@@ -208,14 +203,14 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
             ("run", f64::from(ran.run.start.repeat)),
             ("steps", cliff.steps.len() as f64),
             ("runs_with_a_step", runs_with_step as f64),
-            ("device_latency_before_ns", a),
-            ("device_latency_after_ns", b),
+            ("device_latency_before_ns", latency_before),
+            ("device_latency_after_ns", latency_after),
         ]),
         "In run {} the rate was {levels}{runs_note}: the mean describes {}. {cause}",
         ran.run.start.repeat.saturating_add(1),
         if cliff.steps.len() == 1 { "neither" } else { "none of them" }
     )
-    .relabelled(named.then_some(Rename::Condition(levels)))
+    .relabelled(is_relabelled.then_some(Rename::Condition(levels)))
 }
 
 /// Returns the topmost device's mean latency before and after the largest step, in ns. Samples across the step
@@ -226,7 +221,7 @@ fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) 
     }
     let tops = case.tops()?;
     case.alone_on(&tops)?;
-    let device = Course::from_run(ran, &tops)?;
+    let device = DeviceWork::from_run(ran, &tops)?;
     let place = |step: usize| series.from_ns + series.step_ns * step as f64;
     let largest = cliff.largest().at;
     let before = cliff.steps.iter().rev().find(|s| s.at < largest).map_or(0.0, |s| place(s.at));
@@ -288,6 +283,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
               slightly larger than memory.",
     fix: "Use a --warmup that covers the beginning.",
     accept: "Accept it if you want to measure the beginning, such as an empty cache.",
+    applies: |case| !case.stream.load_changes() && !has_step(case),
     ask: Ask::Alone(check_warmup_in_mean),
     #[cfg(test)]
     fires: Some(|| {
@@ -298,21 +294,14 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
 };
 
 fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
-    if case.stream.load_changes() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let courses = courses(case)?;
-    if cliff(&courses).is_some() {
-        return Ok(Answer::DoesNotApply);
-    }
-    let warm_up =
-        warm_ups(&courses).ok_or("no run has a steady part to compare its beginning with; measure longer")?;
-    let (with_warm_up, without_warm_up, seconds) = (warm_up.whole, warm_up.rest, warm_up.seconds);
-    let moved = with_warm_up / without_warm_up - 1.0;
+    let all_series = courses(case)?;
+    let warm_up = warm_ups(&all_series)
+        .ok_or("no run has a steady part to compare its beginning with; measure longer")?;
+    let moved = warm_up.whole / warm_up.rest - 1.0;
     let numbers = evidence([
-        ("with_iops", with_warm_up),
-        ("without_iops", without_warm_up),
-        ("warmup_s", seconds),
+        ("with_iops", warm_up.whole),
+        ("without_iops", warm_up.rest),
+        ("warmup_s", warm_up.seconds),
         ("moved_share", moved),
     ]);
     if !warm_up.matters {
@@ -323,13 +312,13 @@ fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
         numbers,
         "The first {} differ from the rest and are part of the mean: {} IOPS with them and {} \
          without ({} {}).",
-        show_seconds(seconds),
-        show_rate(with_warm_up),
-        show_rate(without_warm_up),
+        show_seconds(warm_up.seconds),
+        show_rate(warm_up.whole),
+        show_rate(warm_up.rest),
         show_share(moved.abs()),
         if moved > 0.0 { "less" } else { "more" }
     )
-    .with_cure(format!("Use --warmup {:.0}s or more.", seconds.max(1.0).ceil()))
+    .with_cure(format!("Use --warmup {:.0}s or more.", warm_up.seconds.max(1.0).ceil()))
     .found()
 }
 
@@ -353,6 +342,7 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
     fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
           --runs.",
     accept: "Accept it if only the total matters.",
+    applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_few_independent),
     #[cfg(test)]
     fires: Some(|| waves(20)),
@@ -361,9 +351,6 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
 };
 
 fn check_few_independent(case: &Case) -> Known<Answer> {
-    if case.stream.load_changes() {
-        return Ok(Answer::DoesNotApply);
-    }
     let all_series = courses(case)?;
     let independent: f64 = all_series.iter().map(|c| observations(&without_steps(c))).sum();
     let seconds: f64 = all_series.iter().map(Series::seconds).sum();

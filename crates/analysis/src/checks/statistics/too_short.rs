@@ -43,6 +43,7 @@ pub(super) const TOO_SHORT: Check = Check {
     fix: "Use a longer --time or more --runs; for sustained writes, a --size and --time beyond the fast \
           cache.",
     accept: "Accept it if your load comes in bursts.",
+    applies: |_| true,
     ask: Ask::Alone(check_too_short),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 2, ..crate::fixture::Fixture::honest() }.record()),
@@ -56,29 +57,31 @@ fn check_too_short(case: &Case) -> Known<Answer> {
     let written = case.issued(Kind::Write).bytes;
     let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
     if let Some(shortage) = too_little(case) {
-        let (sentence, cure, number) = match shortage {
-            TooLittle::Operations(ops) => (
-                format!(
+        return match shortage {
+            TooLittle::Operations(ops) => {
+                numbers.insert("operations_per_window".into(), ops);
+                detail!(
+                    Severity::Biased,
+                    numbers,
                     "A window contains {ops:.1} operations on average: one more or less at its edges is {} \
                      of the rate, so fathom gives no interval.",
                     show_share(1.0 / ops)
-                ),
-                format!("Use a longer --time: each run needs {LEAST_OPS:.0} operations."),
-                ("operations_per_window", ops),
-            ),
-            TooLittle::Time(ns) => (
-                format!(
+                )
+                .with_cure(format!("Use a longer --time: each run needs {LEAST_OPS:.0} operations."))
+            }
+            TooLittle::Time(ns) => {
+                numbers.insert("window_ns".into(), ns);
+                detail!(
+                    Severity::Biased,
+                    numbers,
                     "A window was {} long on average: a scheduler tick, at most 10 ms, is too large a part \
                      of that, so fathom gives no interval.",
                     show_ns(ns)
-                ),
-                format!("Use a longer --time: at least {}.", show_ns(LEAST_NS)),
-                ("window_ns", ns),
-            ),
-        };
-        numbers.insert(number.0.into(), number.1);
-        let (severity, cure) = (Severity::Biased, Some(cure));
-        return Detail::new(severity, sentence, numbers).with_cure(cure).found();
+                )
+                .with_cure(format!("Use a longer --time: at least {}.", show_ns(LEAST_NS)))
+            }
+        }
+        .found();
     }
     if case.does(Kind::Write)
         && let Some(fast) = fast_cache_bytes(case)
@@ -142,6 +145,7 @@ pub(super) const FRESH_FLASH: Check = Check {
     accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
              rate settles. A file on an emptied drive leaves the rest of the drive empty, however often the \
              file is written.",
+    applies: |case| (case.does(Kind::Write) || case.does(Kind::Trim)) && case.on_device(),
     ask: Ask::Alone(check_fresh_flash),
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),
@@ -152,11 +156,10 @@ pub(super) const FRESH_FLASH: Check = Check {
 };
 
 fn check_fresh_flash(case: &Case) -> Known<Answer> {
-    let changes = case.does(Kind::Write) || case.does(Kind::Trim);
-    if !changes || !case.on_device() || !is_flash(case)? {
+    if !is_flash(case)? {
         return Ok(Answer::DoesNotApply);
     }
-    let start = case.runs.first().ok_or_else(crate::case::no_run)?.at(Moment::Start)?;
+    let start = case.runs.first().ok_or_else(no_run)?.at(Moment::Start)?;
     let (mut capacity, mut written, mut discarded) = (0_u64, 0_u64, 0_u64);
     for leaf in case.leaves()? {
         let text = start.text(&leaf.stat_file)?;
@@ -176,10 +179,8 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
     let preconditioned = case.record.preconditioned.as_ref();
     if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
         if preconditioned.is_some_and(|d| d.settled == Some(true)) {
-            return holds(
-                "Preconditioning wrote the measured region twice and ran until the rate settled.",
-                numbers,
-            );
+            let sentence = "Preconditioning wrote the measured region twice and ran until the rate settled.";
+            return holds(sentence, numbers);
         }
         return Err(format!(
             "{} of the drive's {} were written since the machine started; its state before is unknown",

@@ -90,6 +90,7 @@ pub(super) const SPAN_FITS_CACHE: Check = Check {
     provoke: "`fathom run --rw randread --size 64m DIR`.",
     fix: "Use a --size well above all caches: at least 4g for one drive, twice the cache of an array.",
     accept: "Accept it if your real data are that small.",
+    applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], check_span_fits_cache),
     #[cfg(test)]
     fires: Some(|| spanning(64 << 20, &crate::fixture::Fixture::honest())),
@@ -106,9 +107,6 @@ pub(super) const SPAN_FITS_CACHE: Check = Check {
 };
 
 fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let span = case.span_bytes();
     let mut numbers = evidence([("span_bytes", span as f64)]);
     if !case.stream.cache.is_direct() {
@@ -117,7 +115,19 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
         if (span as f64) < TIMES_MEMORY * memory as f64 {
             match page_cache_work(case, earlier) {
                 PageCacheWork::Kept => return Ok(Answer::DoesNotApply),
-                PageCacheWork::Unknown => return Ok(Answer::Finding(fits_memory(span, memory, numbers))),
+                PageCacheWork::Unknown => {
+                    return detail!(
+                        Severity::Biased,
+                        numbers,
+                        "The tested region of {} was accessed through the page cache of a machine with {} of \
+                         memory, which could hold all or most of it. The bytes served from memory were not \
+                         counted.",
+                        show_bytes(span),
+                        show_bytes(memory)
+                    )
+                    .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
+                    .found();
+                }
                 PageCacheWork::Delivered => {}
             }
         }
@@ -135,18 +145,6 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )
 }
 
-fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
-    detail!(
-        Severity::Biased,
-        numbers,
-        "The tested region of {} was accessed through the page cache of a machine with {} of memory, which \
-         could hold all or most of it. The bytes served from memory were not counted.",
-        show_bytes(span),
-        show_bytes(memory)
-    )
-    .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
-}
-
 /// Whether the page cache kept work from the device.
 enum PageCacheWork {
     /// The page cache kept some work from the device, which another check reports.
@@ -159,11 +157,9 @@ enum PageCacheWork {
 
 fn page_cache_work(case: &Case, earlier: &Earlier) -> PageCacheWork {
     let counting_checks = [(Kind::Read, CheckId::A01), (Kind::Write, CheckId::A09)];
-    let answers =
-        counting_checks.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, id)| earlier.answer(id));
     let mut all = PageCacheWork::Delivered;
-    for answer in answers {
-        match answer {
+    for (_, id) in counting_checks.into_iter().filter(|(kind, _)| case.does(*kind)) {
+        match earlier.answer(id) {
             Some(Ok(Answer::Finding(_))) => return PageCacheWork::Kept,
             Some(Ok(_)) => {}
             Some(Err(_)) | None => all = PageCacheWork::Unknown,
@@ -192,7 +188,8 @@ pub(super) const RE_READS: Check = Check {
     provoke: "`fathom run --rw randread --size 16m DIR`.",
     fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
     accept: "Accept it if your application reads its data over and over.",
-    ask: Ask::After(&[CheckId::A01], check_re_reads),
+    applies: |case| case.does(Kind::Read) && case.on_device() && !repeats_by_design(case),
+    ask: Ask::Unless(&[CheckId::A01], check_re_reads),
     #[cfg(test)]
     fires: Some(|| spanning(16 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
@@ -204,15 +201,14 @@ pub(super) const RE_READS: Check = Check {
     },
 };
 
-fn check_re_reads(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let repeats_by_design =
+/// Whether the job repeats blocks on purpose. A replay repeats the blocks that its capture repeated.
+fn repeats_by_design(case: &Case) -> bool {
+    let by_order =
         |o: &Order| matches!(o, Order::Zipf(_) | Order::Pareto(_) | Order::Normal(_) | Order::Zones(_));
-    // A replay repeats the blocks that its capture repeated.
-    let intended =
-        case.stream.replay.is_some() || case.stream.access.lines.iter().any(|l| repeats_by_design(&l.order));
-    if !case.does(Kind::Read) || !case.on_device() || intended || earlier.finds(CheckId::A01) {
-        return Ok(Answer::DoesNotApply);
-    }
+    case.stream.replay.is_some() || case.stream.access.lines.iter().any(|l| by_order(&l.order))
+}
+
+fn check_re_reads(case: &Case) -> Known<Answer> {
     let read = case.largest_run_bytes(Kind::Read);
     if read == 0 {
         return Err("no read completed".into());
@@ -268,17 +264,15 @@ pub(super) const FIRST_TOUCH: Check = Check {
     fix: "Read the whole target once first (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud \
           provider's own initialisation), or measure a span that no cache below can hold.",
     accept: "Accept it if you want to measure first reads.",
-    ask: Ask::After(&[CheckId::A04], check_first_touch),
+    applies: |case| case.does(Kind::Read) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A04], check_first_touch),
     #[cfg(test)]
     fires: Some(|| with_second_reads(&crate::fixture::Fixture::honest(), 20_000)),
     #[cfg(test)]
     blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
-fn check_first_touch(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_first_touch(case: &Case) -> Known<Answer> {
     let mut worst: Option<(Compared, &Probe)> = None;
     for probe in case.probes()? {
         let both = compare(&probe.first_ns, &probe.again_ns);

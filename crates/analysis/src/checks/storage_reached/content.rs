@@ -35,7 +35,8 @@ pub(super) const ZERO_DATA: Check = Check {
           TARGET` over all of it), or name a directory and let fathom make its own test file.",
     accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept a \
              void finding.",
-    ask: Ask::After(&[CheckId::A04], check_zero_data),
+    applies: |case| case.does(Kind::Read) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A04], check_zero_data),
     #[cfg(test)]
     fires: Some(|| {
         with_zeros(
@@ -47,10 +48,7 @@ pub(super) const ZERO_DATA: Check = Check {
     blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
-fn check_zero_data(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_zero_data(case: &Case) -> Known<Answer> {
     let (mut blocks, mut zeros) = (0_u64, 0_u64);
     for probe in case.probes()? {
         blocks = blocks.saturating_add(probe.first_ns.len() as u64);
@@ -69,12 +67,9 @@ fn check_zero_data(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if remaining <= ZEROS_BIASED_ABOVE.0 {
         return Err("the zeros were read before an earlier phase of the job wrote to the same target".into());
     }
+    let is_void = remaining >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
     finding!(
-        if remaining >= ZEROS_VOID_FROM.0 && zeros_are_free(case) {
-            Severity::Void
-        } else {
-            Severity::Biased
-        },
+        if is_void { Severity::Void } else { Severity::Biased },
         numbers,
         "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads from \
          their map without reading the medium.",
@@ -88,15 +83,15 @@ fn check_zero_data(case: &Case, earlier: &Earlier) -> Known<Answer> {
 /// the bytes that they wrote to the same targets and assumes that no block was written twice.
 fn written_before(case: &Case) -> f64 {
     let mut bytes = 0_u64;
+    let fills_targets = |stream: &Stream| {
+        let shares_target = stream.targets.iter().any(|target| case.stream.targets.contains(target));
+        shares_target && stream.data != Data::Zeros
+    };
     for run in case.record.runs.iter().filter(|run| run.start.job == case.at && run.start.phase < case.phase)
     {
         let streams = case.job.phases.get(run.start.phase).map_or(&[][..], |phase| &phase.streams);
         let ends = run.end.iter().flat_map(|end| &end.streams);
-        let shares_target =
-            |stream: &Stream| stream.targets.iter().any(|target| case.stream.targets.contains(target));
-        for (_, end) in
-            streams.iter().zip(ends).filter(|(stream, _)| shares_target(stream) && stream.data != Data::Zeros)
-        {
+        for (_, end) in streams.iter().zip(ends).filter(|(stream, _)| fills_targets(stream)) {
             bytes = bytes.saturating_add(end.issued.get(&Kind::Write).map_or(0, |issued| issued.bytes));
         }
     }
@@ -111,10 +106,8 @@ fn written_before(case: &Case) -> f64 {
 /// Whether the storage may answer zeros without reading the medium: from the map of an SSD or of a virtual disk,
 /// or after a discard. Assumed if unknown.
 fn zeros_are_free(case: &Case) -> bool {
-    let spinning = |leaves: Vec<&model::machine::Layer>| {
-        leaves.iter().all(|l| l.queue_number("rotational") == Ok(1) && !case.is_virtual(l))
-    };
-    case.on_block_devices() || !case.leaves().is_ok_and(spinning)
+    let spins = |disk: &&Layer| disk.queue_number("rotational") == Ok(1) && !case.is_virtual(disk);
+    case.on_block_devices() || !case.leaves().is_ok_and(|disks| disks.iter().all(spins))
 }
 
 /// If a compressor can save more than this percentage, the rate is biased. Random data save nothing, and no device would
@@ -150,6 +143,10 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
     fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use --compress \
           and --dedup to imitate your data.",
     accept: "Accept it if your data are as compressible.",
+    // Plain memory stores every byte as it is. Compressed memory (zram) does not.
+    applies: |case| {
+        case.does(Kind::Write) && case.has_storage() && (case.ram().is_none() || compresses(case))
+    },
     ask: Ask::Alone(check_payload_too_easy),
     #[cfg(test)]
     fires: Some(|| written(&crate::fixture::Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),
@@ -162,11 +159,6 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
 };
 
 fn check_payload_too_easy(case: &Case) -> Known<Answer> {
-    // Plain memory stores every byte as it is. Compressed memory (zram) does not.
-    let plain_memory = case.ram().is_some() && !compresses(case);
-    if !case.does(Kind::Write) || !case.has_storage() || plain_memory {
-        return Ok(Answer::DoesNotApply);
-    }
     let data: Option<Vec<Written>> = case.runs.iter().map(|r| r.stream.data).collect();
     let data = data.filter(|d| !d.is_empty()).ok_or("the content of the written data was not measured")?;
     let compress = data.iter().map(|d| d.compress_percent).fold(0.0, f64::max);

@@ -27,6 +27,7 @@ pub(super) const HOLES_READ: Check = Check {
     fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw \
           write --bs 1m --destroy FILE FILE`.",
     accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
+    applies: |case| case.does(Kind::Read) && case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_holes_read),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { hole_share: 1.0, ..crate::fixture::Fixture::honest() }.record()),
@@ -35,9 +36,6 @@ pub(super) const HOLES_READ: Check = Check {
 };
 
 fn check_holes_read(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let measured = !case.runs.is_empty();
     let before = never_written_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
     let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
@@ -70,14 +68,10 @@ fn check_holes_read(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the largest share of never written bytes in any of the extent maps.
-fn never_written_share(maps: &[model::evidence::Extents]) -> Known<f64> {
-    let mut worst: Option<f64> = None;
-    for e in maps {
-        if e.span_bytes > 0 {
-            let never = e.hole_bytes as f64 + e.unwritten_bytes as f64;
-            worst = Some(worst.unwrap_or(0.0).max(share(never, e.span_bytes as f64)));
-        }
-    }
+fn never_written_share(maps: &[Extents]) -> Known<f64> {
+    let share_of =
+        |map: &Extents| share(map.hole_bytes as f64 + map.unwritten_bytes as f64, map.span_bytes as f64);
+    let worst = maps.iter().filter(|map| map.span_bytes > 0).map(share_of).max_by(f64::total_cmp);
     worst.ok_or_else(|| "the map of the file's extents is empty".into())
 }
 
@@ -99,6 +93,7 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
     fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
           file.",
     accept: "Accept it if you want to measure tiny files.",
+    applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_inline_or_tail),
     #[cfg(test)]
     fires: Some(|| with_inline(1 << 30)),
@@ -107,9 +102,6 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
 };
 
 fn check_inline_or_tail(case: &Case) -> Known<Answer> {
-    if !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let extents = case.extents()?;
     let part = extents.iter().map(|e| share(e.inline_bytes as f64, e.span_bytes as f64)).fold(0.0, f64::max);
     let numbers = evidence([("inline_share", part)]);
@@ -146,6 +138,7 @@ pub(super) const ENCODED_EXTENTS: Check = Check {
           none`, `chattr -c`).",
     accept: "Accept it if your real data are stored like this and compress as well as the test data \
              (--compress).",
+    applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_encoded_extents),
     #[cfg(test)]
     fires: Some(|| {
@@ -156,9 +149,6 @@ pub(super) const ENCODED_EXTENTS: Check = Check {
 };
 
 fn check_encoded_extents(case: &Case) -> Known<Answer> {
-    if !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let part = encoded_share(case)?;
     let issued = case.issued_total().bytes;
     let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
@@ -187,8 +177,12 @@ fn encoded_share(case: &Case) -> Known<f64> {
     if case.does(Kind::Write) {
         all.extend(case.extents_over_runs()?.into_iter().map(|(_, after)| after));
     }
-    let encoded_share_of = |e: &Extents| share(e.encoded_bytes as f64, e.span_bytes as f64);
     Ok(all.iter().map(encoded_share_of).fold(0.0, f64::max))
+}
+
+/// Returns the share of a file that is stored compressed or encrypted.
+pub(super) fn encoded_share_of(extents: &Extents) -> f64 {
+    share(extents.encoded_bytes as f64, extents.span_bytes as f64)
 }
 
 /// Harmless share of bytes that the file shares with a copy or a snapshot.
@@ -214,6 +208,7 @@ pub(super) const SHARED_EXTENTS: Check = Check {
               Or `fathom run --rw randwrite DIR` on btrfs.",
     fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
     accept: "Accept it if you want to measure copy-on-write.",
+    applies: |case| case.does(Kind::Write) && case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_shared_extents),
     #[cfg(test)]
     fires: Some(|| stored(1 << 29, 1)),
@@ -222,9 +217,6 @@ pub(super) const SHARED_EXTENTS: Check = Check {
 };
 
 fn check_shared_extents(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || case.on_block_devices() {
-        return Ok(Answer::DoesNotApply);
-    }
     let trims = case.does(Kind::Trim) || case.issued(Kind::Trim).ops > 0;
     let (mut shared, mut grown) = (0.0_f64, None);
     for (before, after) in case.extents_over_runs()? {
@@ -245,8 +237,9 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
         numbers.insert("extents_before".into(), before as f64);
         numbers.insert("extents_after".into(), after as f64);
     }
-    let counts = grown.map(|(a, b)| {
-        format!("its extent count grew from {} to {}", show_count(a as f64), show_count(b as f64))
+    let counts = grown.map(|(before, after)| {
+        let [before, after] = [before, after].map(|count| show_count(count as f64));
+        format!("its extent count grew from {before} to {after}")
     });
     let sentence = match (shared > SHARED_ABOVE, counts) {
         (false, None) => return holds("The file was overwritten in place.", numbers),

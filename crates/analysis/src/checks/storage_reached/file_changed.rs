@@ -27,6 +27,7 @@ pub(super) const FILE_CHANGED: Check = Check {
     fix: "Make sure that no process changes the file during the measurement, or name its directory and let \
           fathom make its own file.",
     accept: "Do not accept it: no correction exists for a file that changed.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_file_changed),
     #[cfg(test)]
     fires: Some(|| changed(&crate::fixture::Fixture::honest(), |f| f.bytes = 4096)),
@@ -87,9 +88,9 @@ impl Change {
 }
 
 fn check_file_changed(case: &Case) -> Known<Answer> {
-    let streams = phase_streams(case);
+    let streams = case.phase_streams();
     let files: Vec<usize> = case.own_places().map(|(t, _)| t).filter(|t| is_file(case, *t)).collect();
-    if files.is_empty() || !case.has_storage() {
+    if files.is_empty() {
         return Ok(Answer::DoesNotApply);
     }
     case.need_run()?;

@@ -29,6 +29,7 @@ pub(super) const WRITES_STILL_IN_RAM: Check = Check {
     provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
     fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb the writes.",
     accept: "Accept it if your program also writes bursts into memory.",
+    applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::Alone(check_writes_still_in_ram),
     #[cfg(test)]
     fires: Some(|| {
@@ -46,23 +47,23 @@ pub(super) const WRITES_STILL_IN_RAM: Check = Check {
 };
 
 fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let written = issued_bytes(case, Kind::Write)? as f64;
     let bounds = case.at_device(Kind::Write);
-    let device = bounds.as_ref().map(|d| d.most as f64);
-    let share_missing = |device: Option<f64>| device.map_or(0.0, |d| 1.0 - d / written);
+    let device = bounds.as_ref().ok().map(|d| d.most as f64);
     let dirty = case.own_dirty_bytes(Moment::Stop).map(|bytes| bytes as f64);
-    let share_in_memory =
-        |device: Option<f64>| share_missing(device).max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0);
-    let device = device.ok();
+    let share_in_memory = |device: Option<f64>| {
+        let share_missing = device.map_or(0.0, |device| 1.0 - device / written);
+        share_missing.max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0)
+    };
     let in_memory = share_in_memory(device);
-    let mut numbers = evidence([("written_bytes", written), ("in_memory_share", in_memory)]);
-    numbers.extend(device.map(|d| ("device_write_bytes".to_owned(), d)));
-    numbers.extend(dirty.map(|d| ("dirty_bytes".to_owned(), d)));
+    let numbers = evidence([
+        ("written_bytes", written),
+        ("in_memory_share", in_memory),
+        ("device_write_bytes", device.unwrap_or(f64::NAN)),
+        ("dirty_bytes", dirty.unwrap_or(f64::NAN)),
+    ]);
     if in_memory > IN_MEMORY_ABOVE {
-        return Ok(Answer::Finding(in_memory_finding(case, in_memory, numbers)));
+        return in_memory_finding(case, in_memory, numbers);
     }
     // If other streams share the device, both bounds must lead to the same answer.
     if share_in_memory(Some(bounds?.least as f64)) > IN_MEMORY_ABOVE {
@@ -71,7 +72,7 @@ fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
     holds("The writes were at the device when the clock stopped.", numbers)
 }
 
-fn in_memory_finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
+fn in_memory_finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Known<Answer> {
     let mut sentence = format!(
         "{} of the written bytes were still in memory when the clock stopped.",
         show_share(in_memory)
@@ -80,7 +81,7 @@ fn in_memory_finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Deta
         sentence += &format!(" Including the final sync, the rate is {} MB/s.", show_rate(rate));
         numbers.insert("mb_per_s_with_sync".into(), rate);
     }
-    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into()))
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into())).found()
 }
 
 /// Returns the write rate in MB/s with the final sync counted as part of the time.
@@ -89,10 +90,8 @@ fn rate_with_sync(case: &Case) -> Option<f64> {
     if case.others_write() {
         return None;
     }
-    let mut ns = case.window_ns();
-    for ran in &case.runs {
-        ns += ran.end.sync_ns? as f64;
-    }
+    let sync_ns: f64 = case.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum::<Option<_>>()?;
+    let ns = case.window_ns() + sync_ns;
     let bytes = case.in_windows(Kind::Write).bytes as f64;
     (ns > 0.0).then(|| bytes / ns * 1e3)
 }
@@ -122,6 +121,7 @@ pub(super) const NEVER_WRITTEN: Check = Check {
               -s 0 FILE; truncate -s 1g FILE` in another terminal.",
     fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
     accept: "Do not accept it: the data were never stored.",
+    applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::After(&[CheckId::A07], check_never_written),
     #[cfg(test)]
     fires: Some(|| cancelled(20_000_000)),
@@ -134,9 +134,6 @@ pub(super) const NEVER_WRITTEN: Check = Check {
 };
 
 fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let written = issued_bytes(case, Kind::Write)?;
     let cancelled = case.cancelled_bytes()?;
     let mut numbers = evidence([("written_bytes", written as f64), ("cancelled_bytes", cancelled as f64)]);
@@ -165,10 +162,10 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
     numbers.insert("device_write_bytes_after_sync".into(), arrived as f64);
     numbers.insert("different_bytes".into(), distinct);
     let arrived_at_least = if others.most == 0 { arrived } else { synced.saturating_sub(grown(others.most)) };
-    if arrived as f64 >= WRITTEN_FROM.0 * distinct && (arrived_at_least as f64) < WRITTEN_FROM.0 * distinct {
-        return case.cannot_tell("whether all of this stream's writes were stored");
-    }
     if arrived as f64 >= WRITTEN_FROM.0 * distinct {
+        if (arrived_at_least as f64) < WRITTEN_FROM.0 * distinct {
+            return case.cannot_tell("whether all of this stream's writes were stored");
+        }
         return holds("The written data were stored after the final sync.", numbers);
     }
     if case.extents_over_runs().is_err() || earlier.finds(CheckId::A07) {
@@ -189,7 +186,7 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns the bytes of distinct blocks that the stream wrote in all runs.
 fn distinct_bytes(case: &Case) -> Known<f64> {
-    let distinct_in_run = |ran: &crate::case::CaseRun| {
+    let distinct_in_run = |ran: &CaseRun| {
         let written = ran.stream.issued.get(&Kind::Write).map_or(0, |i| i.bytes) as f64;
         Ok(written * (1.0 - super::cacheable::repeated_share(case, written)?))
     };

@@ -35,6 +35,7 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
     fix: "Enable the counters: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system, \
           measure on the machine that has the disks as well.",
     accept: "",
+    applies: |case| case.on_device(),
     ask: Ask::After(&ARRIVED, check_counters_blind),
     #[cfg(test)]
     fires: None,
@@ -43,9 +44,6 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
 };
 
 fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let device = case.tops().and_then(|tops| case.counted_together(&tops));
     let device = device.map_err(|why| format!("this number could not be compared with the device: {why}"))?;
     if !case.sharers(&case.tops()?).is_empty() {
@@ -74,9 +72,6 @@ const EXPLAIN_MISSING: &[CheckId] = &[
     CheckId::A12,
     CheckId::A18,
 ];
-/// File systems that charge direct writes to the calling process.
-const CHARGED_TO_CALLER: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
-
 pub(super) const LEDGER_DISAGREES: Check = Check {
     id: CheckId::A22,
     name: "LEDGER_DISAGREES",
@@ -107,6 +102,7 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
     fix: "Measure again. If it happens again, report it as a bug in fathom with the session file and the \
           output of `fathom show FILE --format json`.",
     accept: "Do not use the number.",
+    applies: |case| case.on_device(),
     ask: Ask::After(EXPLAIN_MISSING, check_ledger_disagrees),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.97, ..crate::fixture::Fixture::honest() }.record()),
@@ -115,12 +111,9 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
 };
 
 fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     let tops = case.tops()?;
     if !case.sharers(&tops).is_empty() {
-        return shared(case);
+        return check_own_submissions(case);
     }
     let ledger = Ledger::from_case(case)?;
     let is_direct = case.stream.cache.is_direct();
@@ -132,15 +125,14 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let contradiction = if only_charged.is_some() { None } else { charged.or(missing) };
     let mut numbers = evidence([
         ("issued_bytes", case.issued_total().bytes as f64),
-        ("device_bytes", Kind::MOVING.iter().map(|k| super::flow(&ledger.device, *k).bytes as f64).sum()),
+        ("device_bytes", Kind::MOVING.iter().map(|k| flow_of(&ledger.device, *k).bytes as f64).sum()),
     ]);
     if let Some(own) = ledger.own {
         numbers.insert("charged_bytes".into(), own.bytes.iter().map(|b| *b as f64).sum());
     }
     let Some(contradiction) = contradiction else {
-        if let Some(note) = full_queue(case) {
-            numbers.insert("charged_bytes".into(), note.charged_bytes);
-            return Detail::new(Severity::Note, note.sentence, numbers).found();
+        if let Some(note) = full_queue(case, &numbers) {
+            return note.found();
         }
         if let Some(charged) = only_charged {
             return finding!(
@@ -155,10 +147,9 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
             (true, None) => "The counts of fathom and of the device agree. The cgroup has no count.",
             (false, Some(_)) => "The device moved all bytes that were charged to fathom.",
             (false, None) => {
-                return Err(
-                    "the I/O went through the page cache: only the bytes charged to fathom's cgroup can \
-                            be compared with the device's, and the cgroup counted none"
-                        .into(),
+                return not_checked(
+                    "the I/O went through the page cache: only the bytes charged to fathom's cgroup can be \
+                     compared with the device's, and the cgroup counted none",
                 );
             }
         };
@@ -171,39 +162,37 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )
 }
 
-/// Charges above the issued bytes, caused by a full device queue.
-struct FullQueue {
-    sentence: String,
-    charged_bytes: f64,
-}
-
-/// Returns a note if the kernel charged attempts that found the device's queue full.
-fn full_queue(case: &Case) -> Option<FullQueue> {
+/// Returns a note with these numbers if the kernel charged attempts that found the device's queue full.
+fn full_queue(case: &Case, numbers: &Evidence) -> Option<Detail> {
     let charged = case.charged().ok()?;
     let over = |kind: &Kind| {
         let issued = case.issued(*kind).bytes;
-        charged.bytes[slot(*kind)] as f64
+        charged.bytes[cgroup_slot(*kind)] as f64
             > issued as f64 * (1.0 + WITHIN.0) + (FLOOR_BYTES * case.runs.len() as u64) as f64
     };
     let kind = Kind::MOVING.into_iter().find(over)?;
     let Some(Refused::QueueFull(requests)) = refused(case, kind) else { return None };
-    let sentence = format!(
+    let charged_bytes = charged.bytes.iter().map(|b| *b as f64).sum();
+    let mut numbers = numbers.clone();
+    numbers.insert("charged_bytes".into(), charged_bytes);
+    Some(detail!(
+        Severity::Note,
+        numbers,
         "The kernel charged {} of {}s to fathom, but fathom issued {}: io_uring first submits without \
          waiting, and the kernel charges this attempt even if it refuses it because the device's queue is \
          full (nr_requests {}, requested depth {}). The device did what fathom issued, so the number holds.",
-        show_bytes(charged.bytes[slot(kind)]),
+        show_bytes(charged.bytes[cgroup_slot(kind)]),
         kind.word(),
         show_bytes(case.issued(kind).bytes),
         show_count(requests as f64),
         show_count(asked_depth(&case.stream)),
-    );
-    Some(FullQueue { sentence, charged_bytes: charged.bytes.iter().map(|b| *b as f64).sum() })
+    ))
 }
 
 /// Returns the answer for a stream that shares its devices. The sums of all streams do not show whose count is
 /// wrong, and a cache that serves another stream explains missing bytes. Therefore only the stream's own
 /// submissions are compared.
-fn shared(case: &Case) -> Known<Answer> {
+fn check_own_submissions(case: &Case) -> Known<Answer> {
     if !case.is_direct() {
         return Err(case.why_shared()?);
     }
@@ -258,7 +247,7 @@ impl Ledger {
     fn charged_beyond_done(&self) -> Option<String> {
         let own = self.own?;
         Kind::MOVING.into_iter().find_map(|kind| {
-            let charged = own.bytes[slot(kind)];
+            let charged = own.bytes[cgroup_slot(kind)];
             let done = if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes };
             let most = done as f64 * (1.0 + WITHIN.0) + self.in_flight + self.floor;
             (charged as f64 > most).then(|| {
@@ -276,14 +265,16 @@ impl Ledger {
     fn missing(&self, case: &Case) -> Option<String> {
         Kind::MOVING.into_iter().find_map(|kind| {
             let issued = case.issued(kind);
-            let done = super::flow(&self.device, kind);
+            let done = flow_of(&self.device, kind);
             let below = |seen: u64| seen as f64 * (1.0 + WITHIN.0) + self.in_flight < issued.bytes as f64;
             let start_of_sentence = format!("fathom issued {} of {}s", show_bytes(issued.bytes), kind.word());
             if below(done.bytes) {
                 return Some(format!("{start_of_sentence}, but the device moved {}", show_bytes(done.bytes)));
             }
-            let charged =
-                self.own.filter(|_| kind == Kind::Read || charges_caller(case)).map(|o| o.bytes[slot(kind)]);
+            let charged = self
+                .own
+                .filter(|_| kind == Kind::Read || traffic::is_modest(case))
+                .map(|o| o.bytes[cgroup_slot(kind)]);
             if let Some(charged) = charged.filter(|c| below(*c)) {
                 return Some(format!(
                     "{start_of_sentence} and the device moved them, but {} were charged to fathom",
@@ -298,7 +289,7 @@ impl Ledger {
     fn too_few_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
         let seen = done.ios.saturating_add(done.merges);
         let most = seen as f64 * (1.0 + WITHIN.0) + self.device.in_flight as f64;
-        let size = |bytes: u64, count: u64| crate::case::share(bytes as f64, count as f64);
+        let size = |bytes: u64, count: u64| share(bytes as f64, count as f64);
         let merged = size(done.bytes, done.ios) > MERGED_FROM * size(issued.bytes, issued.ops);
         (issued.ops as f64 > most && !merged).then(|| {
             format!(
@@ -308,15 +299,6 @@ impl Ledger {
             )
         })
     }
-}
-
-/// Whether direct writes are charged to the calling process and not to a thread of the file system.
-fn charges_caller(case: &Case) -> bool {
-    case.places().all(|p| CHARGED_TO_CALLER.contains(&p.kind()))
-}
-
-fn slot(kind: Kind) -> usize {
-    usize::from(kind == Kind::Write)
 }
 
 const IO_FILE: &str = "/proc/self/io";
@@ -361,6 +343,7 @@ pub(super) const UNACCOUNTED: Check = Check {
     fix: "Check LD_PRELOAD and /etc/ld.so.preload, and anything else between programs and the kernel \
           (`fathom doctor`).",
     accept: "Do not accept it: the kernel did not perform these operations.",
+    applies: |case| case.has_storage() && Kind::MOVING.iter().any(|k| case.does(*k)),
     ask: Ask::After(&[CheckId::A04], check_unaccounted),
     #[cfg(test)]
     fires: Some(|| calls([0, 0])),
@@ -376,9 +359,6 @@ pub(super) const UNACCOUNTED: Check = Check {
 };
 
 fn check_unaccounted(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.has_storage() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
-        return Ok(Answer::DoesNotApply);
-    }
     let Some(from) = counted_from(case) else { return decide_by_pages(case, earlier) };
     match decide_by_calls(case, from) {
         Ok(answer) => Ok(answer),
@@ -407,7 +387,7 @@ fn counted_from(case: &Case) -> Option<Share> {
 
 /// Decides by the kernel's count of bytes that system calls moved. I/O on fathom's own files only increases the count.
 fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
-    let streams = phase_streams(case).len();
+    let streams = case.phase_streams().len();
     for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
         let issued = case.issued(kind).bytes;
         let moved = if streams > 1 {
@@ -447,12 +427,10 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let (read, delivered) = (case.issued(Kind::Read).bytes, case.at_device(Kind::Read)?);
     let missing = read.saturating_sub(delivered.most);
-    let at_most = read.saturating_sub(delivered.least);
-    if share(missing as f64, read as f64) < MISSING_FROM && share(at_most as f64, read as f64) >= MISSING_FROM
-    {
-        return case.cannot_tell("how many of this stream's reads a device delivered");
-    }
     if share(missing as f64, read as f64) < MISSING_FROM {
+        if share(read.saturating_sub(delivered.least) as f64, read as f64) >= MISSING_FROM {
+            return case.cannot_tell("how many of this stream's reads a device delivered");
+        }
         return holds("The device or the page cache accounts for the reads.", evidence([]));
     }
     if case.stream.cache.is_direct() {
@@ -462,8 +440,9 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let mut most_cached = 0;
     for moment in [Moment::Start, Moment::Stop] {
         for states in case.states(moment)? {
-            let cached = states.into_iter().map(cached_bytes).sum::<Known<u64>>()?;
-            most_cached = most_cached.max(cached);
+            let cached_bytes =
+                |state: &TargetState| state.pages.clone().map(|p| p.cached.saturating_mul(p.page_bytes));
+            most_cached = most_cached.max(states.into_iter().map(cached_bytes).sum::<Known<u64>>()?);
         }
     }
     let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most_cached as f64)]);
@@ -478,10 +457,6 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
         show_bytes(missing),
         show_bytes(most_cached)
     )
-}
-
-fn cached_bytes(state: &TargetState) -> Known<u64> {
-    state.pages.clone().map(|p| p.cached.saturating_mul(p.page_bytes))
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
     fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure \
           the disk itself.",
     accept: "Accept it if you want to measure the stack with its cache.",
+    applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::A04], check_lower_layer_cache),
     #[cfg(test)]
     fires: Some(|| {
@@ -51,17 +52,14 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
 };
 
 fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() {
-        return Ok(Answer::DoesNotApply);
-    }
     // A partition and its disk are one device.
     let (tops, leaves) = (case.shared()?, case.leaves()?);
     if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {
         return Ok(Answer::DoesNotApply);
     }
-    let sides = Sides { tops: &tops, leaves: &leaves, stored: earlier.holds(CheckId::A04) };
+    let sides = Sides { tops: &tops, leaves: &leaves, all_stored: earlier.holds(CheckId::A04) };
     if !case.sharers(&chain(case)).is_empty() {
-        return shared(case, sides);
+        return check_shared_chain(case, sides);
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
     let whole_chain = missing_below(case, sides, &top);
@@ -85,7 +83,7 @@ struct Sides<'s> {
     tops: &'s [&'s Layer],
     leaves: &'s [&'s Layer],
     /// Whether every byte that the job reads is known to be stored on the target.
-    stored: bool,
+    all_stored: bool,
 }
 
 /// The traffic of the upper and the lower layers in one direction.
@@ -104,13 +102,12 @@ impl Flows {
 
 /// Returns the answer for a stream whose device chain other streams use too: compares the bytes at the disks, minus the
 /// bytes that the other streams submitted.
-fn shared(case: &Case, sides: Sides) -> Known<Answer> {
-    let Sides { tops, leaves, stored } = sides;
-    let why_shared = || case.not_alone(&case.sharers(&chain(case)), leaves);
+fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
+    let Sides { tops, leaves, all_stored } = sides;
     let (mut undecided, mut numbers) = (false, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let above = case.at_device(kind)?;
-        let done = super::flow(&case.counted_together(leaves)?, kind).bytes;
+        let done = flow_of(&case.counted_together(leaves)?, kind).bytes;
         let charged = if kind == Kind::Read { case.charged_reads_on(leaves) } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
         let others = case.submitted_by_sharers(kind, leaves);
@@ -123,13 +120,13 @@ fn shared(case: &Case, sides: Sides) -> Known<Answer> {
         let same_top =
             all.shared().is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
         if same_top && can_tell && !may_be_kept(case, kind, leaves) {
-            let missing = super::flow(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
+            let missing = flow_of(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
             least = least.max(above.least.saturating_sub(missing));
         }
         let flow = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
         let flows = Flows { above: flow(above.least), below: flow(most) };
         if above.least > 0 && flows.arrived() < ARRIVED_FROM {
-            let why = Why::from_case(case, kind, 1.0 - flows.arrived(), stored);
+            let why = Why::from_case(case, kind, 1.0 - flows.arrived(), all_stored);
             let mut finding = finding(kind, sides, flows, " for this stream", why);
             // Requests of streams that share a device are not counted separately.
             finding.evidence.retain(|key, _| !key.ends_with("_ios"));
@@ -139,7 +136,7 @@ fn shared(case: &Case, sides: Sides) -> Known<Answer> {
         numbers.extend(evidence([("top_bytes", above.least as f64), ("leaf_bytes_at_least", least as f64)]));
     }
     if undecided {
-        return Err(why_shared());
+        return Err(case.not_alone(&case.sharers(&chain(case)), leaves));
     }
     holds("The disks below did all of the top device's I/O.", numbers)
 }
@@ -163,14 +160,14 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
 fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Detail>> {
     let (top, leaf) = (case.counted(sides.tops)?, case.counted(sides.leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
-        let mut flows = Flows { above: super::flow(&top, kind), below: super::flow(&leaf, kind) };
-        let matters = flows.above.bytes as f64 > MATTERS_FROM.0 * super::flow(all, kind).bytes as f64;
+        let mut flows = Flows { above: flow_of(&top, kind), below: flow_of(&leaf, kind) };
+        let matters = flows.above.bytes as f64 > MATTERS_FROM.0 * flow_of(all, kind).bytes as f64;
         if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.leaves) {
             flows = own_flows(case, kind, sides, flows)?;
         }
         if matters && flows.arrived() < ARRIVED_FROM {
-            let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.stored);
-            let whose = if flows.below == super::flow(&leaf, kind) { "" } else { " for fathom" };
+            let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.all_stored);
+            let whose = if flows.below == flow_of(&leaf, kind) { "" } else { " for fathom" };
             return Ok(Some(finding(kind, sides, flows, whose, why)));
         }
     }
@@ -198,12 +195,12 @@ fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows
     }
     let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
     for top in sides.tops {
-        let done = super::flow(&case.counted(&[top])?, kind);
+        let done = flow_of(&case.counted(&[top])?, kind);
         let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
         at_tops = at_tops.plus(&at_most(done, own));
     }
     for leaf in sides.leaves {
-        let done = super::flow(&case.counted(&[leaf])?, kind);
+        let done = flow_of(&case.counted(&[leaf])?, kind);
         let own = if is_below_cached_image(case, leaf) {
             charged(case, kind, leaf, done.bytes.min(above_bytes)).map_err(|why| {
                 format!(
@@ -237,7 +234,7 @@ fn at_most(done: BlockFlow, bytes: u64) -> BlockFlow {
 /// Fails if nothing was charged, or if only a part of the writes was: some are written back later and charged to no
 /// process.
 fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> {
-    let own = case.charged_on(&[layer])?.bytes[usize::from(kind == Kind::Write)];
+    let own = case.charged_on(&[layer])?.bytes[cgroup_slot(kind)];
     let least = if kind == Kind::Write { ARRIVED_FROM.0 } else { COUNTS_AT_ALL };
     if (own as f64) < least * possible as f64 {
         let (own, possible) = (show_bytes(own), show_bytes(possible));
@@ -272,14 +269,14 @@ enum Why {
 }
 
 impl Why {
-    /// Determines why a share of the work is missing. `stored` is true if all bytes read are known to be stored.
-    fn from_case(case: &Case, kind: Kind, missing: f64, stored: bool) -> Self {
+    /// Determines why a share of the work is missing. `all_stored` is true if all bytes read are known to be stored.
+    fn from_case(case: &Case, kind: Kind, missing: f64, all_stored: bool) -> Self {
         if kind != Kind::Read {
             return Self::Cache;
         }
         // For a file, its own extents decide.
         if !case.on_block_devices() {
-            return if stored { Self::Cache } else { Self::NotKnown };
+            return if all_stored { Self::Cache } else { Self::NotKnown };
         }
         match never_written(case) {
             Some(0.0) => Self::Cache,

@@ -18,10 +18,8 @@ use crate::checks::Check;
 use crate::fixture::Fixture;
 #[cfg(test)]
 use model::Known;
-use model::evidence::{BlockFlow, BlockStat};
 #[cfg(test)]
 use model::evidence::{Extents, Moment, Probe, Snapshot};
-use model::job::Kind;
 #[cfg(test)]
 use model::record::Record;
 
@@ -52,11 +50,6 @@ pub(super) const CHECKS: &[Check] = &[
     file_changed::FILE_CHANGED,
     ledger::UNACCOUNTED,
 ];
-
-/// Returns the flow of a direction.
-fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
-    if kind == Kind::Write { stat.write } else { stat.read }
-}
 
 /// A record with changed single reads.
 #[cfg(test)]

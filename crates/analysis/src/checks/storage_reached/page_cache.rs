@@ -5,11 +5,10 @@
 //! that btrfs copied. A03 decides by statx, mount options and file attributes whether a file supports direct
 //! I/O at all. Holes (A04) and targets in memory (A11) have their own checks.
 
-use super::extents::ENCODED_ABOVE;
-use crate::case::SAME_BYTES;
+use super::extents::{ENCODED_ABOVE, encoded_share_of};
+use crate::case::{SAME_BYTES, new_page_bytes};
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{grown, keyed};
-use model::evidence::Pages;
 
 /// Above this share of bytes read from the page cache, the rate is biased. A smaller share can come from pages that
 /// other readers left.
@@ -38,17 +37,15 @@ pub(super) const CACHE_SERVED: Check = Check {
               randread --cache buffered FILE`.",
     fix: "Use --cache direct, or a --size well above the memory of the machine.",
     accept: "Accept it if you want to measure the page cache.",
-    ask: Ask::After(&[CheckId::A04], check_cache_served),
+    applies: |case| case.does(Kind::Read) && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A04], check_cache_served),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn check_cache_served(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_cache_served(case: &Case) -> Known<Answer> {
     let delivered = case.at_device(Kind::Read)?;
     let read = issued_bytes(case, Kind::Read)?;
     let cached_share = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
@@ -67,26 +64,27 @@ fn check_cache_served(case: &Case, earlier: &Earlier) -> Known<Answer> {
         }
         return case.cannot_tell("how many of this stream's reads came from memory");
     };
-    if delivered > 0 && is_encoded(case) {
+    let is_encoded = |extents: &Extents| encoded_share_of(extents) > ENCODED_ABOVE;
+    if delivered > 0 && case.extents().is_ok_and(|all| all.iter().any(is_encoded)) {
         return not_checked(
             "the file is stored compressed, so the bytes at the device do not show what the cache served",
         );
     }
-    let (renames, meaning) = match severity {
-        Severity::Rename => {
-            (Some(Rename::Medium("page cache".into())), "This is the speed of the page cache.")
-        }
-        _ => (None, "The rate mixes the device and memory."),
-    };
+    let is_relabelled = severity == Severity::Rename;
     detail!(
         severity,
         numbers,
-        "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
+        "{} of the bytes read came from memory: {} were read, and the device delivered {}. {}",
         show_share(share_cached),
         show_bytes(read),
-        show_bytes(delivered)
+        show_bytes(delivered),
+        if is_relabelled {
+            "This is the speed of the page cache."
+        } else {
+            "The rate mixes the device and memory."
+        }
     )
-    .relabelled(renames)
+    .relabelled(is_relabelled.then(|| Rename::Medium("page cache".into())))
     .found()
 }
 
@@ -98,12 +96,6 @@ pub fn severity_of_cached_share(cached_share: f64) -> Option<Severity> {
         share if share >= CACHED_RELABELLED_FROM.0 => Some(Severity::Rename),
         _ => Some(Severity::Biased),
     }
-}
-
-fn is_encoded(case: &Case) -> bool {
-    let over =
-        |e: &model::evidence::Extents| share(e.encoded_bytes as f64, e.span_bytes as f64) > ENCODED_ABOVE;
-    case.extents().is_ok_and(|all| all.iter().any(over))
 }
 
 /// Above this share of the bytes, new or dirty pages prove that direct I/O used the page cache. Readers of other parts
@@ -138,7 +130,8 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
     fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
           checksums (btrfs: `chattr +C` on the empty directory).",
     accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
-    ask: Ask::After(&[CheckId::A04], check_direct_fell_back),
+    applies: |case| case.stream.cache.is_direct() && case.on_device(),
+    ask: Ask::Unless(&[CheckId::A04], check_direct_fell_back),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { cached_share: 0.9, ..crate::fixture::Fixture::honest() }.record()
@@ -147,10 +140,7 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn check_direct_fell_back(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A04) {
-        return Ok(Answer::DoesNotApply);
-    }
+fn check_direct_fell_back(case: &Case) -> Known<Answer> {
     // If another stream uses the target through the page cache, its pages prove nothing about this stream.
     let pages = if case.shares_pages() {
         Err("another stream uses the target through the page cache".to_owned())
@@ -183,7 +173,7 @@ fn check_direct_fell_back(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
         let share_seen = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
         is_undecided |= share_seen(seen.least) < ARRIVED_FROM;
-        let (part, seen) = (share_seen(seen.most), seen.most);
+        let part = share_seen(seen.most);
         if part < ARRIVED_FROM {
             let sentence = format!(
                 "Direct I/O was requested, but the device saw only {} of the {} bytes: {} handled the rest \
@@ -192,10 +182,8 @@ fn check_direct_fell_back(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 kind.word(),
                 file_systems(case)
             );
-            return fell_back_finding(
-                sentence,
-                evidence([("issued_bytes", issued as f64), ("device_bytes", seen as f64)]),
-            );
+            let numbers = evidence([("issued_bytes", issued as f64), ("device_bytes", seen.most as f64)]);
+            return fell_back_finding(sentence, numbers);
         }
     }
     if is_undecided {
@@ -266,10 +254,9 @@ fn new_pages(case: &Case) -> Known<NewPages> {
     let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, target: None };
     for ((before, after), ran) in before.iter().zip(&after).zip(&case.runs) {
         let mut bytes = Vec::new();
-        for (a, b) in before.iter().zip(after) {
-            let (a, b) = (a.pages.as_ref().map_err(Clone::clone)?, b.pages.as_ref().map_err(Clone::clone)?);
-            let new = b.cached.saturating_sub(a.cached).max(dirty(b).saturating_sub(dirty(a)));
-            bytes.push(new as f64 * b.page_bytes as f64);
+        for (before, after) in before.iter().zip(after) {
+            let before = before.pages.as_ref().map_err(Clone::clone)?;
+            bytes.push(new_page_bytes(before, after.pages.as_ref().map_err(Clone::clone)?) as f64);
         }
         let moved: u64 = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
         let span = case.stream.access.span_bytes.max(1) as f64;
@@ -277,12 +264,9 @@ fn new_pages(case: &Case) -> Known<NewPages> {
             NewPages { bytes: bytes.iter().sum(), touchable_bytes: (moved as f64).min(span), target: None };
         // If only one of several targets fell back, its share of the total is small.
         let touchable_each = (moved as f64 / bytes.len().max(1) as f64).min(span);
-        let each = bytes.iter().enumerate().filter(|(_, bytes)| **bytes > FEW_BYTES);
-        let each = each.map(|(at, bytes)| NewPages {
-            bytes: *bytes,
-            touchable_bytes: touchable_each,
-            target: Some(at),
-        });
+        let each = bytes.into_iter().enumerate().filter(|(_, bytes)| *bytes > FEW_BYTES);
+        let each =
+            each.map(|(at, bytes)| NewPages { bytes, touchable_bytes: touchable_each, target: Some(at) });
         for new in std::iter::once(all).chain(each) {
             if new.share() > worst.share() {
                 worst = new;
@@ -290,10 +274,6 @@ fn new_pages(case: &Case) -> Known<NewPages> {
         }
     }
     Ok(worst)
-}
-
-fn dirty(pages: &Pages) -> u64 {
-    pages.dirty.unwrap_or(0)
 }
 
 fn file_systems(case: &Case) -> String {
@@ -315,6 +295,7 @@ pub(super) const DIRECT_UNSUPPORTED: Check = Check {
     provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
     fix: "Measure on a file system that supports direct I/O, or name the block device.",
     accept: "Accept it if you cannot change the file system and want to measure its page cache too.",
+    applies: |case| case.stream.cache.is_direct() && case.has_storage(),
     ask: Ask::Alone(check_direct_unsupported),
     #[cfg(test)]
     fires: Some(|| {
@@ -326,9 +307,6 @@ pub(super) const DIRECT_UNSUPPORTED: Check = Check {
 };
 
 fn check_direct_unsupported(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let mut not_stated = None;
     for place in case.places() {
         if let Some(why) = place.without_direct() {
@@ -346,9 +324,9 @@ fn check_direct_unsupported(case: &Case) -> Known<Answer> {
     }
     match not_stated {
         Some(why) => Err(why),
-        None if case.places().next().is_none() => Err("the record does not contain the device chain of the \
-                                                       target"
-            .into()),
+        None if case.places().next().is_none() => {
+            not_checked("the record does not contain the device chain of the target")
+        }
         None => holds("The file system reports that the target supports direct I/O.", evidence([])),
     }
 }

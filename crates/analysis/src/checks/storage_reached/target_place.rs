@@ -30,6 +30,7 @@ pub(super) const RAM_BACKED: Check = Check {
               and a run on that device.",
     fix: "Name a directory or device on the intended disk (`findmnt -T PATH` shows where a path is).",
     accept: "Accept it if you want to measure memory.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_ram_backed),
     #[cfg(test)]
     fires: Some(|| {
@@ -41,9 +42,6 @@ pub(super) const RAM_BACKED: Check = Check {
 };
 
 fn check_ram_backed(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     if let Some(ram) = case.ram() {
         let all = case.places().count();
         let in_memory = case.places().filter(|place| place.ram.is_some()).count();
@@ -142,9 +140,8 @@ fn divide_share<'a>(case: &Case<'a>, layers: &[&'a Layer], part: f64) -> Known<V
     }
     let requests = |layer: &'a Layer| {
         let done = case.counted(&[layer])?;
-        let flows = [(Kind::Read, done.read), (Kind::Write, done.write)];
-        let own_flows = flows.into_iter().filter(|(kind, _)| case.does(*kind));
-        Ok((layer, own_flows.map(|(_, flow)| flow.ios as f64).sum()))
+        let own_kinds = Kind::MOVING.into_iter().filter(|kind| case.does(*kind));
+        Ok((layer, own_kinds.map(|kind| flow_of(&done, kind).ios as f64).sum()))
     };
     let counted: Vec<(&Layer, f64)> = layers.iter().map(|l| requests(l)).collect::<Known<_>>()?;
     let all = counted.iter().map(|(_, requests)| requests).sum();
@@ -179,6 +176,7 @@ pub(super) const WRONG_PLACE: Check = Check {
     fix: "Mount the intended device, or name a directory on it (`findmnt -T PATH` and `lsblk` show where a \
           path is).",
     accept: "Accept the note if you want to measure the overlay or mount.",
+    applies: |case| case.has_storage(),
     ask: Ask::Alone(check_wrong_place),
     #[cfg(test)]
     fires: Some(|| expecting("nvme1n1", &crate::fixture::Fixture::honest())),
@@ -191,9 +189,6 @@ pub(super) const WRONG_PLACE: Check = Check {
 };
 
 fn check_wrong_place(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
-        return Ok(Answer::DoesNotApply);
-    }
     let expected = case.record.header.plan.expect_device.as_deref();
     let mut detour = None;
     for (_, place) in case.own_places() {

@@ -32,6 +32,7 @@ pub(super) const FASTER_THAN_PHYSICS: Check = Check {
     fix: "Find out what answers from memory: holes (A04), a cache below (A12), a FUSE program. Name the disk \
           itself.",
     accept: "Accept it only if you know a medium that fast.",
+    applies: |case| case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], check_faster_than_physics),
     #[cfg(test)]
     fires: Some(|| {
@@ -48,12 +49,10 @@ pub(super) const FASTER_THAN_PHYSICS: Check = Check {
 };
 
 fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let applies = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !applies || earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
+    if earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
-    let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
-    let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
+    let median = median_of_reads_ns(case)?;
     let numbers = evidence([("read_p50_ns", median as f64), ("floor_ns", FASTEST_MEDIA_NS as f64)]);
     if median >= FASTEST_MEDIA_NS {
         return holds("The reads took as long as a storage device needs.", numbers);
@@ -70,6 +69,11 @@ fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
         (Severity::Void, format!("{start_of_sentence}: no storage device is that fast."))
     };
     Detail::new(severity, sentence, numbers).found()
+}
+
+fn median_of_reads_ns(case: &Case) -> Known<u64> {
+    let median = case.latency(Kind::Read).and_then(|latency| latency.quantile_ns(0.5));
+    median.ok_or_else(|| "no read completed within a window".into())
 }
 
 /// Whether holes (A04) explain the median. The kernel answers reads of holes without a device.
@@ -103,6 +107,7 @@ pub(super) const ABOVE_CEILING: Check = Check {
     fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and check the \
           cache settings of the controller.",
     accept: "Accept it only if the kernel reports a wrong link (compare `lspci -vv`).",
+    applies: |case| case.has_storage(),
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], check_above_ceiling),
     #[cfg(test)]
     fires: Some(|| linked(1 << 20, &[("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "4")])),
@@ -115,22 +120,19 @@ struct Ceiling {
     /// Bytes per second in each direction.
     bytes_per_s: f64,
     /// Whether both directions share the bandwidth.
-    shared: bool,
+    is_shared: bool,
     /// The link or memory, for the sentence.
     name: String,
 }
 
 fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let is_explained = earlier.relabels(CheckId::A01)
-        || earlier.finds(CheckId::A02)
-        || earlier.finds(CheckId::A09)
-        || earlier.finds(CheckId::A12);
-    if !case.has_storage() || is_explained {
+    let explaining = [CheckId::A02, CheckId::A09, CheckId::A12];
+    if earlier.relabels(CheckId::A01) || explaining.into_iter().any(|id| earlier.finds(id)) {
         return Ok(Answer::DoesNotApply);
     }
-    let Some(ceiling) = ceiling(case)? else { return Ok(Answer::DoesNotApply) };
+    let Some(ceiling) = find_ceiling(case)? else { return Ok(Answer::DoesNotApply) };
     let rates = Kind::MOVING.map(|kind| best_rate(case, kind));
-    let rate = if ceiling.shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
+    let rate = if ceiling.is_shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
     let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
     if rate <= ceiling.bytes_per_s {
         return holds("The link to the storage can carry this rate.", numbers);
@@ -146,7 +148,7 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Returns the bandwidth limit of the targets, or `None` if there is no known limit.
-fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
+fn find_ceiling(case: &Case) -> Known<Option<Ceiling>> {
     if case.ram().is_some() {
         if WITHOUT_COPY.contains(&case.stream.engine.as_str()) {
             return Ok(None);
@@ -157,7 +159,7 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
         }
         let workers = f64::from(case.stream.workers.max(1));
         let name = "memory copies".to_owned();
-        return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, shared: true, name }));
+        return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, is_shared: true, name }));
     }
     let leaves = case.leaves()?;
     let links: Known<Vec<Ceiling>> = leaves.iter().map(|leaf| link_ceiling(leaf)).collect();
@@ -168,7 +170,7 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
     };
     Ok(Some(Ceiling {
         bytes_per_s: links.iter().map(|l| l.bytes_per_s).sum(),
-        shared: links.iter().all(|l| l.shared),
+        is_shared: links.iter().all(|l| l.is_shared),
         name: links.into_iter().map(|l| l.name).collect::<Vec<_>>().join(" and "),
     }))
 }
@@ -177,14 +179,13 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
 fn link_ceiling(layer: &Layer) -> Known<Ceiling> {
     let link = link(layer)?;
     let name = format!("{} to {}", link.description, layer.name);
-    Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, name })
+    Ok(Ceiling { bytes_per_s: link.bytes_per_s, is_shared: link.is_shared, name })
 }
 
 /// Returns the bytes per second of a kind in the window of the best run.
 fn best_rate(case: &Case, kind: Kind) -> f64 {
-    let rate_of_run = |ran: &CaseRun| {
-        crate::case::share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9
-    };
+    let rate_of_run =
+        |ran: &CaseRun| share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9;
     case.runs.iter().map(rate_of_run).fold(0.0, f64::max)
 }
 
@@ -217,6 +218,10 @@ pub(super) const HDD_TOO_FAST: Check = Check {
     fix: "If it is not a hard disk, `echo 0 > /sys/block/X/queue/rotational`. If it is one, find the cache \
           that answers: a RAID controller's, or a host's.",
     accept: "Accept it if you know the kind of disk and the cache that answers.",
+    applies: |case| {
+        let is_random = case.stream.access.pattern() == Some(Pattern::Random);
+        is_random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device()
+    },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], check_hdd_too_fast),
     #[cfg(test)]
     fires: Some(|| spinning(&crate::fixture::Fixture::honest())),
@@ -229,11 +234,8 @@ pub(super) const HDD_TOO_FAST: Check = Check {
 };
 
 fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let is_random = case.stream.access.pattern() == Some(Pattern::Random);
-    let applies = is_random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    let is_explained = earlier.relabels(CheckId::A01)
-        || [CheckId::A02, CheckId::A04, CheckId::A18].into_iter().any(|id| earlier.finds(id));
-    if !applies || is_explained {
+    let explaining = [CheckId::A02, CheckId::A04, CheckId::A18];
+    if earlier.relabels(CheckId::A01) || explaining.into_iter().any(|id| earlier.finds(id)) {
         return Ok(Answer::DoesNotApply);
     }
     let leaves = case.leaves()?;
@@ -241,8 +243,7 @@ fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if spinning?.contains(&0) {
         return holds("At least one disk below is not rotational.", evidence([]));
     }
-    let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
-    let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
+    let median = median_of_reads_ns(case)?;
     let span = case.span_bytes();
     let depth_per_disk = (case.depth_mean()? / leaves.len().max(1) as f64).max(1.0);
     let numbers = evidence([
