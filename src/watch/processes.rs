@@ -322,9 +322,11 @@ impl Calls {
             process.calls = Some(ProcessCalls {
                 seconds,
                 calls: self.calls_of(followed(process), &counts, seconds),
-                faults: before.zip(self.faults_of(followed(process))).map(|(before, after)| FaultRates {
-                    major_per_s: after.major.saturating_sub(before.major) as f64 / seconds,
-                    minor_per_s: after.minor.saturating_sub(before.minor) as f64 / seconds,
+                faults: before.zip(faults(&self.root, process.pid, process.tid)).map(|(before, after)| {
+                    FaultRates {
+                        major_per_s: after.major.saturating_sub(before.major) as f64 / seconds,
+                        minor_per_s: after.minor.saturating_sub(before.minor) as f64 / seconds,
+                    }
                 }),
             });
         }
@@ -352,14 +354,15 @@ impl Calls {
     }
 
     fn calls_of(&self, of: Followed, counts: &BTreeMap<(u32, u64), u64>, seconds: f64) -> Vec<Call> {
-        let is_of = |thread: u32| match of.tid {
+        let is_followed = |thread: u32| match of.tid {
             Some(tid) => tid == thread,
             None => self.owners.get(&thread).copied().flatten() == Some(of.pid),
         };
         let mut all: Vec<Call> = Vec::new();
         for (number, name) in IO_CALLS {
-            let of_all =
-                counts.iter().filter(|((thread, id), _)| i64::try_from(*id) == Ok(number) && is_of(*thread));
+            let of_all = counts
+                .iter()
+                .filter(|((thread, id), _)| i64::try_from(*id) == Ok(number) && is_followed(*thread));
             let count: u64 = of_all.map(|(_, count)| count).sum();
             if count > 0 {
                 all.push(Call { name: name.to_owned(), count, per_s: count as f64 / seconds });
@@ -367,10 +370,6 @@ impl Calls {
         }
         all.sort_by_key(|call| std::cmp::Reverse(call.count));
         all
-    }
-
-    fn faults_of(&self, of: Followed) -> Option<Faults> {
-        faults(&self.root, of.pid, of.tid)
     }
 
     /// Follows only the threads of these processes; all threads if only one process is watched.
@@ -386,7 +385,7 @@ impl Calls {
                 None => threads.extend(self.threads_of(one.pid)),
             }
         }
-        self.followed = shown.iter().map(|one| (*one, self.faults_of(*one))).collect();
+        self.followed = shown.iter().map(|one| (*one, faults(&self.root, one.pid, one.tid))).collect();
         if self.tracer.follow(&threads).map_err(|e| e.to_string())? {
             // Discard records from before the change: they belong to no interval.
             self.drain();

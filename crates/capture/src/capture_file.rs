@@ -35,17 +35,21 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
     put(&mut out, rows.len() as u64);
     put(&mut out, if in_order { IN_ORDER } else { 0 } | if has_queue { HAS_QUEUE } else { 0 });
     put(&mut out, u64::from(common_shift));
-    let tasks = list(rows.iter().map(|row| row.task));
-    put(&mut out, tasks.len() as u64);
-    tasks.0.iter().for_each(|number| put_task(&mut out, names.task_at(*number)));
-    let flags = list(rows.iter().map(|row| row.flags));
-    put(&mut out, flags.len() as u64);
-    flags.0.iter().for_each(|number| put_flags(&mut out, names.flags_at(*number)));
-    for row in rows {
-        put(&mut out, tasks.place(row.task));
+    let tasks = Distinct::collect(rows.iter().map(|row| row.task));
+    put(&mut out, tasks.numbers.len() as u64);
+    for number in &tasks.numbers {
+        put_task(&mut out, &names.task_at(*number).cloned().unwrap_or_default());
+    }
+    let flags = Distinct::collect(rows.iter().map(|row| row.flags));
+    put(&mut out, flags.numbers.len() as u64);
+    for number in &flags.numbers {
+        put_flags(&mut out, &names.flags_at(*number).cloned().unwrap_or_default());
     }
     for row in rows {
-        put(&mut out, flags.place(row.flags));
+        put(&mut out, tasks.index_of(row.task));
+    }
+    for row in rows {
+        put(&mut out, flags.index_of(row.flags));
     }
     let mut last = 0;
     for row in rows {
@@ -148,27 +152,27 @@ fn option_code(value: Option<u64>) -> u64 {
 }
 
 /// Distinct numbers in the order of their first occurrence, with the index of each.
-struct List(Vec<u32>, HashMap<u32, u64>);
-
-impl List {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn place(&self, number: u32) -> u64 {
-        self.1.get(&number).copied().unwrap_or(0)
-    }
+#[derive(Default)]
+struct Distinct {
+    numbers: Vec<u32>,
+    indices: HashMap<u32, u64>,
 }
 
-fn list(numbers: impl Iterator<Item = u32>) -> List {
-    let mut list = List(Vec::new(), HashMap::new());
-    for number in numbers {
-        list.1.entry(number).or_insert_with(|| {
-            list.0.push(number);
-            list.0.len() as u64 - 1
-        });
+impl Distinct {
+    fn collect(numbers: impl Iterator<Item = u32>) -> Self {
+        let mut distinct = Self::default();
+        for number in numbers {
+            distinct.indices.entry(number).or_insert_with(|| {
+                distinct.numbers.push(number);
+                distinct.numbers.len() as u64 - 1
+            });
+        }
+        distinct
     }
-    list
+
+    fn index_of(&self, number: u32) -> u64 {
+        self.indices.get(&number).copied().unwrap_or(0)
+    }
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -186,11 +190,9 @@ fn text(bytes: &mut Bytes<'_>) -> Option<String> {
     String::from_utf8(bytes.take(length)?.to_vec()).ok()
 }
 
-fn put_task(out: &mut Vec<u8>, task: Option<&Task>) {
-    let unknown_task = Task::default();
-    let task = task.unwrap_or(&unknown_task);
+fn put_task(out: &mut Vec<u8>, task: &Task) {
     put(out, u64::from(task.tid));
-    put(out, task.pid.map_or(0, |pid| u64::from(pid) + 1));
+    put(out, option_code(task.pid.map(u64::from)));
     put(out, u64::from(task.kernel) * IS_KERNEL);
     put_text(out, &task.name);
 }
@@ -204,9 +206,7 @@ fn task(bytes: &mut Bytes<'_>) -> Option<Task> {
     Some(Task { tid, pid, kernel: bytes.number()? & IS_KERNEL != 0, name: text(bytes)? })
 }
 
-fn put_flags(out: &mut Vec<u8>, flags: Option<&Flags>) {
-    let none = Flags::default();
-    let flags = flags.unwrap_or(&none);
+fn put_flags(out: &mut Vec<u8>, flags: &Flags) {
     put(out, u64::from(flags.kind == RowKind::Asked));
     put(out, zigzag(i64::from(flags.error)));
     put_text(out, &flags.rwbs);
@@ -298,24 +298,18 @@ const FRAME_HEAD_BYTES: usize = 9;
 /// Maximum number of bytes in a frame, far more than any block has. Limits the memory that a wrong length can take.
 const MAX_FRAME_BYTES: usize = 4 << 20;
 
+/// The kinds of frames, with their letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum FrameKind {
-    Header,
-    Block,
-    End,
+    Header = b'H',
+    Block = b'B',
+    End = b'E',
 }
 
 impl FrameKind {
-    fn letter(self) -> u8 {
-        match self {
-            Self::Header => b'H',
-            Self::Block => b'B',
-            Self::End => b'E',
-        }
-    }
-
     fn from_letter(letter: u8) -> Option<Self> {
-        [Self::Header, Self::Block, Self::End].into_iter().find(|kind| kind.letter() == letter)
+        [Self::Header, Self::Block, Self::End].into_iter().find(|kind| *kind as u8 == letter)
     }
 }
 
@@ -323,7 +317,7 @@ fn write_frame(to: &mut impl Write, kind: FrameKind, content: &[u8]) -> io::Resu
     let length = u32::try_from(content.len()).ok().filter(|length| *length as usize <= MAX_FRAME_BYTES);
     let length = length.ok_or_else(|| io::Error::other("a block of the capture is too long"))?;
     let mut head = [0; FRAME_HEAD_BYTES];
-    head[0] = kind.letter();
+    head[0] = kind as u8;
     head[1..5].copy_from_slice(&length.to_le_bytes());
     head[5..9].copy_from_slice(&crc32fast::hash(content).to_le_bytes());
     to.write_all(&head)?;
@@ -374,7 +368,7 @@ fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
 }
 
 /// Fills the buffer. Returns fewer bytes only at the end of the file.
-fn read_full(from: &mut impl Read, mut room: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_full(from: &mut impl Read, mut room: &mut [u8]) -> io::Result<usize> {
     let all = room.len();
     while !room.is_empty() {
         match from.read(room) {

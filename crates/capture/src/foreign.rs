@@ -13,6 +13,7 @@
 //!
 //! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
 
+use crate::capture_file::read_full;
 use model::captured::{Ending, Op, Unit};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Write};
@@ -104,8 +105,7 @@ impl Language {
                 return Err(Trouble::Foreign("the trace has no file".into()));
             };
             match self {
-                Self::Iolog(2) => read_iolog_2(only, &mut into)?,
-                Self::Iolog(_) => read_iolog_3(only, &mut into)?,
+                Self::Iolog(version) => read_iolog(version, only, &mut into)?,
                 Self::Msr => read_msr(only, &mut into)?,
                 _ => read_blkparse(only, &mut into, &mut ending)?,
             }
@@ -184,6 +184,7 @@ impl<'r> Lines<'r> {
         }
     }
 
+    /// Returns the error of the current line.
     fn error_at(&self, why: &str) -> Trouble {
         let shown: String = self.line.chars().take(60).collect();
         Trouble::Foreign(format!("line {}: {why}: '{}'", self.number, model::name::visible(&shown)))
@@ -213,11 +214,11 @@ impl Paired {
         if event.step != Step::Lost {
             self.events += 1;
         }
-        self.merge.waiting().push(event);
-        if self.merge.waiting().len() < ORDERED_AT_ONCE {
+        self.merge.waiting.push(event);
+        if self.merge.waiting.len() < ORDERED_AT_ONCE {
             return Ok(());
         }
-        let mut times: Vec<u64> = self.merge.waiting().iter().map(|event| event.at_ns).collect();
+        let mut times: Vec<u64> = self.merge.waiting.iter().map(|event| event.at_ns).collect();
         times.sort_unstable();
         self.settle(times[ORDERED_AT_ONCE / 2], into)
     }
@@ -393,17 +394,8 @@ impl Source {
 
     fn record(&mut self) -> Result<Option<Record>, Trouble> {
         let mut head = [0; HEAD];
-        let mut got = 0;
-        while got < HEAD {
-            match self.from.read(&mut head[got..]) {
-                Ok(0) => break,
-                Ok(n) => got += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
         // An event that was incomplete when the tracer stopped is ignored.
-        if got < HEAD {
+        if read_full(&mut self.from, &mut head)? < HEAD {
             return Ok(None);
         }
         let error_at = |why: &str| Trouble::Foreign(format!("at byte {}: {why}", self.at));
@@ -591,41 +583,31 @@ const US: u64 = 1000;
 /// ns per ms.
 const MS: u64 = 1_000_000;
 
-/// Reads an iolog of version 2.
-fn read_iolog_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
+/// Reads an iolog of version 2 or 3.
+fn read_iolog(version: u8, from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
     let mut lines = Lines::over(from);
     let mut files = Regions::default();
     let mut now_ns = 0_u64;
     lines.next()?;
     while let Some(line) = lines.next()? {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        match fields[..] {
-            [file, "wait", ms, ..] => {
+        let (file, action, place) = match (version, fields.as_slice()) {
+            (2, [file, "wait", ms, ..]) => {
                 files.number(file);
                 let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait needs a number of ms"))?;
                 now_ns = now_ns.max(ms.saturating_mul(MS));
+                continue;
             }
-            [file, action, ref place @ ..] => {
-                files.take(file, action, place, now_ns, into, &lines)?;
+            (2, [file, action, place @ ..]) => (file, action, place),
+            (2, _) => return Err(lines.error_at("a line needs a file and an action")),
+            (_, [us, file, action, place @ ..]) => {
+                let us: u64 = us.parse().map_err(|_| lines.error_at("the time is not a number of us"))?;
+                now_ns = us.saturating_mul(US);
+                (file, action, place)
             }
-            _ => return Err(lines.error_at("a line needs a file and an action")),
-        }
-    }
-    Ok(())
-}
-
-/// Reads an iolog of version 3.
-fn read_iolog_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
-    let mut lines = Lines::over(from);
-    let mut files = Regions::default();
-    lines.next()?;
-    while let Some(line) = lines.next()? {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [us, file, action, ref place @ ..] = fields[..] else {
-            return Err(lines.error_at("a line needs a time, a file and an action"));
+            _ => return Err(lines.error_at("a line needs a time, a file and an action")),
         };
-        let Ok(us) = us.parse::<u64>() else { return Err(lines.error_at("the time is not a number of us")) };
-        files.take(file, action, place, us.saturating_mul(US), into, &lines)?;
+        files.take(file, action, place, now_ns, into, &lines)?;
     }
     Ok(())
 }

@@ -283,9 +283,6 @@ pub const OF_REQUESTS: [(&str, Step); 5] = [
     ("block_bio_queue", Step::Asked),
     ("block_rq_insert", Step::Inserted),
 ];
-/// The kernel's events for devices that have only bios, and what each means.
-pub const OF_BIOS: [(&str, Step); 2] =
-    [("block_bio_queue", Step::Issued), ("block_bio_complete", Step::Completed)];
 
 /// An event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -379,14 +376,12 @@ impl Decoder {
         let records = Records::parse(page, &self.layout);
         if records.missed > 0 {
             self.lost = self.lost.saturating_add(records.missed);
-            let sectors = u32::try_from(records.missed).unwrap_or(u32::MAX);
-            let (at_ns, op) = (records.begins, Op::Other);
             into.push(Event {
-                at_ns,
+                at_ns: records.begins,
                 step: Step::Lost,
-                op,
+                op: Op::Other,
                 sector: 0,
-                sectors,
+                sectors: u32::try_from(records.missed).unwrap_or(u32::MAX),
                 flags: 0,
                 task: 0,
                 device: 0,

@@ -116,7 +116,7 @@ impl Fitted {
         self.streams.iter().any(|stream| !stream.entries.iter().any(is_held))
     }
 
-    pub(super) fn from_survey(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
+    fn from_survey(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
         let all = &surveyed.all;
         let first_ns = all.first_ns.unwrap_or(0);
         let span_ns = all.last_ns.saturating_sub(first_ns).min(MAX_TIME_NS);
@@ -169,18 +169,17 @@ impl Fitted {
     }
 
     fn remark(&mut self, surveyed: &Surveyed, lost_syncs: u64) {
-        let mut add = |count: u64, what: &str| {
-            if count > 0 {
-                self.remarks.push(format!("{} {what}", show_count(count as f64)));
-            }
-        };
-        add(surveyed.left_out, "requests are omitted: a job has no operation for them.");
-        add(lost_syncs, "flushes are omitted: there are no writes to flush.");
-        add(surveyed.large, "operations larger than 1 GiB count as 1 GiB.");
-        add(
-            surveyed.unfinished,
-            "operations have no known completion: think times and depths of their tasks are unknown.",
-        );
+        let remarks = [
+            (surveyed.left_out, "requests are omitted: a job has no operation for them."),
+            (lost_syncs, "flushes are omitted: there are no writes to flush."),
+            (surveyed.large, "operations larger than 1 GiB count as 1 GiB."),
+            (
+                surveyed.unfinished,
+                "operations have no known completion: think times and depths of their tasks are unknown.",
+            ),
+        ];
+        let remarks = remarks.into_iter().filter(|(count, _)| *count > 0);
+        self.remarks.extend(remarks.map(|(count, what)| format!("{} {what}", show_count(count as f64))));
     }
 }
 
@@ -258,7 +257,7 @@ impl LoadOfPart<'_> {
         }
     }
 
-    pub(super) fn named(&self, what: &str) -> StreamText {
+    fn named(&self, what: &str) -> StreamText {
         let Part { name, tasks, .. } = self.part;
         let whose = match tasks {
             1 => String::new(),
@@ -303,8 +302,8 @@ impl LoadOfPart<'_> {
             let shape = Shape::from_classes(kinds, sectors, flow.long);
             stream.entries.extend(shape.entries());
             self.arrive(&mut stream, flow, shape.operations());
-            let depth = self.open_loop_depth(&shape);
             let most = self.load.pacing.depth_max();
+            let depth = most.saturating_mul(DEPTH_FACTOR).max(MIN_DEPTH).min(max_depth_in_memory(&shape));
             stream.entries.push(Entry::bare(
                 "depth",
                 &depth.to_string(),
@@ -382,26 +381,16 @@ impl LoadOfPart<'_> {
         stream.entries.push(Entry::text("arrivals", &format_rounded_arrivals(fit.arrivals), comment));
     }
 
-    /// Returns the depth for an open loop.
-    fn open_loop_depth(&self, shape: &Shape<'_>) -> u32 {
-        self.load
-            .pacing
-            .depth_max()
-            .saturating_mul(DEPTH_FACTOR)
-            .max(MIN_DEPTH)
-            .min(max_depth_in_memory(shape))
-    }
-
     /// Returns the key `batch` with the number of operations per call. Returns `None` if operations were issued one by one. Also returns
     /// `None` if operations continue each other, because the kernel would merge the operations of a call into one request.
-    pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
+    fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
         let comment = format!("{} operations per call on average", format_number(mean));
         let batch = (mean.round() as u32).min(depth);
         (batch > 1).then(|| Entry::text("batch", &batch.to_string(), comment))
     }
 
-    pub(super) fn flushes(&self, writes: u64, drain: bool) -> Vec<Entry> {
+    fn flushes(&self, writes: u64, drain: bool) -> Vec<Entry> {
         if self.syncs == 0 || writes == 0 {
             return Vec::new();
         }
@@ -430,17 +419,13 @@ impl LoadOfPart<'_> {
         };
         let mut out = vec![Entry::bare("fdatasync", &text, comment)];
         if drain {
-            out.push(Entry {
-                key: "drain",
-                value: "true".into(),
-                comment: "the sync waits for the writes before it".into(),
-            });
+            out.push(Entry::bare("drain", "true", "the sync waits for the writes before it".into()));
         }
         out
     }
 
     /// Returns the key that makes all writes stable at completion; `None` if too few writes are stable in the capture.
-    pub(super) fn stable_entry(&self) -> Option<Entry> {
+    fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
             "{} of {} writes are stable on completion, with a flush",
@@ -450,7 +435,7 @@ impl LoadOfPart<'_> {
         self.is_stable().then(|| Entry::text("cache", "direct-dsync", comment))
     }
 
-    pub(super) fn is_stable(&self) -> bool {
+    fn is_stable(&self) -> bool {
         let writes = self.load.kinds[1].count();
         let many = |count: u64| count as f64 >= STABLE_SHARE * writes as f64 && count > 0;
         many(self.load.stable) && many(self.load.syncs)
@@ -458,7 +443,7 @@ impl LoadOfPart<'_> {
 }
 
 /// Returns the maximum number of operations within the memory limit.
-pub(super) fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
+fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
     (MAX_DEPTH_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
 }
 
@@ -474,18 +459,18 @@ fn format_rounded_arrivals(arrivals: Arrivals) -> String {
 }
 
 /// Formats a number with up to four decimals.
-pub(super) fn format_fraction(number: f64) -> String {
+fn format_fraction(number: f64) -> String {
     let number = (number * 1e4).round().max(1.0) / 1e4;
     number.to_string()
 }
 
-pub(super) fn format_figure(figure: Option<f64>) -> String {
+fn format_figure(figure: Option<f64>) -> String {
     figure.map_or_else(|| "unknown".into(), |figure| format!("{figure:.2}"))
 }
 
 impl LoadOfPart<'_> {
     /// Returns a stream that waits for its own operations.
-    pub(super) fn closed(&self, chosen: &Loop, signs: Signs) -> StreamText {
+    fn closed(&self, chosen: &Loop, signs: Signs) -> StreamText {
         let classes = self.classes();
         let shape = self.shape(&classes);
         let mut stream = self.named("");
@@ -501,12 +486,12 @@ impl LoadOfPart<'_> {
     }
 
     /// Returns each direction as one class, without the separation of long runs.
-    pub(super) fn classes(&self) -> Vec<Class> {
+    fn classes(&self) -> Vec<Class> {
         self.load.kinds.iter().map(KindFigures::whole).collect()
     }
 
     /// Returns the shape of all directions together.
-    pub(super) fn shape<'c>(&self, classes: &'c [Class]) -> Shape<'c> {
+    fn shape<'c>(&self, classes: &'c [Class]) -> Shape<'c> {
         let kinds = &self.load.kinds;
         let long: u64 = kinds.iter().map(|kind| kind.classes[1].operations()).sum();
         let all: u64 = kinds.iter().map(KindFigures::count).sum();
@@ -518,11 +503,6 @@ impl LoadOfPart<'_> {
             alignment_sectors(kinds.iter().fold(0, |bits, kind| bits | kind.bits)),
             sequential,
         )
-    }
-
-    /// Returns the maximum number of operations in flight within the memory limit.
-    pub(super) fn max_depth(&self) -> u32 {
-        max_depth_in_memory(&self.shape(&self.classes()))
     }
 
     /// Adds the keys for what the stream waits for. Returns the operations per burst.
@@ -579,7 +559,7 @@ fn format_think_law(law: &Law, factor: f64) -> (String, String) {
 }
 
 /// Formats a distribution of times, multiplied by `factor`. Also returns text about how well it fits.
-pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
+fn format_law(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
     think.mean_ns = scale(think.mean_ns);
@@ -628,15 +608,14 @@ fn bursts(length: f64, burst: f64) -> f64 {
 
 impl LoadOfPart<'_> {
     /// Returns a stream that alternates between the two sides.
-    pub(super) fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
+    fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
         let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
         let mut stream = self.named("");
         let turns = sides.map(|(about, side)| about.turn(side, cycles));
-        let depth = sides
-            .iter()
-            .map(|(about, side)| side.pacing.depth_max().min(about.max_depth()))
-            .max()
-            .unwrap_or(1);
+        let max_depth = |(about, side): &(&LoadOfPart<'_>, &Side)| {
+            side.pacing.depth_max().min(max_depth_in_memory(&about.shape(&about.classes())))
+        };
+        let depth = sides.iter().map(max_depth).max().unwrap_or(1);
         let comment = format!("at most {depth} were in flight; the turns alternate {cycles} times");
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
         stream.entries.extend(sides.iter().find_map(|(about, side)| {

@@ -100,16 +100,9 @@ impl<'a> Shape<'a> {
             return None;
         }
         let counts = DATA_KINDS.map(|kind| self.of_kind(kind));
-        let shares: Vec<(u32, u64)> = (0..).zip(counts).collect();
-        let parts = to_parts(&shares, self.operations());
-        let part = |at: u32| parts.iter().find(|(kind, _)| *kind == at).map_or(0, |(_, part)| *part);
-        let text = [0, 1, 2].map(|at| percent(part(at))).join("/");
-        let shown = counts.map(|count| show_count(count as f64));
-        Some(Entry::text(
-            "mix",
-            &text,
-            format!("{} reads, {} writes, {} trims", shown[0], shown[1], shown[2]),
-        ))
+        let [reads, writes, trims] = counts.map(|count| show_count(count as f64));
+        let comment = format!("{reads} reads, {writes} writes, {trims} trims");
+        Some(Entry::text("mix", &percents(counts, self.operations()).join("/"), comment))
     }
 
     fn sizes(&self) -> Entry {
@@ -135,16 +128,8 @@ impl<'a> Shape<'a> {
         let (begin, end) = self.all.span.unwrap_or((0, 1));
         if self.is_sequential {
             return vec![
-                Entry::text(
-                    "offset",
-                    &format_bytes(begin.saturating_mul(SECTOR)),
-                    "first byte touched".into(),
-                ),
-                Entry::text(
-                    "size",
-                    &format_bytes((end - begin).saturating_mul(SECTOR)),
-                    "up to the last byte touched".into(),
-                ),
+                Entry::bytes("offset", begin.saturating_mul(SECTOR), "first byte touched"),
+                Entry::bytes("size", (end - begin).saturating_mul(SECTOR), "up to the last byte touched"),
             ];
         }
         let (align, most) = (self.align * SECTOR, self.largest());
@@ -170,27 +155,20 @@ impl<'a> Shape<'a> {
             first += zone.bins * width;
         }
         let mut out = vec![
-            Entry::text("offset", &format_bytes(offset), "first byte touched, rounded to a bin".into()),
-            Entry::text("size", &format_bytes(room), "up to the last byte touched".into()),
+            Entry::bytes("offset", offset, "first byte touched, rounded to a bin"),
+            Entry::bytes("size", room, "up to the last byte touched"),
         ];
         if kept.len() > 1 {
-            let shares: Vec<(u32, u64)> = (0..).zip(kept.iter().map(|(operations, _)| *operations)).collect();
-            let parts = to_parts(&shares, self.operations());
-            let part = |at: u32| parts.iter().find(|(zone, _)| *zone == at).map_or(0, |(_, part)| *part);
-            let one = |(at, (_, bytes)): (u32, &(u64, u64))| {
-                format!("{}/{}", percent(part(at)), format_bytes(*bytes))
-            };
-            let text: Vec<String> = (0..).zip(&kept).map(one).collect();
+            let percents = percents(kept.iter().map(|(operations, _)| *operations), self.operations());
+            let zones = percents.iter().zip(&kept);
+            let text: Vec<String> =
+                zones.map(|(percent, (_, bytes))| format!("{percent}/{}", format_bytes(*bytes))).collect();
             let comment = format!("{} zones of {} bins; KS {distance:.3}", kept.len(), filled.len());
             out.push(Entry::text("random", &format!("zones:{}", text.join(",")), comment));
         }
         let smallest = self.kinds.iter().filter_map(|(_, class)| class.sizes.smallest()).min().unwrap_or(0);
         if u64::from(smallest) != self.align {
-            out.push(Entry::text(
-                "align",
-                &format_bytes(align),
-                "common divisor of all offsets and sizes".into(),
-            ));
+            out.push(Entry::bytes("align", align, "common divisor of all offsets and sizes"));
         }
         out
     }
@@ -226,6 +204,14 @@ fn format_size_shares(shares: &Shares) -> String {
     }
 }
 
+/// Formats each count as a percentage of all operations. The percentages sum to 100.
+fn percents(counts: impl IntoIterator<Item = u64>, operations: u64) -> Vec<String> {
+    let counts: Vec<(u32, u64)> = (0..).zip(counts).collect();
+    let parts = to_parts(&counts, operations);
+    let part = |at: u32| parts.iter().find(|(known, _)| *known == at).map_or(0, |(_, part)| *part);
+    counts.iter().map(|(at, _)| percent(part(*at))).collect()
+}
+
 /// Formats millionths as percent.
 fn percent(part: u64) -> String {
     (part as f64 / 1e4).to_string()
@@ -258,6 +244,10 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn text(key: &'static str, value: &str, comment: String) -> Self {
         Self { key, value: format!("{value:?}"), comment }
+    }
+
+    fn bytes(key: &'static str, bytes: u64, comment: &str) -> Self {
+        Self::text(key, &format_bytes(bytes), comment.to_owned())
     }
 
     pub(super) fn bare(key: &'static str, value: &str, comment: String) -> Self {
