@@ -78,8 +78,8 @@ fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
         out.extend(scaling(&rows, read_percent));
     }
     out.extend(write_cache(&rows));
-    out.extend(throughput(&rows));
-    out.extend(processing(&rows));
+    out.extend(highest_rate(&rows, Pattern::Sequential));
+    out.extend(highest_rate(&rows, Pattern::Random));
     out.extend(limits(results));
     out
 }
@@ -102,8 +102,8 @@ fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRo
 /// States the cost of a random operation beyond its transfer.
 fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
     let random = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone())?;
-    let sequential =
-        best(rows.iter().filter(|r| r.is(Pattern::Sequential, read_percent)), |r| r.rates.mb_per_s)?;
+    let sequential = rows.iter().filter(|r| r.is(Pattern::Sequential, read_percent));
+    let sequential = sequential.max_by(|a, b| a.rates.mb_per_s.total_cmp(&b.rates.mb_per_s))?;
     let time_ns = 1e9 / random.rates.iops;
     let transfer_ns = f64::from(random.block_bytes()?) / sequential.rates.mb_per_s * 1e3;
     let seek_ns = time_ns - transfer_ns;
@@ -199,27 +199,19 @@ fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
     ))
 }
 
-fn throughput(rows: &[ResultRow]) -> Option<Deduction> {
-    let top = best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Sequential)), |r| {
-        r.rates.mb_per_s
-    })?;
-    let rate = top.rates.mb_per_s;
-    Some(deduction(
-        "throughput ceiling",
-        format!("Highest throughput measured: {} MB/s ({}).", show_rate(rate), top.name),
-        evidence([("mb_per_s", rate)]),
-    ))
-}
-
-fn processing(rows: &[ResultRow]) -> Option<Deduction> {
-    let top =
-        best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Random)), |r| r.rates.iops)?;
-    let iops = top.rates.iops;
-    Some(deduction(
-        "highest IOPS",
-        format!("Highest rate measured: {} IOPS ({}).", show_rate(iops), top.name),
-        evidence([("iops", iops)]),
-    ))
+/// States the highest rate of the rows with this order: in bytes if sequential, in operations if random.
+fn highest_rate(rows: &[ResultRow], pattern: Pattern) -> Option<Deduction> {
+    let in_bytes = pattern == Pattern::Sequential;
+    let rate = |row: &ResultRow| if in_bytes { row.rates.mb_per_s } else { row.rates.iops };
+    let alike = rows.iter().filter(|r| r.stream.access.pattern() == Some(pattern));
+    let top = alike.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    let (name, what, unit, key) = if in_bytes {
+        ("throughput ceiling", "throughput", "MB/s", "mb_per_s")
+    } else {
+        ("highest IOPS", "rate", "IOPS", "iops")
+    };
+    let sentence = format!("Highest {what} measured: {} {unit} ({}).", show_rate(rate(top)), top.name);
+    Some(deduction(name, sentence, evidence([(key, rate(top))])))
 }
 
 /// Lists the limiters with their rows. Relabelled rows are included, because their limiter is the reason for the label.
@@ -244,16 +236,6 @@ fn limits(results: &[Measured]) -> Option<Deduction> {
         format!("{}.", parts.join("; ")),
         by.iter().map(|(limiter, names)| ((*limiter).to_owned(), names.len() as f64)).collect(),
     ))
-}
-
-fn best<'r, 'a>(
-    rows: impl Iterator<Item = &'r ResultRow<'a>>,
-    value: fn(&ResultRow) -> f64,
-) -> Option<&'r ResultRow<'a>>
-where
-    'a: 'r,
-{
-    rows.max_by(|a, b| value(a).total_cmp(&value(b)))
 }
 
 fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {

@@ -8,11 +8,12 @@
 
 use crate::case::Case;
 use crate::figures::PERCENTILES;
+use crate::findings::findings_about;
 use crate::runs::Sample;
 use crate::studies::{Conclusion, GatedResult, Subject};
 use crate::verdict::{Judged, type_accept};
 use model::comparison;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Finding, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
 use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
@@ -395,10 +396,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
 
 /// The first finding about a result that has one of these severities and that the user did not accept.
 fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
-    acting.iter().find(|f| {
-        let acts = f.outcome == Outcome::Finding && f.severity.is_some_and(|s| severities.contains(&s));
-        acts && !f.accepted && f.about.iter().any(|name| name == result)
-    })
+    severities.iter().flat_map(|severity| findings_about(acting, result, *severity)).find(|f| !f.accepted)
 }
 
 fn figures(result: &Measured, kind: Kind) -> Option<&Figures> {

@@ -6,6 +6,7 @@ use crate::checks::most_iops;
 use crate::figures::kernel_text;
 use crate::figures::time_series::Course;
 use crate::findings::{ask, merge};
+use crate::idle::empty_record;
 use crate::runs::Summary;
 use crate::strategy::disturbed::{Foreign, foreign};
 use crate::strategy::{Budget, disturbed};
@@ -17,7 +18,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::machine::Machine;
 use model::plan::{Plan, Strategy};
-use model::record::{Disturbance, Header, Issued, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
+use model::record::{Disturbance, Issued, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
 use stats::intervals;
 use stats::steady_state::WINDOW;
 
@@ -26,6 +27,7 @@ pub struct UnfinishedSession {
     record: Record,
     /// The counters at the start of the current run.
     first: Option<Snapshot>,
+    /// The counters at the last sample.
     last: Option<Snapshot>,
     /// Traffic of other processes up to the last sample, by disk.
     others: Vec<Foreign>,
@@ -69,16 +71,8 @@ pub struct SoFar {
 impl UnfinishedSession {
     /// Creates a session without runs, of a plan on a machine.
     pub fn new(plan: &Plan, machine: &Machine) -> Self {
-        let header = Header {
-            format: model::record::FORMAT,
-            version: String::new(),
-            started: String::new(),
-            plan: plan.clone(),
-            hosts: vec![machine.clone()],
-            clock: model::record::Clock { name: String::new(), reason: None, cost_ps: 0 },
-            self_test: model::record::SelfTest::default(),
-        };
-        Self { record: Record::new(header), first: None, last: None, others: Vec::new() }
+        let record = empty_record(plan.clone(), machine.clone());
+        Self { record, first: None, last: None, others: Vec::new() }
     }
 
     /// Starts a run with the counters at its start.

@@ -7,8 +7,9 @@
 //! 4. [`result_differences`] compares the findings that invalidate or relabel the results.
 
 use crate::compare::SideResult;
+use crate::findings;
 use model::comparison::Difference;
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Finding, Severity};
 use model::job::{Data, Line, Pace, Phase, Stream};
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
@@ -335,13 +336,7 @@ fn machine_aspects(report: &Report) -> Vec<Aspect> {
     });
     // `Linux 6.18.5 #1 SMP ...`: a release may be built again, with other settings.
     let kernel = machine.kernel.split_once(" #").unwrap_or((&machine.kernel, ""));
-    let known = |name: &str, value: Known<String>| Aspect {
-        name: name.into(),
-        value,
-        is_fallback: false,
-        remark: String::new(),
-        refuses: false,
-    };
+    let known = |name: &str, value: Known<String>| Aspect { value, ..aspect(name, String::new(), false) };
     vec![
         aspect(
             "host",
@@ -496,9 +491,7 @@ pub(super) fn no_number(one: SideResult) -> Option<String> {
 }
 
 fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
-    let about = move |f: &&Finding| f.about.contains(&one.result.name);
-    let findings = one.report.findings.iter();
-    findings.filter(move |f| f.outcome == Outcome::Finding && f.severity == Some(severity)).filter(about)
+    findings::findings_about(&one.report.findings, &one.result.name, severity)
 }
 
 #[test]

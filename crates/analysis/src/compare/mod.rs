@@ -20,7 +20,7 @@ use model::command::CommandResult;
 use model::comparison::{
     Answer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
 };
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Outcome, Severity};
 use model::plan;
 use model::plan::{Plan, Strategy};
 use model::record::{Record, Run};
@@ -361,12 +361,9 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
     }
     let findings = &report.findings;
     for result in &mut report.results {
-        let voids = |f: &&Finding| {
-            let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Void);
-            acts && f.about.contains(&result.name)
-        };
-        let shown = findings.iter().any(|f| voids(&f)) && findings.iter().filter(voids).all(|f| f.accepted);
-        if result.void && shown {
+        let mut voiding = findings::findings_about(findings, &result.name, Severity::Void).peekable();
+        let is_shown = voiding.peek().is_some() && voiding.all(|f| f.accepted);
+        if result.void && is_shown {
             result.void = false;
             result.verdict = Verdict::Suspect;
         }
