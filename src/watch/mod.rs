@@ -215,6 +215,7 @@ struct Sample {
     remarks: Vec<String>,
 }
 
+/// A watched device.
 struct Device {
     name: String,
     /// The name of a device mapper volume.
@@ -392,7 +393,7 @@ impl Device {
             number: layer.number.clone(),
             kind: layer.kind,
             level,
-            below: names_below(layers, layer),
+            below: layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect(),
             limits: has_limits.then(limits),
             known_by,
             blind: layer.blind(),
@@ -529,10 +530,6 @@ fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, 
         Some(Device::new(root, &place.layers, layer, level, &format!("/dev/{name}"), measured))
     });
     all.collect()
-}
-
-fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
-    layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
 }
 
 /// Returns the level of each layer: the longest distance from a topmost layer. A layer precedes the layers below it.

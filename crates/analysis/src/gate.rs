@@ -7,6 +7,7 @@
 //! 4. A condition on a load curve is about the highest load that meets the latency target.
 
 use crate::case::Case;
+use crate::compare::checks::figures_of;
 use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
 use crate::runs::Sample;
@@ -16,7 +17,7 @@ use model::comparison;
 use model::finding::{Finding, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
+use model::report::{Answer, AnswerWord, Measured, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
@@ -258,7 +259,7 @@ impl Gated<'_> {
         let kind = kind.unwrap_or(Kind::Read);
         let percentile_of =
             |r: &RunFigures| Some(r.percentiles_ns.get(kind.word())?.get(percentile).copied()?? as f64);
-        let all_runs = figures(self.result, kind).map(|f| &f.latency_ns.percentiles);
+        let all_runs = figures_of(self.result, kind).map(|f| &f.latency_ns.percentiles);
         (runs.map(percentile_of).collect(), all_runs.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
     }
 
@@ -397,15 +398,6 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
 /// The first finding about a result that has one of these severities and that the user did not accept.
 fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
     severities.iter().flat_map(|severity| findings_about(acting, result, *severity)).find(|f| !f.accepted)
-}
-
-fn figures(result: &Measured, kind: Kind) -> Option<&Figures> {
-    match kind {
-        Kind::Read => result.read.as_ref(),
-        Kind::Write => result.write.as_ref(),
-        Kind::Trim => result.trim.as_ref(),
-        Kind::Sync => result.sync.as_ref(),
-    }
 }
 
 /// Returns the percentile with this name as a share. An unknown name gets a share that no number of operations

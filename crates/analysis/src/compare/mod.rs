@@ -422,7 +422,7 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
         metric.b_runs.len(),
         metric.a_runs.len()
     );
-    let interval = interval(metric);
+    let interval = show_interval(metric);
     let change = show_change(metric.ratio);
     let sentence = match metric.answer {
         Answer::Faster | Answer::Slower => {
@@ -465,7 +465,8 @@ fn missing_headline_sentence(paired: &Paired, a: &[Report], b: &str) -> String {
     )
 }
 
-fn interval(metric: &Metric) -> String {
+/// Formats the interval of a change: ` (95 % interval -1.0 % to +2.0 %)`; empty without one.
+pub(crate) fn show_interval(metric: &Metric) -> String {
     metric.interval.map_or_else(String::new, |[low, high]| {
         format!(" (95 % interval {} to {})", show_change(low), show_change(high))
     })

@@ -40,7 +40,8 @@ const MOST_BUDGET_NS: f64 = 3_600e9;
 
 /// Time of a run after a race relative to the mean run, as a fraction. Runs with the settings of well-known programs
 /// take longer.
-const LONGER: (u64, u64) = (5, 4);
+const LONGER_NUMERATOR: u64 = 5;
+const LONGER_DENOMINATOR: u64 = 4;
 
 /// A search with its runs so far.
 #[derive(Debug)]
@@ -283,7 +284,7 @@ impl<'g> Search<'g> {
     fn reserve_ns(&self) -> u64 {
         let each = self.spent_ns / self.done.max(1) as u64;
         let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.baselines.len())).sum();
-        each.saturating_mul(finals as u64) / LONGER.1 * LONGER.0
+        each.saturating_mul(finals as u64) / LONGER_DENOMINATOR * LONGER_NUMERATOR
     }
 
     /// Estimates, from the runs so far, the total budget that would be enough to prove that no cell beats the winner of its race by more than
@@ -507,7 +508,7 @@ impl<'g> InOrder<'g> {
                 Some(sample.bytes_per_s? / f64::from(self.grid.setting(sample.job)?.block_bytes.max(1)))
             }
             Variable::MbPerS => Some(sample.bytes_per_s? / 1e6),
-            Variable::LatencyMeanNs => Some(sample.latency_ns?.0),
+            Variable::LatencyMeanNs => sample.latency_mean_ns,
         }
     }
 

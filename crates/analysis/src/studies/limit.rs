@@ -389,10 +389,8 @@ fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Hea
             ..Headline::default()
         };
     }
-    let (rank, point) = (
-        rank(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile)),
-        quoted_load(curve),
-    );
+    let rank = rank(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile));
+    let point = quoted_load(curve);
     let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
     Headline {
         name: format!("p{rank} at {} of capacity{load}, {work}", show_share(QUOTED)),

@@ -54,7 +54,7 @@ impl Conclusion for Sweep {
     /// Returns the head of the report, about the best cell. Findings about other cells only explain why those cells are
     /// not quoted.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
-        let first = quoted_result(self, judged.results);
+        let first = quoted_cell(self, judged.results).and_then(|cell| judged.results.get(cell.result?));
         let mut head = judged.head_about(headline(self, judged.results), first, quoted);
         if first.is_none() {
             let none = if self.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
@@ -180,7 +180,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
         intervals::mean(&values).filter(|_| values.len() == samples.len())
     };
     let mean = over_runs(|s| s.bytes_per_s);
-    let latency = over_runs(|s| Some(s.latency_ns?.0));
+    let latency = over_runs(|s| s.latency_mean_ns);
     let p99 = over_runs(|s| Some(s.p99_ns? as f64));
     let by = match lane.map(Lane::by) {
         Some(Measure::P99) => p99,
@@ -197,7 +197,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
         latency_p99_interval_ns: p99.and_then(|m| m.interval),
         latency_interval_ns: by.and_then(|m| m.interval),
         latency_mean_ns: latency.map(|m| m.value),
-        latency_max_ns: samples.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
         runs: samples.len(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
@@ -389,11 +389,6 @@ fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFig
     sweep.works.iter().find_map(|w| sweep.winner.get(&w.name).or_else(|| sweep.only_cell(&w.name)))
 }
 
-/// The result of the quoted cell.
-fn quoted_result<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
-    results.get(quoted_cell(sweep, results)?.result?)
-}
-
 /// Returns why the means over rounds are not those of a steady state; `None` if they are, or if the rounds had another
 /// goal.
 fn why_unsteady(sweep: &Sweep) -> Option<String> {
@@ -409,7 +404,8 @@ fn why_unsteady(sweep: &Sweep) -> Option<String> {
 
 /// The number to quote: the winner of the first work.
 fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
-    let Some((cell, result)) = quoted_cell(sweep, results).zip(quoted_result(sweep, results)) else {
+    let quoted = quoted_cell(sweep, results).and_then(|cell| Some((cell, results.get(cell.result?)?)));
+    let Some((cell, result)) = quoted else {
         return Headline { name: "nothing".into(), unit: "MB/s".into(), ..Headline::default() };
     };
     let by = quoted_by(sweep, cell, result);
@@ -438,13 +434,11 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
 }
 
-/// Deductions from several cells: the size from which random offsets cost nothing, and the effect of the position.
+/// Deductions from several cells: the effect of the position, and the size from which random offsets cost nothing.
 fn deduce(sweep: &Sweep) -> Vec<Deduction> {
-    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).collect();
-    for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
-        out.extend(cost_of_random(sweep, sequential, random));
-    }
-    out
+    let orders = [("read", "randread"), ("write", "randwrite")].into_iter();
+    let by_order = orders.filter_map(|(sequential, random)| cost_of_random(sweep, sequential, random));
+    sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).chain(by_order).collect()
 }
 
 fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduction> {
@@ -475,7 +469,7 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
             "{random} is as fast as {sequential} from {} on, each at its best setting; {below}.",
             size_label(size)
         ),
-        evidence: crate::checks::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
+        evidence: evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
     })
 }
 
@@ -533,7 +527,7 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
         return (Chosen::Fastest, none_is(&tolerance));
     }
     let bound = show_bound(race.share(rivals.at_most));
-    let open = others(rivals.open);
+    let open = count_settings(rivals.open);
     let more = match grid.search {
         How::Adaptive { .. } => sufficient_budget(search, &tolerance),
         How::Exhaustive | How::InOrder(_) => ". More `--runs` would separate them".into(),
@@ -613,7 +607,7 @@ fn runs_that_settle(race: &Race) -> usize {
     1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
 }
 
-fn others(count: usize) -> String {
+fn count_settings(count: usize) -> String {
     if count == 1 { "1 setting".into() } else { format!("{} settings", show_count(count as f64)) }
 }
 
@@ -674,8 +668,8 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
         latency_p99_ns: mean(|s| Some(s.p99_ns? as f64)),
         latency_p99_interval_ns: None,
         latency_interval_ns: None,
-        latency_mean_ns: mean(|s| Some(s.latency_ns?.0)),
-        latency_max_ns: samples.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        latency_mean_ns: mean(|s| s.latency_mean_ns),
+        latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
         runs: samples.iter().filter(|s| s.bytes_per_s.is_some()).count(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: mean(|s| s.cpu_ns_per_byte).map(|ns| ns * MIB as f64),
@@ -690,7 +684,6 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
     let work_named = |name: String| {
         let mine: Vec<&CellFigures> =
             cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
-        let first = mine.first().map(|c| c.setting.clone());
         let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
         Work {
             sentence: format!("{} cells were measured once each.", mine.len()),
@@ -704,9 +697,9 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
             spread: None,
             cheapest_by_winner: None,
             baselines: Vec::new(),
-            knees: first
-                .as_ref()
-                .map_or_else(Vec::new, |first| knees(Measure::Bandwidth, grid.tolerance, first, &mine)),
+            knees: mine.first().map_or_else(Vec::new, |first| {
+                knees(Measure::Bandwidth, grid.tolerance, &first.setting, &mine)
+            }),
         }
     };
     grid.works().into_iter().map(work_named).collect()

@@ -35,10 +35,10 @@
 pub mod head_room;
 
 use crate::figures::kernel_text::cpu_ticks;
-use head_room::{Limits, NearestLimit};
+use head_room::{Limits, NearestLimit, requests_in};
 use model::Known;
 use model::evidence::{BlockFlow, DiskCounters, Flushes};
-use model::machine::Direction;
+use model::machine::{Capacity, Direction};
 use model::units::{show_bytes, show_rate, show_share};
 use model::watch::{
     Conclusion, CpuShares, DeviceInterval, DeviceOverTime, FlushRequests, Latencies, LoadOverTime, LoadPoint,
@@ -234,10 +234,10 @@ const BEYOND_LIMIT_PERCENT: f64 = 105.0;
 const MORE_THAN_HALF_PERCENT: f64 = 55.0;
 
 /// Results with requests below this size measure IOPS, others throughput.
-const LARGE_BYTES: f64 = (128 << 10) as f64;
+const LARGE_BYTES: u64 = 128 << 10;
 
 /// Requests that are larger by this factor show the throughput of a device.
-const LARGER_FACTOR: f64 = 8.0;
+const LARGER_FACTOR: u64 = 8;
 
 /// Throughput has room if less than this share of it is used.
 const ROOM_SHARE: f64 = 0.5;
@@ -281,36 +281,33 @@ fn load_conclusions(
     let load = limits.load(figures, events);
     let percent = load.at_least_percent;
     let nearest = limits.nearest(figures, events);
-    let Some(nearest) = nearest.filter(|n| n.in_flight >= IN_FLIGHT_MIN && !load.throttled) else {
+    let Some(nearest) = nearest.filter(|n| n.capacity.in_flight >= IN_FLIGHT_MIN && !load.throttled) else {
         return Vec::new();
     };
-    let requests = requests_of(figures, nearest.direction);
+    let Capacity { direction, request_bytes, requests_per_s, in_flight, .. } = nearest.capacity;
+    let requests = requests_in(figures, direction);
     if !is_enough(requests, figures) {
         return Vec::new();
     }
     let is_exact = load.at_most_percent.is_some_and(|most| (most - percent).abs() < 0.5);
     let share = format!("{}{}", show_share(percent / 100.0), if is_exact { "" } else { " or more" });
-    let what = if nearest.bytes < LARGE_BYTES { "IOPS" } else { "throughput" };
+    let what = if request_bytes < LARGE_BYTES { "IOPS" } else { "throughput" };
+    let (word, bytes) = (direction.word(), show_bytes(request_bytes));
+    let day = nearest.session.day().map_or_else(String::new, |day| format!(", {day}"));
     let measured = format!(
-        "measured {} {}/s of {}, {} in flight (session {}{})",
-        show_rate(nearest.per_s),
-        nearest.direction.word(),
-        show_bytes(nearest.bytes as u64),
-        nearest.in_flight,
+        "measured {} {word}/s of {bytes}, {in_flight} in flight (session {}{day})",
+        show_rate(requests_per_s),
         nearest.session.session,
-        nearest.session.day().map_or_else(String::new, |day| format!(", {day}")),
     );
-    let events = events.and_then(|all| all.in_direction(nearest.direction));
+    let events = events.and_then(|all| all.in_direction(direction));
     let order = events.and_then(|events| events.sequential_percent);
     let now = format!(
-        "now {} {}/s of {} on average{}",
+        "now {} {word}/s of {} on average{}",
         show_rate(requests.per_s),
-        nearest.direction.word(),
         requests.request_bytes.map_or_else(|| "?".into(), |b| show_bytes(b as u64)),
         order.map_or_else(String::new, |percent| format!(", {} random", show_share(1.0 - percent / 100.0))),
     );
-    let day = nearest.session.day().map_or_else(String::new, |day| format!(", {day}"));
-    let result = format!("{} {}{day}", show_bytes(nearest.bytes as u64), nearest.direction.word());
+    let result = format!("{bytes} {word}{day}");
     let conclusion = |rule, text: String, condition: &str| Conclusion {
         rule,
         text,
@@ -342,13 +339,15 @@ fn load_conclusions(
 
 /// The conclusion that throughput has room, for a load at the measured IOPS.
 fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Conclusion> {
-    let (highest, bytes) = nearest.highest_throughput;
-    let has_room = nearest.load_bytes_per_s < highest * ROOM_SHARE;
-    if nearest.bytes >= LARGE_BYTES || bytes < nearest.bytes * LARGER_FACTOR || !has_room {
+    let NearestLimit { capacity, load_bytes_per_s, highest_bytes_per_s, highest_request_bytes, .. } = nearest;
+    let is_small = capacity.request_bytes < LARGE_BYTES;
+    let has_larger = *highest_request_bytes >= capacity.request_bytes.saturating_mul(LARGER_FACTOR);
+    let has_room = *load_bytes_per_s < highest_bytes_per_s * ROOM_SHARE;
+    if !is_small || !has_larger || !has_room {
         return None;
     }
-    let mb = |bytes_per_s: f64| show_rate(bytes_per_s / 1e6);
-    let (load, most) = (mb(nearest.load_bytes_per_s), mb(highest));
+    let [load, most] =
+        [load_bytes_per_s, highest_bytes_per_s].map(|bytes_per_s| show_rate(bytes_per_s / 1e6));
     Some(Conclusion {
         rule: Rule::IopsNotThroughput,
         text: format!(
@@ -359,8 +358,8 @@ fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Co
             "the load has reached the measured IOPS, and is below {} of the highest measured throughput: {now}; the \
              highest is {most} MB/s, in {} of {}",
             show_share(ROOM_SHARE),
-            nearest.direction.word(),
-            show_bytes(bytes as u64),
+            capacity.direction.word(),
+            show_bytes(*highest_request_bytes),
         ),
         is_new: true,
     })
@@ -373,7 +372,7 @@ fn size_conclusion(device: &str, figures: &DeviceInterval, limit: RequestSizeLim
         return None;
     }
     let (direction, requests, bytes) = Direction::ALL.into_iter().find_map(|direction| {
-        let requests = requests_of(figures, direction);
+        let requests = requests_in(figures, direction);
         let bytes = requests.request_bytes.filter(|_| is_enough(requests, figures))?;
         (bytes >= AT_SIZE_SHARE * current as f64).then_some((direction, requests, bytes))
     })?;
@@ -395,13 +394,6 @@ fn size_conclusion(device: &str, figures: &DeviceInterval, limit: RequestSizeLim
         ),
         is_new: true,
     })
-}
-
-fn requests_of(figures: &DeviceInterval, direction: Direction) -> &Requests {
-    match direction {
-        Direction::Read => &figures.read,
-        Direction::Write => &figures.write,
-    }
 }
 
 #[test]

@@ -208,7 +208,9 @@ impl Surveyed {
         for (part, members) in drafts {
             let is_own = self.parts.len() < MAX_PARTS && self.is_own(&part.seen);
             let at = if is_own { self.parts.len() as u16 } else { u16::MAX };
-            members.iter().for_each(|member| self.part_of_task[*member] = at);
+            for member in members {
+                self.part_of_task[member] = at;
+            }
             if is_own {
                 self.parts.push(part);
             } else {
