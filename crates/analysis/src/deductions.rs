@@ -39,7 +39,7 @@ struct ResultRow<'a> {
 }
 
 impl ResultRow<'_> {
-    fn is(&self, pattern: Pattern, read_percent: u8) -> bool {
+    fn has_access(&self, pattern: Pattern, read_percent: u8) -> bool {
         let access = &self.stream.access;
         access.pattern() == Some(pattern) && access.read_percent() == Some(Percent::whole(read_percent))
     }
@@ -49,7 +49,7 @@ impl ResultRow<'_> {
         self.stream.access.block_bytes()
     }
 
-    fn is_alone(&self) -> bool {
+    fn has_depth_one(&self) -> bool {
         asked_depth(self.stream) <= 1.0
     }
 
@@ -101,8 +101,8 @@ fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRo
 
 /// States the cost of a random operation beyond its transfer.
 fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
-    let random = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone())?;
-    let sequential = rows.iter().filter(|r| r.is(Pattern::Sequential, read_percent));
+    let random = rows.iter().find(|r| r.has_access(Pattern::Random, read_percent) && r.has_depth_one())?;
+    let sequential = rows.iter().filter(|r| r.has_access(Pattern::Sequential, read_percent));
     let sequential = sequential.max_by(|a, b| a.rates.mb_per_s.total_cmp(&b.rates.mb_per_s))?;
     let time_ns = 1e9 / random.rates.iops;
     let transfer_ns = f64::from(random.block_bytes()?) / sequential.rates.mb_per_s * 1e3;
@@ -129,19 +129,22 @@ fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
 
 /// States the gain of a queue over one operation at a time.
 fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
-    let Some(alone) = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone()) else {
+    let Some(single) = rows.iter().find(|r| r.has_access(Pattern::Random, read_percent) && r.has_depth_one())
+    else {
         return Vec::new();
     };
-    let same_block = |r: &&ResultRow| r.block_bytes() == alone.block_bytes();
-    let queued =
-        rows.iter().filter(|r| r.is(Pattern::Random, read_percent) && !r.is_alone()).filter(same_block);
-    queued.filter_map(|r| scaled(alone, r)).collect()
+    let same_block = |r: &&ResultRow| r.block_bytes() == single.block_bytes();
+    let queued = rows
+        .iter()
+        .filter(|r| r.has_access(Pattern::Random, read_percent) && !r.has_depth_one())
+        .filter(same_block);
+    queued.filter_map(|r| scaled(single, r)).collect()
 }
 
-fn scaled(alone: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
+fn scaled(single: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
     let depth = asked_depth(queued.stream);
-    let ratio = queued.rates.iops / alone.rates.iops;
-    let interval = Ratio::from_rates(&queued.runs, &alone.runs)?;
+    let ratio = queued.rates.iops / single.rates.iops;
+    let interval = Ratio::from_rates(&queued.runs, &single.runs)?;
     let meaning = match interval {
         r if r.is_below(1.0 / DIFFERENT) => " Queueing costs more than it gains here.",
         r if r.is_one(DIFFERENT) => {
@@ -157,20 +160,20 @@ fn scaled(alone: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
             "{}: {} IOPS with {depth:.0} in flight against {} with one, {ratio:.1} times as many.{meaning}",
             queued.describe_work(),
             show_rate(queued.rates.iops),
-            show_rate(alone.rates.iops)
+            show_rate(single.rates.iops)
         ),
         evidence([
             ("depth", depth),
             ("ratio", ratio),
             ("iops", queued.rates.iops),
-            ("iops_alone", alone.rates.iops),
+            ("iops_alone", single.rates.iops),
         ]),
     ))
 }
 
 /// Whether a write cache acknowledges writes, by comparing writes with reads.
 fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
-    let find = |p: u8| rows.iter().find(|r| r.is(Pattern::Random, p) && r.is_alone());
+    let find = |p: u8| rows.iter().find(|r| r.has_access(Pattern::Random, p) && r.has_depth_one());
     let (read, write) = (find(100)?, find(0)?);
     let bytes = read.block_bytes().filter(|b| write.block_bytes() == Some(*b))?;
     let ratio = write.rates.iops / read.rates.iops;

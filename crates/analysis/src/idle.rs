@@ -21,7 +21,7 @@ pub use crate::checks::{EXPENSIVE_CLOCK_PS, severity_of_cached_share};
 /// The cache modes of the two jobs, by their index.
 const CACHES: [Cache; 2] = [Cache::Direct, Cache::Buffered];
 /// The check that needs the buffered job: read-ahead matters only for reads through the page cache.
-const BUFFERED: CheckId = CheckId::D22;
+const NEEDS_BUFFERED_JOB: CheckId = CheckId::D22;
 /// Operation size of the jobs: a multiple of every physical block.
 const BLOCK_BYTES: u32 = 1 << 20;
 
@@ -73,7 +73,8 @@ impl Idle {
     /// Returns the answer of a check, or `None` if the check does not apply to the target.
     pub fn answer(&self, about: &str, id: CheckId) -> Option<Look> {
         let check = checks::all().find(|check| check.id == id)?;
-        let mut case = case::cases_of_job(&self.record, usize::from(id == BUFFERED)).into_iter().next()?;
+        let mut case =
+            case::cases_of_job(&self.record, usize::from(id == NEEDS_BUFFERED_JOB)).into_iter().next()?;
         if NEED_NO_RUN.contains(&id) {
             case.runs.clear();
         }

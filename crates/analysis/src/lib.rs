@@ -59,7 +59,7 @@ pub struct Judging {
     /// The session file that the record came from.
     pub session: Option<String>,
     /// The user's annotations of the session.
-    pub words: Annotations,
+    pub annotations: Annotations,
     /// Version of the program that judges.
     pub version: String,
 }
@@ -152,7 +152,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
-        words: options.words.clone(),
+        words: options.annotations.clone(),
         study,
         preconditioned: record.preconditioned.clone(),
         against: None,

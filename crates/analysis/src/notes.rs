@@ -38,10 +38,13 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         for sentence in run.end.iter().flat_map(|e| &e.notes) {
             note_of_job(Some(job_name(record, run)), sentence.clone());
         }
-        run_notes(record, run).into_iter().for_each(|sentence| note_of_job(None, sentence));
+        for sentence in run_notes(record, run) {
+            note_of_job(None, sentence);
+        }
     }
-    let at_end = record.end.iter().flat_map(|end| end.notes.iter().cloned());
-    at_end.for_each(|sentence| note_of_job(None, sentence));
+    for sentence in record.end.iter().flat_map(|end| &end.notes) {
+        note_of_job(None, sentence.clone());
+    }
     remarks.into_iter().map(Remark::into_sentence).collect()
 }
 

@@ -114,11 +114,11 @@ pub(crate) fn counts(quoted: &[&Measured], findings: &[Finding]) -> Counts {
         invalid: count(Verdict::Invalid),
         sentence: None,
     };
-    Counts { sentence: (quoted.len() > 1).then(|| counted(&counts, quoted, findings)), ..counts }
+    Counts { sentence: (quoted.len() > 1).then(|| describe_counts(&counts, quoted, findings)), ..counts }
 }
 
 /// Describes the counts: `8 results: 2 valid, 5 suspect, 1 without a number (RND4K Q1T1 read: CPU busy)`.
-fn counted(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> String {
+fn describe_counts(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> String {
     let all = show_count(quoted.len() as f64);
     if counts.valid == quoted.len() {
         return format!("{all} results, all valid");

@@ -45,24 +45,16 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
     for number in &flags.numbers {
         put_flags(&mut out, &names.flags_at(*number).cloned().unwrap_or_default());
     }
-    for row in rows {
-        put(&mut out, tasks.index_of(row.task));
-    }
-    for row in rows {
-        put(&mut out, flags.index_of(row.flags));
-    }
+    put_all(&mut out, rows.iter().map(|row| tasks.index_of(row.task)));
+    put_all(&mut out, rows.iter().map(|row| flags.index_of(row.flags)));
     let mut last = 0;
     for row in rows {
         let since = row.issue_ns.wrapping_sub(last);
         put(&mut out, if in_order { since } else { zigzag(since as i64) });
         last = row.issue_ns;
     }
-    for row in rows {
-        put(&mut out, option_code(row.latency_ns));
-    }
-    for row in rows {
-        put(&mut out, u64::from(row.sectors) >> common_shift);
-    }
+    put_all(&mut out, rows.iter().map(|row| option_code(row.latency_ns)));
+    put_all(&mut out, rows.iter().map(|row| u64::from(row.sectors) >> common_shift));
     let mut end = 0_u64;
     for row in rows.iter().filter(|row| row.sectors > 0) {
         let distance = (row.sector >> common_shift).wrapping_sub(end >> common_shift);
@@ -70,9 +62,7 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
         end = row.end();
     }
     if has_queue {
-        for row in rows {
-            put(&mut out, option_code(row.queued_ns));
-        }
+        put_all(&mut out, rows.iter().map(|row| option_code(row.queued_ns)));
     }
     compress(&out)
 }
@@ -93,11 +83,11 @@ fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<(
     let common_shift = u32::try_from(bytes.number()?).ok().filter(|common_shift| *common_shift < 32)?;
     let mut tasks = Vec::new();
     for _ in 0..list_length(&mut bytes, count)? {
-        tasks.push(names.task(&task(&mut bytes)?));
+        tasks.push(names.task(&read_task(&mut bytes)?));
     }
     let mut all_flags = Vec::new();
     for _ in 0..list_length(&mut bytes, count)? {
-        all_flags.push(names.flags(&flags(&mut bytes)?));
+        all_flags.push(names.flags(&read_flags(&mut bytes)?));
     }
     let start = into.len();
     for _ in 0..count {
@@ -185,7 +175,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-fn text(bytes: &mut Bytes<'_>) -> Option<String> {
+fn read_text(bytes: &mut Bytes<'_>) -> Option<String> {
     let length = usize::try_from(bytes.number()?).ok().filter(|length| *length <= MAX_NAME_BYTES)?;
     String::from_utf8(bytes.take(length)?.to_vec()).ok()
 }
@@ -197,13 +187,13 @@ fn put_task(out: &mut Vec<u8>, task: &Task) {
     put_text(out, &task.name);
 }
 
-fn task(bytes: &mut Bytes<'_>) -> Option<Task> {
+fn read_task(bytes: &mut Bytes<'_>) -> Option<Task> {
     let tid = u32::try_from(bytes.number()?).ok()?;
     let pid = match bytes.number()? {
         0 => None,
         above => Some(u32::try_from(above - 1).ok()?),
     };
-    Some(Task { tid, pid, kernel: bytes.number()? & IS_KERNEL != 0, name: text(bytes)? })
+    Some(Task { tid, pid, kernel: bytes.number()? & IS_KERNEL != 0, name: read_text(bytes)? })
 }
 
 fn put_flags(out: &mut Vec<u8>, flags: &Flags) {
@@ -212,14 +202,14 @@ fn put_flags(out: &mut Vec<u8>, flags: &Flags) {
     put_text(out, &flags.rwbs);
 }
 
-fn flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
+fn read_flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
     let kind = match bytes.number()? {
         0 => RowKind::Request,
         1 => RowKind::Asked,
         _ => return None,
     };
     let error = i32::try_from(unzigzag(bytes.number()?)).ok()?;
-    Some(Flags { kind, error, rwbs: text(bytes)? })
+    Some(Flags { kind, error, rwbs: read_text(bytes)? })
 }
 
 /// Compresses a block: first the length of the uncompressed bytes, then LZ4.
@@ -245,6 +235,12 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
         number >>= 7;
     }
     out.push(number as u8);
+}
+
+fn put_all(out: &mut Vec<u8>, numbers: impl Iterator<Item = u64>) {
+    for number in numbers {
+        put(out, number);
+    }
 }
 
 /// Encodes a signed difference as an unsigned number. Small differences give small numbers.

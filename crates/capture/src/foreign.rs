@@ -280,7 +280,7 @@ fn text_in_brackets(line: &str) -> &str {
 
 /// Parses the error number of a completion, which is negative. blkparse prints the kernel's 16 bits as an
 /// unsigned number.
-fn error(text: &str) -> i32 {
+fn parse_error(text: &str) -> i32 {
     let bits = text.parse::<u16>().map(u16::cast_signed).or_else(|_| text.parse::<i16>());
     -bits.map_or(0, i32::from).abs()
 }
@@ -320,7 +320,7 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
             return Err(lines.error_at("sector and sectors must be numbers"));
         };
         let last = text_in_brackets(&line);
-        let error = if step == Step::Completed { error(last) } else { 0 };
+        let error = if step == Step::Completed { parse_error(last) } else { 0 };
         let task = Task { tid, name: last.to_owned(), ..Task::default() };
         let flags = paired.names.flags(&Flags { error, ..Flags::parse(letters) });
         let task = if step == Step::Completed { 0 } else { paired.names.task(&task) };
@@ -400,9 +400,9 @@ impl Source {
         }
         let error_at = |why: &str| Trouble::Foreign(format!("at byte {}: {why}", self.at));
         let big_endian = is_big_endian(&head).ok_or_else(|| error_at("this is not a blktrace event"))?;
-        let half = |at: usize| number(&head[at..at + 2], big_endian) as u32;
-        let word = |at: usize| number(&head[at..at + 4], big_endian) as u32;
-        let long = |at: usize| number(&head[at..at + 8], big_endian);
+        let half = |at: usize| decode_number(&head[at..at + 2], big_endian) as u32;
+        let word = |at: usize| decode_number(&head[at..at + 4], big_endian) as u32;
+        let long = |at: usize| decode_number(&head[at..at + 8], big_endian);
         if word(0) & 0xff != VERSION {
             return Err(error_at("the blktrace format version is not 7"));
         }
@@ -425,7 +425,7 @@ impl Source {
     }
 }
 
-fn number(bytes: &[u8], big_endian: bool) -> u64 {
+fn decode_number(bytes: &[u8], big_endian: bool) -> u64 {
     let add = |all: u64, byte: &u8| all << 8 | u64::from(*byte);
     if big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
 }
@@ -593,7 +593,7 @@ fn read_iolog(version: u8, from: &mut dyn BufRead, into: &mut Output<'_>) -> Res
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (file, action, place) = match (version, fields.as_slice()) {
             (2, [file, "wait", ms, ..]) => {
-                files.number(file);
+                files.region_of(file);
                 let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait needs a number of ms"))?;
                 now_ns = now_ns.max(ms.saturating_mul(MS));
                 continue;
@@ -617,7 +617,7 @@ fn read_iolog(version: u8, from: &mut dyn BufRead, into: &mut Output<'_>) -> Res
 struct Regions(HashMap<String, u64>);
 
 impl Regions {
-    fn number(&mut self, file: &str) -> Option<u64> {
+    fn region_of(&mut self, file: &str) -> Option<u64> {
         let next = self.0.len() as u64;
         if self.0.len() >= MAX_FILES && !self.0.contains_key(file) {
             return None;
@@ -634,7 +634,7 @@ impl Regions {
         into: &mut Output<'_>,
         lines: &Lines<'_>,
     ) -> Result<(), Trouble> {
-        let region = self.number(file).ok_or_else(|| lines.error_at("there are too many files"))?;
+        let region = self.region_of(file).ok_or_else(|| lines.error_at("there are too many files"))?;
         let rwbs = match action {
             "read" => "R",
             "write" => "W",

@@ -530,19 +530,14 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     if shown < worth {
         return None;
     }
-    let rate = show_rate(shown as f64 / 1e6 / run.seconds.max(1e-9));
-    let amount = format!("{} in {} ({rate} MB/s)", amount_of(shown), show_ns(run.seconds * 1e9));
+    let took = show_ns(run.seconds * 1e9);
     // A call of a few bytes dirties a whole page.
     let calls = moved.write_call_bytes;
     let amount = if calls > 0 && calls < bytes / 2 {
-        format!(
-            "{} by calls, which dirtied {} of pages, in {}",
-            amount_of(calls),
-            amount_of(bytes),
-            show_ns(run.seconds * 1e9)
-        )
+        format!("{} by calls, which dirtied {} of pages, in {took}", amount_of(calls), amount_of(bytes))
     } else {
-        amount
+        let rate = show_rate(shown as f64 / 1e6 / run.seconds.max(1e-9));
+        format!("{} in {took} ({rate} MB/s)", amount_of(shown))
     };
     if let Some(memory) = memory.filter(|_| bytes < worth) {
         return Some(format!("{amount} to memory ({memory}): no disk was written"));

@@ -90,12 +90,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         hosts: header.hosts.iter().map(|host| host.host.clone()).collect(),
         fleet: None,
         findings,
-        notes: record
-            .runs
-            .iter()
-            .filter_map(|run| run.end.as_ref())
-            .flat_map(|end| end.notes.clone())
-            .collect(),
+        notes: record.runs.iter().flat_map(|run| &run.end).flat_map(|end| end.notes.clone()).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         files: Vec::new(),
@@ -103,7 +98,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
-        words: options.words.clone(),
+        words: options.annotations.clone(),
         study: Box::new(CommandResults { commands, compared }).into(),
         preconditioned: None,
         against: None,
@@ -211,7 +206,7 @@ fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verd
 fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
     let gates: Vec<Gate> = commands.iter().filter(named).map(|one| gate(condition, one)).collect();
-    if gates.is_empty() { vec![crate::gate::gate_without_result(condition)] } else { gates }
+    if gates.is_empty() { vec![crate::gate::gate_without_number(condition, &condition.limit)] } else { gates }
 }
 
 /// Decides a condition for a command: a single run by its time, several runs by the 95 % bounds of their mean.
@@ -244,7 +239,7 @@ fn gate(condition: &Condition, one: &CommandResult) -> Gate {
         runs: u32::try_from(one.runs.len()).unwrap_or(u32::MAX),
         word,
         sentence,
-        ..crate::gate::gate_without_result(condition)
+        ..crate::gate::gate_without_number(condition, &condition.limit)
     }
 }
 
@@ -294,39 +289,29 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         sentence,
         evidence: evidence.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
     };
+    let too_short = |seconds: f64| {
+        limiter("unknown", format!("it took less than {}: too short to tell", show_ns(seconds * 1e9)))
+    };
     if run.seconds < LEAST_CPU_SECONDS {
-        return limiter(
-            "unknown",
-            format!("it took less than {}: too short to tell", show_ns(LEAST_CPU_SECONDS * 1e9)),
-        );
+        return too_short(LEAST_CPU_SECONDS);
     }
     if let Some(limit) = throttle(record, run, seen) {
         return limiter("throttle", format!("a cgroup limits {limit}"));
     }
     if cpu >= CPU_BOUND {
         let system = show_share(run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9));
-        if let Some(copying) = page_cache_copy(run) {
-            return limiter(
-                "page cache",
-                format!("{copying} kept a CPU busy {}{}", show_share(cpu), small_calls(run)),
-            );
-        }
-        return limiter(
-            "CPU",
-            format!("busy {}, {system} of that in the kernel{}", show_share(cpu), small_calls(run)),
-        );
+        let (share, calls) = (show_share(cpu), small_calls(run));
+        return match page_cache_copy(run) {
+            Some(copying) => limiter("page cache", format!("{copying} kept a CPU busy {share}{calls}")),
+            None => limiter("CPU", format!("busy {share}, {system} of that in the kernel{calls}")),
+        };
     }
     if run.seconds < LEAST_SECONDS {
-        return limiter(
-            "unknown",
-            format!("it took less than {}: too short to tell", show_ns(LEAST_SECONDS * 1e9)),
-        );
+        return too_short(LEAST_SECONDS);
     }
     if syncing >= SYNC_BOUND {
-        return limiter(
-            "syncs",
-            format!("it waited in its own syncs for {} of the time", show_share(syncing.min(1.0))),
-        );
+        let share = show_share(syncing.min(1.0));
+        return limiter("syncs", format!("it waited in its own syncs for {share} of the time"));
     }
     match busiest {
         Some(device) if busy >= DEVICE_BUSY && depth <= ONE_AT_A_TIME => {

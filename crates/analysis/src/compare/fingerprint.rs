@@ -303,9 +303,9 @@ fn execution(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item = (&'st
     let node = stream.place.node.map_or(String::new(), |n| format!(", node {n}"));
     let memory = named(", memory", "memory-nodes").unwrap_or_default();
     let split = if stream.place.split { ", one for each worker" } else { "" };
-    let first = [named("nice", "nice"), named("I/O", "io-priority")];
-    let first: Vec<String> = first.into_iter().flatten().collect();
-    let first = if first.is_empty() { "as started".into() } else { first.join(", ") };
+    let priorities = [named("nice", "nice"), named("I/O", "io-priority")];
+    let priorities: Vec<String> = priorities.into_iter().flatten().collect();
+    let priority = if priorities.is_empty() { "as started".into() } else { priorities.join(", ") };
     let limit = [
         stream.limit.operations.map(|n| format!(" or {n} operations")),
         stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
@@ -319,7 +319,7 @@ fn execution(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item = (&'st
     [
         ("batch", format!("{},{}", stream.batch.submit, stream.batch.complete)),
         ("CPUs of the workers", cpus + &node + &memory + split),
-        ("priority", first),
+        ("priority", priority),
         ("time", time),
         ("warm-up", seconds(phase.warmup_ns)),
         ("delay", seconds(stream.delay_ns)),

@@ -245,12 +245,12 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         _ => (Vec::new(), Vec::new()),
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
-    let void = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
+    let lacks_number = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
     // Findings do not make different requests comparable. Relabelling does not matter for a result without a number.
     let not_requested = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
     let is_request = |d: &Difference| d.refuses && !not_requested.contains(&d.aspect.as_str());
     let other_request = other_work.is_some() && differences.iter().any(is_request);
-    let no_number = !other_request && (void(a) || void(b));
+    let no_number = !other_request && (lacks_number(a) || lacks_number(b));
     let cannot_tell = !no_number && other_work.is_some() && is_undecidable(&differences);
     let mut accepted: Vec<CheckId> =
         a.iter().chain(b).flat_map(|one| one.result.accepted.iter().copied()).collect();
@@ -451,7 +451,7 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
             )
         }
     };
-    (metric.answer, sentence + &accepted(pair) + &differences_sentence(pair))
+    (metric.answer, sentence + &accepted_sentence(pair) + &differences_sentence(pair))
 }
 
 fn missing_headline_sentence(paired: &Paired, a: &[Report], b: &str) -> String {
@@ -498,7 +498,7 @@ fn needed_runs_sentence(metric: &Metric) -> String {
 }
 
 /// The accepted findings that the numbers depend on.
-fn accepted(pair: &Pair) -> String {
+fn accepted_sentence(pair: &Pair) -> String {
     match pair.accepted.as_slice() {
         [] => String::new(),
         ids => format!(" The numbers depend on accepted findings: {}.", CheckId::list(ids, ", ")),

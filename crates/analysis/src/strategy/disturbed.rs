@@ -29,11 +29,11 @@ use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Divisor: if at least this part of all attempts is disturbed, disturbance is the rule on this machine.
-const THIRD: usize = 3;
+/// If at least one attempt of this many is disturbed, disturbance is the rule on this machine.
+const RULE_FROM_ONE_IN: usize = 3;
 
 /// Minimum number of disturbed runs for disturbance to be the rule.
-const FEWEST: usize = 2;
+const FEWEST_DISTURBED: usize = 2;
 
 /// Above this traffic of others per second, a run is disturbed: a copy or a backup, not a log.
 pub(crate) const BYTES_PER_S: f64 = 10e6;
@@ -353,7 +353,7 @@ pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
     let disturbed: BTreeSet<(Unit, u32)> =
         complete().filter(|a| a.disturbed).map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
     let runs: BTreeSet<Unit> = disturbed.iter().map(|(unit, _)| *unit).collect();
-    runs.len() >= FEWEST && disturbed.len() * THIRD >= attempts.len() + left
+    runs.len() >= FEWEST_DISTURBED && disturbed.len() * RULE_FROM_ONE_IN >= attempts.len() + left
 }
 
 /// The expected share of the coming runs that is repeated, from the attempts so far.

@@ -32,8 +32,8 @@ use stats::{sample, steady_state};
 /// Runs of a work between two runs of its reference cell.
 pub const REFERENCE_EVERY: usize = 12;
 
-/// Divisor: if the first pass took at most this part of the budget, a second pass follows.
-const FIRST_PASS: u64 = 3;
+/// If the budget is at least this many times as long as the first pass took, a second pass follows.
+const FIRST_PASSES_IN_BUDGET: u64 = 3;
 
 /// The longest recommended budget: within a longer time the device changes.
 const MOST_BUDGET_NS: f64 = 3_600e9;
@@ -123,8 +123,9 @@ impl<'g> Search<'g> {
             How::Exhaustive | How::InOrder(_) if race.round + 1 < self.runs => sound(),
             How::Exhaustive | How::InOrder(_) => Vec::new(),
             How::Adaptive { budget_ns } => {
-                let has_second_pass =
-                    race.round == 0 && race.lanes.len() > 1 && self.now_ns() <= budget_ns / FIRST_PASS;
+                let has_second_pass = race.round == 0
+                    && race.lanes.len() > 1
+                    && self.now_ns() <= budget_ns / FIRST_PASSES_IN_BUDGET;
                 if has_second_pass { sound() } else { race.contenders() }
             }
         }

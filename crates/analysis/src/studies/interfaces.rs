@@ -273,30 +273,17 @@ struct Scored<'a> {
     rates: &'a [Option<f64>],
 }
 
-/// The recommendation for each work, in the order of the table, and the works without one, with the reason.
+/// The recommendation for each work whose bytes reach the program, in the order of the table, and the works without one, with the reason.
 fn advise(rows: &[RatedRow], results: &[Measured]) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
-    for work in works(rows) {
-        match advise_work(&work, results) {
+    let visible = rows.iter().filter(|rated| rated.sees);
+    for (work, rated_rows) in grouped(visible.map(|rated| (rated.row.work.as_str(), rated))) {
+        match advise_work(&rated_rows, results) {
             Ok(one) => advice.push(one),
-            Err(why) => {
-                none.extend(work.first().map(|rated| NoAdvice { work: rated.row.work.clone(), why }));
-            }
+            Err(why) => none.push(NoAdvice { work: work.to_owned(), why }),
         }
     }
     (advice, none)
-}
-
-/// The rows of each work whose bytes reach the program, in the order of the table.
-fn works(rows: &[RatedRow]) -> Vec<Vec<&RatedRow>> {
-    let mut works: Vec<Vec<&RatedRow>> = Vec::new();
-    for rated in rows.iter().filter(|rated| rated.sees) {
-        match works.iter_mut().find(|w| w.first().is_some_and(|first| first.row.work == rated.row.work)) {
-            Some(work) => work.push(rated),
-            None => works.push(vec![rated]),
-        }
-    }
-    works
 }
 
 /// The rows that cannot be distinguished from the fastest, the simplest first.
@@ -327,7 +314,9 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
     let by_rate = |a: &&Scored, b: &&Scored| a.rate.total_cmp(&b.rate);
     let (Some(fastest), Some(slowest)) = (scored.iter().max_by(by_rate), scored.iter().min_by(by_rate))
     else {
-        return Err(without_scores(work));
+        let has_rate = work.iter().any(|rated| rated.row.mb_per_s.is_some());
+        let why = "no rate has an interval, which takes three runs (--runs 3)";
+        return Err(if has_rate { why } else { "no row has a number" }.into());
     };
     let unscored: Vec<&RatedRow> =
         work.iter().copied().filter(|rated| Scored::new(rated).is_none()).collect();
@@ -364,14 +353,6 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
         others_faster_at_most: Some(group.first_at_most),
         sentence,
     })
-}
-
-/// Why no row of a work can be ranked.
-fn without_scores(work: &[&RatedRow]) -> String {
-    if work.iter().any(|rated| rated.row.mb_per_s.is_some()) {
-        return "no rate has an interval, which takes three runs (--runs 3)".into();
-    }
-    "no row has a number".into()
 }
 
 /// Why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
@@ -524,8 +505,8 @@ fn not_recommended(none: &[NoAdvice], all: bool) -> String {
 }
 
 /// The values of each key, in the order of first occurrence.
-fn grouped<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'a str, Vec<&'a str>)> {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+fn grouped<'a, V>(pairs: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, Vec<V>)> {
+    let mut groups: Vec<(&str, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, values)) => values.push(value),

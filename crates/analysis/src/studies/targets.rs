@@ -26,7 +26,8 @@ impl Conclusion for Targets {
             rows.map(|r| Standing { target: r.target, pair: r.against.as_ref() }).collect();
         let name = |one: &Standing| self.names.get(one.target).map_or("-", String::as_str);
         let first = self.names.first().map_or("the first", String::as_str);
-        let is = |wanted: Word| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
+        let with_word =
+            |wanted: Word| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
         let is_whole = all.len() == self.names.len()
             && all
                 .iter()
@@ -35,14 +36,14 @@ impl Conclusion for Targets {
             .iter()
             .enumerate()
             .find(|(at, one)| all.iter().enumerate().all(|(other, its)| *at == other || one.beats(its)));
-        let faster: Vec<&str> = is(Word::Faster).map(&name).collect();
+        let faster: Vec<&str> = with_word(Word::Faster).map(&name).collect();
         let tolerance = all.iter().filter_map(Standing::metric).find_map(|m| m.tolerance).map(show_share);
         let (word, conclusion) = match (fastest, faster.as_slice()) {
             _ if !is_whole => {
                 (AnswerWord::CannotTell, format!("which target is the fastest in {test} is not known"))
             }
             (Some((_, one)), _) => (AnswerWord::Fastest, format!("{} is the fastest in {test}", name(one))),
-            (None, []) if is(Word::NoDifferenceSeen).next().is_some() => (
+            (None, []) if with_word(Word::NoDifferenceSeen).next().is_some() => (
                 AnswerWord::NoDifferenceSeen,
                 format!("no target is shown to be faster than {first} in {test}"),
             ),

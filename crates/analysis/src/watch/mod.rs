@@ -112,20 +112,21 @@ fn requests(name: &str, a: BlockFlow, b: BlockFlow, seconds: f64) -> Known<Reque
         per_s: ios / seconds,
         mb_per_s: bytes / MB / seconds,
         mib_per_s: bytes / MIB / seconds,
-        request_bytes: over(bytes, ios),
-        await_ms: over(ms, ios),
+        request_bytes: quotient(bytes, ios),
+        await_ms: quotient(ms, ios),
         merged_per_s: merges / seconds,
-        merged_percent: over(merges * 100.0, merges + ios),
+        merged_percent: quotient(merges * 100.0, merges + ios),
     })
 }
 
 fn flushes(a: Flushes, b: Flushes, seconds: f64) -> Known<FlushRequests> {
     let ios = counted("flushes", a.ios, b.ios)?;
     let ms = passed_ms("flushes", a.ms, b.ms)?;
-    Ok(FlushRequests { per_s: ios / seconds, await_ms: over(ms, ios) })
+    Ok(FlushRequests { per_s: ios / seconds, await_ms: quotient(ms, ios) })
 }
 
-fn over(sum: f64, number: f64) -> Option<f64> {
+/// The mean of a sum; `None` if nothing was counted.
+fn quotient(sum: f64, number: f64) -> Option<f64> {
     (number > 0.0).then(|| sum / number)
 }
 
@@ -153,7 +154,7 @@ fn backwards_error(name: &str) -> String {
 const POINTS_MAX: usize = 2000;
 
 /// Adds an interval with its start and end in s since watching began.
-pub fn add(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]) {
+pub fn add_interval(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]) {
     if load.started.is_empty() {
         watched.time.clone_into(&mut load.started);
         load.intervals_per_point = 1;
@@ -256,7 +257,7 @@ pub struct RequestSizeLimit {
 
 /// Returns the conclusions from the figures of a device, its block events if they are known, the results that were
 /// measured on the device, and its limit for the size of requests.
-pub fn draw(
+pub fn draw_conclusions(
     device: &str,
     figures: &DeviceInterval,
     events: Option<&Latencies>,
@@ -573,12 +574,12 @@ mod conclusions_tests {
     }
 
     fn rules(figures: &DeviceInterval, limits: &Limits) -> Vec<Rule> {
-        draw("vda", figures, None, Some(limits), None).into_iter().map(|c| c.rule).collect()
+        draw_conclusions("vda", figures, None, Some(limits), None).into_iter().map(|c| c.rule).collect()
     }
 
     #[test]
     fn a_load_at_the_measured_iops_is_at_its_limit_while_throughput_has_room() {
-        let all = draw("vda", &reads(1840.0, 4.0), None, Some(&limits(32, false)), None);
+        let all = draw_conclusions("vda", &reads(1840.0, 4.0), None, Some(&limits(32, false)), None);
         let [limit, room] = &all[..] else { panic!("{all:?}") };
         assert_eq!(
             limit.text,
@@ -630,9 +631,9 @@ mod conclusions_tests {
             random_bytes: Some(4096.0),
         };
         let events = Latencies { read: Some(read), ..Latencies::default() };
-        let any_order = draw("loop1", &interval, None, Some(&limits), None);
+        let any_order = draw_conclusions("loop1", &interval, None, Some(&limits), None);
         assert!(any_order.is_empty(), "{any_order:?}");
-        let all = draw("loop1", &interval, Some(&events), Some(&limits), None);
+        let all = draw_conclusions("loop1", &interval, Some(&events), Some(&limits), None);
         assert_eq!(all.iter().map(|c| c.rule).collect::<Vec<_>>(), [Rule::AtLimit, Rule::IopsNotThroughput]);
         assert_eq!(
             all[0].text,
@@ -643,14 +644,14 @@ mod conclusions_tests {
 
     #[test]
     fn a_load_at_the_measured_throughput_allows_no_conclusion_about_iops() {
-        let all = draw("vda", &reads(240.0, 1024.0), None, Some(&limits(8, false)), None);
+        let all = draw_conclusions("vda", &reads(240.0, 1024.0), None, Some(&limits(8, false)), None);
         let [limit] = &all[..] else { panic!("{all:?}") };
         assert!(limit.text.contains("96 % of the throughput measured on it (1 MiB reads"), "{limit:?}");
     }
 
     #[test]
     fn twice_a_load_of_more_than_half_does_not_fit() {
-        let all = draw("vda", &reads(1300.0, 4.0), None, Some(&limits(32, false)), None);
+        let all = draw_conclusions("vda", &reads(1300.0, 4.0), None, Some(&limits(32, false)), None);
         let [twice] = &all[..] else { panic!("{all:?}") };
         assert!(twice.text.ends_with("twice this load would need 130 % and not fit"), "{twice:?}");
     }
@@ -676,7 +677,7 @@ mod conclusions_tests {
         assert_eq!(rules(&reads(1840.0, 4.0), &limits(32, true)), none);
         assert_eq!(rules(&DeviceInterval { seconds: 0.05, ..reads(1840.0, 4.0) }, &known), none);
         // Between two measured sizes the lower bound counts: 16 KiB take at least as long as 4 KiB.
-        let all = draw("vda", &reads(1840.0, 16.0), None, Some(&known), None);
+        let all = draw_conclusions("vda", &reads(1840.0, 16.0), None, Some(&known), None);
         assert!(all[0].text.contains("92 % or more"), "{all:?}");
     }
 
@@ -684,7 +685,7 @@ mod conclusions_tests {
     fn requests_at_max_sectors_kb_are_named_if_it_can_be_raised() {
         let at = |kib: f64, current: u64, hardware: u64| {
             let limit = RequestSizeLimit { current: current << 10, hardware: hardware << 10 };
-            draw("loop4", &reads(500.0, kib), None, None, Some(limit))
+            draw_conclusions("loop4", &reads(500.0, kib), None, None, Some(limit))
         };
         let all = at(64.0, 64, 1280);
         let [one] = &all[..] else { panic!("{all:?}") };

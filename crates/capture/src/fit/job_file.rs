@@ -136,21 +136,22 @@ impl Fitted {
             let (active_ns, times) = active(part, first_ns, span_ns);
             let loads = gathered.loads(part.tasks);
             // If one of the task's two loads has flushes but no writes, add these flushes to the load with writes.
-            let bare: u64 =
+            let lone_syncs: u64 =
                 loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
             let host = (0..loads.len()).filter(|at| loads[*at].0.kinds[1].count() > 0).max_by_key(by_syncs);
-            let about = |(index, (load, what)): (usize, (_, _))| {
+            let load_of_part = |(index, (load, what)): (usize, (_, _))| {
                 let load: &Load = load;
                 let (writes, is_host) = (load.kinds[1].count(), host == Some(index));
                 let of_others = if is_host && writer == Some(at) { foreign_syncs } else { 0 };
-                let own = load.syncs + if is_host { bare } else { 0 };
+                let own = load.syncs + if is_host { lone_syncs } else { 0 };
                 let syncs = if writes > 0 { own + of_others } else { 0 };
                 let times = times.clone();
                 LoadOfPart { part, load, what, active_ns, times, syncs, of_others }
             };
-            let abouts: Vec<LoadOfPart<'_>> = loads.iter().copied().enumerate().map(about).collect();
-            match abouts.as_slice() {
+            let loads_of_part: Vec<LoadOfPart<'_>> =
+                loads.iter().copied().enumerate().map(load_of_part).collect();
+            match loads_of_part.as_slice() {
                 [few, many] if gathered.alternates() && !few.is_stable() && !many.is_stable() => {
                     let whole = LoadOfPart { load: &gathered.whole, what: "", times, ..*few };
                     let [of_few, of_many] = &gathered.sides;
@@ -611,16 +612,16 @@ impl LoadOfPart<'_> {
     fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
         let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
         let mut stream = self.named("");
-        let turns = sides.map(|(about, side)| about.turn(side, cycles));
-        let max_depth = |(about, side): &(&LoadOfPart<'_>, &Side)| {
-            side.pacing.depth_max().min(max_depth_in_memory(&about.shape(&about.classes())))
+        let turns = sides.map(|(load, side)| load.turn(side, cycles));
+        let max_depth = |(load, side): &(&LoadOfPart<'_>, &Side)| {
+            side.pacing.depth_max().min(max_depth_in_memory(&load.shape(&load.classes())))
         };
         let depth = sides.iter().map(max_depth).max().unwrap_or(1);
         let comment = format!("at most {depth} were in flight; the turns alternate {cycles} times");
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
-        stream.entries.extend(sides.iter().find_map(|(about, side)| {
-            let classes = about.classes();
-            Self::calls(&side.pacing, &about.shape(&classes), depth)
+        stream.entries.extend(sides.iter().find_map(|(load, side)| {
+            let classes = load.classes();
+            Self::calls(&side.pacing, &load.shape(&classes), depth)
         }));
         stream.entries.extend(self.times.iter().cloned());
         stream.turns = turns.into();

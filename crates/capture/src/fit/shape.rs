@@ -41,9 +41,10 @@ impl<'a> Shape<'a> {
         let (begin, end) = all.span.unwrap_or((0, 1));
         let runs = all.begun.max(1);
         let run_sectors = all.sizes.bytes() / runs as f64 / SECTOR as f64;
-        let few = runs <= 2 * u64::from(all.at_once()) + 1;
-        let through = run_sectors * f64::from(all.at_once()) >= MIN_RUN_COVERAGE * (end - begin) as f64;
-        let is_sequential = may_be_sequential && (few || through);
+        let has_few_runs = runs <= 2 * u64::from(all.at_once()) + 1;
+        let runs_cover_region =
+            run_sectors * f64::from(all.at_once()) >= MIN_RUN_COVERAGE * (end - begin) as f64;
+        let is_sequential = may_be_sequential && (has_few_runs || runs_cover_region);
         Self { kinds, all, align, is_sequential }
     }
 

@@ -19,7 +19,7 @@ use timing::{ArrivalCounts, InFlight, TimeSeries};
 use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Computes a profile.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Profiler {
     selection: Selection,
     has_bios: bool,
@@ -44,23 +44,15 @@ impl Profiler {
     pub fn new(origin: &Origin, restriction: &Restriction) -> Self {
         let bytes = origin.partition.as_ref().map(|part| part.sectors.saturating_mul(trace::SECTOR));
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
+        let from_ns = restriction.from_ns.unwrap_or(0);
         Self {
             selection: Selection::new(restriction),
             has_bios: origin.unit == Unit::Bios,
-            requests: 0,
-            failed: 0,
-            without_completion: 0,
-            late: 0,
-            of_kernel_workers: 0,
-            last_issue_ns: restriction.from_ns.unwrap_or(0),
-            last_end_ns: 0,
-            operations: Operations::default(),
+            last_issue_ns: from_ns,
             footprint: FootprintCounter::new(bytes.filter(|bytes| *bytes > 0)),
-            arrivals: ArrivalCounts::new(restriction.from_ns.unwrap_or(0)),
-            in_flight: InFlight::default(),
-            flushes: FlushCounts::default(),
-            time_series: TimeSeries::new(restriction.from_ns.unwrap_or(0)),
-            tasks: Tasks::default(),
+            arrivals: ArrivalCounts::new(from_ns),
+            time_series: TimeSeries::new(from_ns),
+            ..Self::default()
         }
     }
 
@@ -136,7 +128,7 @@ impl Profiler {
 }
 
 /// Selects the rows of a restriction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Selection {
     restriction: Restriction,
     /// Whether each task matches the restriction, by task index.

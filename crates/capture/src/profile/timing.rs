@@ -39,7 +39,7 @@ pub(crate) struct Counts {
 }
 
 /// Arrivals of all requests, of reads and of writes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ArrivalCounts {
     from_ns: u64,
     arrivals: [ArrivalCounter; 3],
@@ -238,7 +238,7 @@ struct Step {
 }
 
 /// Computes time series.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TimeSeries {
     from_ns: u64,
     step_ns: u64,
