@@ -138,10 +138,10 @@ fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
         .iter()
         .filter(|r| r.has_access(Pattern::Random, read_percent) && !r.has_depth_one())
         .filter(same_block);
-    queued.filter_map(|r| scaled(single, r)).collect()
+    queued.filter_map(|r| scaling_of_row(single, r)).collect()
 }
 
-fn scaled(single: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
+fn scaling_of_row(single: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
     let depth = asked_depth(queued.stream);
     let ratio = queued.rates.iops / single.rates.iops;
     let interval = Ratio::from_rates(&queued.runs, &single.runs)?;

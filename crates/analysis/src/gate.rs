@@ -296,8 +296,7 @@ impl Gated<'_> {
         let differs = estimate.together.is_some_and(|all| show(all) != show(estimate.value));
         let over_runs = if differs { " in a typical run" } else { "" };
         let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
-        let worst = if of_latency { high } else { low };
-        let best = if of_latency { low } else { high };
+        let [best, worst] = if of_latency { [low, high] } else { [high, low] };
         let runs = self.values().0.len();
         let with_confidence = |word: &str, bound: f64| {
             format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(CONFIDENCE))
@@ -483,7 +482,7 @@ fn load_gate(
     };
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
-    let answer = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
+    let answer = decide_load(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
     let Answer { word, sentence } = require_true_name(name, acting, answer);
     Gate {
         result: name.to_owned(),
@@ -505,7 +504,7 @@ fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     }
 }
 
-fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Answer {
+fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Answer {
     let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
     let (least, show) = (limit.value(), |rate| limit.show(rate));
     let (word, sentence) = match (met, missed) {
@@ -540,7 +539,7 @@ fn a_limit_below_the_met_load_passes_above_the_missed_one_fails_and_between_is_i
         met_iops: Some(8_000),
         missed_iops: Some(9_000),
     };
-    let word = |at_least, met, missed| decide(&Limit::Iops { at_least }, &target, met, missed).word;
+    let word = |at_least, met, missed| decide_load(&Limit::Iops { at_least }, &target, met, missed).word;
     let both = |at_least| word(at_least, Some(8_000.0), Some(9_000.0));
     assert_eq!([8_000.0, 9_000.0].map(both), [AnswerWord::Pass, AnswerWord::Fail]);
     assert_eq!([8_001.0, 8_999.0].map(both), [AnswerWord::Inconclusive; 2]);

@@ -102,7 +102,7 @@ impl Format {
     }
 
     /// Returns the field of this name, or `None`.
-    pub fn has(&self, name: &str) -> Option<Field> {
+    pub fn find_field(&self, name: &str) -> Option<Field> {
         self.field(name).ok()
     }
 }
@@ -354,9 +354,9 @@ impl Decoder {
                 sector: format.field("sector")?,
                 sectors: format.field("nr_sector")?,
                 rwbs: format.field("rwbs")?,
-                error: format.has("error").or_else(|| format.has("errors")),
-                device: format.has("dev"),
-                comm: format.has("comm").filter(|field| field.size == 16),
+                error: format.find_field("error").or_else(|| format.find_field("errors")),
+                device: format.find_field("dev"),
+                comm: format.find_field("comm").filter(|field| field.size == 16),
             };
             event_fields.push((format.id, fields));
         }
@@ -461,7 +461,7 @@ fn a_format_is_read_as_the_kernel_prints_it() -> Result<(), Foreign> {
     assert_eq!(format.field("sector")?, Field { offset: 16, size: 8 });
     assert_eq!(format.field("rwbs")?, Field { offset: 34, size: 10 });
     assert_eq!(format.field("cmd")?, Field { offset: 60, size: 4 });
-    assert!(format.field("error").is_err() && format.has("error").is_none());
+    assert!(format.field("error").is_err() && format.find_field("error").is_none());
     assert!(Format::parse("field:int x;\toffset:y;").is_err());
     let mut record = vec![0_u8; 32];
     record[24..28].copy_from_slice(&8_u32.to_ne_bytes());

@@ -240,10 +240,8 @@ struct Draft {
 
 fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Options) -> Draft {
     let [first_a, first_b] = [a, b].map(|side| side.first().copied());
-    let (differences, unknown) = match (first_a, first_b) {
-        (Some(a), Some(b)) => differences_between(a, b),
-        _ => (Vec::new(), Vec::new()),
-    };
+    let (differences, unknown) =
+        first_a.zip(first_b).map(|(a, b)| differences_between(a, b)).unwrap_or_default();
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let lacks_number = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
     // Findings do not make different requests comparable. Relabelling does not matter for a result without a number.
@@ -258,8 +256,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     accepted.dedup();
     let refused =
         if other_request { other_work } else { why_not_comparable(a, b, sessions, name).or(other_work) };
-    let (measures, left_out) =
-        if refused.is_none() { weighing::measures(a, b) } else { (Vec::new(), Vec::new()) };
+    let (measures, left_out) = if refused.is_none() { weighing::measures(a, b) } else { Default::default() };
     let true_name = |one: Option<SideResult>| one.map_or_else(String::new, |o| o.result.true_name.clone());
     let pair = Pair {
         name: first_a.map_or_else(String::new, |o| o.result.name.clone()),

@@ -313,7 +313,7 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
     all.retain(|r| r.rank.is_none() || !made_up(r));
     // The rate of an open loop is fixed, so its tail latency answers.
     if streams.iter().any(|s| s.is_open_loop()) {
-        let tail = |r: &Reading| r.rank == Some(TAIL) && has(a, r) && has(b, r);
+        let tail = |r: &Reading| r.rank == Some(TAIL) && is_in_every_run(a, r) && is_in_every_run(b, r);
         if let Some(at) = all.iter().position(tail) {
             let first = all.remove(at);
             all.insert(0, first);
@@ -322,7 +322,8 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
     all
 }
 
-fn has(side: &Pooled, reading: &Reading) -> bool {
+/// Whether every run of a side has the number.
+fn is_in_every_run(side: &Pooled, reading: &Reading) -> bool {
     let runs = || side.iter().flat_map(|one| &one.result.runs);
     runs().next().is_some() && runs().all(|r| (reading.read)(r).is_some())
 }
@@ -378,7 +379,7 @@ struct LimitedNumber {
 pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     let mut numbers: Vec<LimitedNumber> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
-        let some = if limit.all { pair.metrics.len() } else { 1 };
+        let compared = if limit.all { pair.metrics.len() } else { 1 };
         match (&pair.refused, unaccepted_findings(pair, &options.accept)) {
             (Some(why), _) => {
                 let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
@@ -394,7 +395,7 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
                 numbers.extend(
                     pair.metrics
                         .iter()
-                        .take(some)
+                        .take(compared)
                         .map(|m| compare_with_limit(pair, m, limit.by, options.runs)),
                 );
             }

@@ -85,7 +85,7 @@ impl Outside {
 
     /// Returns the disturbances that are large enough to disturb a run.
     fn disturbances(&self) -> Vec<Disturbance> {
-        let foreign = self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(Foreign::disturbs);
+        let foreign = self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(Foreign::disturbance);
         let stolen = self.ticks.as_ref().ok().and_then(|[stolen, all]| {
             let surely = stolen.saturating_sub(ROUNDING) as f64 / *all as f64;
             let share = *stolen as f64 / *all as f64;
@@ -111,7 +111,7 @@ impl Foreign {
     }
 
     /// Returns the disturbance, if the traffic is large enough.
-    pub(crate) fn disturbs(&self) -> Option<Disturbance> {
+    pub(crate) fn disturbance(&self) -> Option<Disturbance> {
         let above = |n: u64, floor: u64, rate: f64| n > floor && n as f64 > rate * self.seconds;
         let disturbs = self.seconds > 0.0
             && (above(self.bytes, FLOOR_BYTES, BYTES_PER_S)
@@ -231,7 +231,7 @@ pub fn before_runs(record: &Record) -> Option<Neighbour> {
     let mut disks = layers.filter(|l| l.kind != LayerKind::Partition && l.blind().is_none());
     let by = disks.find_map(|disk| {
         let done = BlockStat::between(start, end, &disk.stat_file).ok()?.total();
-        Foreign { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }.disturbs()
+        Foreign { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }.disturbance()
     })?;
     let moved = end.text(NEIGHBOURS).unwrap_or_default();
     let processes = moved.lines().filter_map(|line| Some(line.rsplit_once(": ")?.0.to_owned())).collect();
@@ -511,7 +511,7 @@ mod tests {
     }
 
     fn traffic(bytes: u64, ios: u64, seconds: f64) -> bool {
-        Foreign { device: "vda".into(), bytes, ios: Some(ios), seconds }.disturbs().is_some()
+        Foreign { device: "vda".into(), bytes, ios: Some(ios), seconds }.disturbance().is_some()
     }
 
     #[test]

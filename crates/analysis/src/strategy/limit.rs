@@ -188,7 +188,7 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let allowed = 1.0 - target.quantile;
-        let bounds = |all: &Histogram| intervals::exact(beyond(all, most_ns), all.count(), CONFIDENCE);
+        let bounds = |all: &Histogram| intervals::exact(count_beyond(all, most_ns), all.count(), CONFIDENCE);
         match (bounds(&self.latency), bounds(&self.service)) {
             ((_, high), _) if high <= allowed => Some(true),
             (_, (low, _)) if low > allowed => Some(false),
@@ -221,7 +221,8 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let answer = |times: fn(&Summary) -> &Histogram| {
-            let part = |run: &&Summary| Part { beyond: beyond(times(run), most_ns), all: times(run).count() };
+            let part =
+                |run: &&Summary| Part { beyond: count_beyond(times(run), most_ns), all: times(run).count() };
             let parts: Vec<Part> = self.runs.iter().map(part).collect();
             intervals::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
@@ -233,7 +234,7 @@ impl Point<'_> {
 }
 
 /// The number of operations that took longer than `most_ns`.
-fn beyond(all: &Histogram, most_ns: u64) -> u64 {
+fn count_beyond(all: &Histogram, most_ns: u64) -> u64 {
     all.counts().filter(|(ns, _)| *ns > most_ns).map(|(_, count)| count).sum()
 }
 

@@ -107,7 +107,7 @@ impl<'g> Search<'g> {
         let members = if is_over { self.next_members(race) } else { Vec::new() };
         let race = &mut self.races[at];
         if is_over && !members.is_empty() {
-            race.begin_round(members);
+            (race.round, race.members) = (race.round + 1, members);
         } else if is_over {
             race.closed = Some(race.close());
         }
@@ -190,7 +190,7 @@ impl<'g> Search<'g> {
     /// Returns the remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         let each = self.each_ns(run_ns);
-        let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
+        let finals = self.races.iter().map(Race::fresh_runs_to_come).sum::<usize>() as u64;
         match self.grid.search {
             How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.now_ns()).max(each),
             // [`InOrder`] handles cells in order.

@@ -493,17 +493,17 @@ struct Choice {
 fn decide_race(grid: &Grid, search: &Search, race: &Race) -> Choice {
     let rivals = race.rivals();
     let (chosen, why) = match &rivals {
-        _ if race.winner().is_none() => (Chosen::CannotTell, unfinished(race)),
+        _ if race.winner().is_none() => (Chosen::CannotTell, why_unfinished(race)),
         _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
         Some(rivals) if race.knows_its_noise() => decide_by_rivals(grid, search, race, rivals),
-        _ => (Chosen::CannotTell, unknown_noise(grid, race)),
+        _ => (Chosen::CannotTell, why_noise_is_unknown(grid, race)),
     };
     let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
     let at_most = at_most.filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
     let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
     let rivals: Vec<Setting> =
         rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
-    let sentence = format!("{why}. {}{}.", measured(race), indistinguishable(chosen, &rivals));
+    let sentence = format!("{why}. {}{}.", measured_sentence(race), rivals_sentence(chosen, &rivals));
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
@@ -529,7 +529,7 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
     let bound = show_bound(race.share(rivals.at_most));
     let open = count_settings(rivals.open);
     let more = match grid.search {
-        How::Adaptive { .. } => sufficient_budget(search, &tolerance),
+        How::Adaptive { .. } => budget_sentence(search, &tolerance),
         How::Exhaustive | How::InOrder(_) => ". More `--runs` would separate them".into(),
     };
     (Chosen::Tied, format!("{}. {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
@@ -542,7 +542,7 @@ fn show_bound(share: f64) -> String {
 }
 
 /// Names a budget that is likely to be enough: `. --budget 90s is likely to reach 5.0 %`.
-fn sufficient_budget(search: &Search, tolerance: &str) -> String {
+fn budget_sentence(search: &Search, tolerance: &str) -> String {
     let Some(ns) = search.sufficient_budget_ns() else {
         return format!(". Runs here differ too much to reach {tolerance} within an hour");
     };
@@ -551,7 +551,7 @@ fn sufficient_budget(search: &Search, tolerance: &str) -> String {
 }
 
 /// Why the noise is unknown, and what to type.
-fn unknown_noise(grid: &Grid, race: &Race) -> String {
+fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
     let advice = match grid.search {
         How::Adaptive { .. } => "type a longer `--budget`".into(),
         How::Exhaustive | How::InOrder(_) => {
@@ -562,7 +562,7 @@ fn unknown_noise(grid: &Grid, race: &Race) -> String {
 }
 
 /// Why there is no winner.
-fn unfinished(race: &Race) -> String {
+fn why_unfinished(race: &Race) -> String {
     match race.closed {
         Some(_) if race.by == Measure::P99 => {
             "no run had the thousand operations that a p99 takes; type a longer --time, or --by latency"
@@ -574,7 +574,7 @@ fn unfinished(race: &Race) -> String {
 }
 
 /// Describes the cells of a race: `11 cells were measured and 1 could not be; runs of one cell differ by 2.0 %`.
-fn measured(race: &Race) -> String {
+fn measured_sentence(race: &Race) -> String {
     let all = race.lanes.len();
     let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
     let (of_all, failed) = match (&race.closed, all - seen) {
@@ -589,7 +589,7 @@ fn measured(race: &Race) -> String {
 }
 
 /// Lists the rivals of the winner: `. As fast within the noise: 8 x 512K direct, io_uring and 2 more`.
-fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
+fn rivals_sentence(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
     }

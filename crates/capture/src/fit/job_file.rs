@@ -295,9 +295,9 @@ impl LoadOfPart<'_> {
                 (_, true) => format!(" {}s in long runs", flow.kind.word()),
             };
             let mut stream = self.named(&what);
-            let mut kinds = vec![(flow.kind, &flow.class)];
+            let mut kinds = vec![(flow.kind, flow.class.clone())];
             if largest == Some(at) {
-                kinds.extend(rare.iter().map(|(kind, class)| (*kind, class)));
+                kinds.extend(rare.iter().cloned());
                 kinds.sort_by_key(|(kind, _)| *kind as usize);
             }
             let shape = Shape::from_classes(kinds, sectors, flow.long);
@@ -384,7 +384,7 @@ impl LoadOfPart<'_> {
 
     /// Returns the key `batch` with the number of operations per call. Returns `None` if operations were issued one by one. Also returns
     /// `None` if operations continue each other, because the kernel would merge the operations of a call into one request.
-    fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
+    fn calls(pacing: &Pacing, shape: &Shape, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
         let comment = format!("{} operations per call on average", format_number(mean));
         let batch = (mean.round() as u32).min(depth);
@@ -444,7 +444,7 @@ impl LoadOfPart<'_> {
 }
 
 /// Returns the maximum number of operations within the memory limit.
-fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
+fn max_depth_in_memory(shape: &Shape) -> u32 {
     (MAX_DEPTH_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
 }
 
@@ -472,8 +472,7 @@ fn format_figure(figure: Option<f64>) -> String {
 impl LoadOfPart<'_> {
     /// Returns a stream that waits for its own operations.
     fn closed(&self, chosen: &Loop, signs: Signs) -> StreamText {
-        let classes = self.classes();
-        let shape = self.shape(&classes);
+        let shape = self.shape();
         let mut stream = self.named("");
         stream.entries.extend(shape.entries());
         let burst = self.wait(chosen, signs, &shape, &mut stream);
@@ -486,19 +485,14 @@ impl LoadOfPart<'_> {
         stream
     }
 
-    /// Returns each direction as one class, without the separation of long runs.
-    fn classes(&self) -> Vec<Class> {
-        self.load.kinds.iter().map(KindFigures::whole).collect()
-    }
-
-    /// Returns the shape of all directions together.
-    fn shape<'c>(&self, classes: &'c [Class]) -> Shape<'c> {
+    /// Returns the shape of all directions together, without the separation of long runs.
+    fn shape(&self) -> Shape {
         let kinds = &self.load.kinds;
         let long: u64 = kinds.iter().map(|kind| kind.classes[1].operations()).sum();
         let all: u64 = kinds.iter().map(KindFigures::count).sum();
         let directions = kinds.iter().filter(|kind| kind.count() > 0).count();
         let sequential = directions == 1 && long as f64 >= MOSTLY_LONG_SHARE * all as f64;
-        let by_kind = DATA_KINDS.into_iter().zip(classes).collect();
+        let by_kind = DATA_KINDS.into_iter().zip(kinds.iter().map(KindFigures::whole)).collect();
         Shape::from_classes(
             by_kind,
             alignment_sectors(kinds.iter().fold(0, |bits, kind| bits | kind.bits)),
@@ -507,7 +501,7 @@ impl LoadOfPart<'_> {
     }
 
     /// Adds the keys for what the stream waits for. Returns the operations per burst.
-    fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape<'_>, stream: &mut StreamText) -> u32 {
+    fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap, IDC {} in 10 ms",
             100.0 * signs.overlapping,
@@ -614,15 +608,13 @@ impl LoadOfPart<'_> {
         let mut stream = self.named("");
         let turns = sides.map(|(load, side)| load.turn(side, cycles));
         let max_depth = |(load, side): &(&LoadOfPart<'_>, &Side)| {
-            side.pacing.depth_max().min(max_depth_in_memory(&load.shape(&load.classes())))
+            side.pacing.depth_max().min(max_depth_in_memory(&load.shape()))
         };
         let depth = sides.iter().map(max_depth).max().unwrap_or(1);
         let comment = format!("at most {depth} were in flight; the turns alternate {cycles} times");
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
-        stream.entries.extend(sides.iter().find_map(|(load, side)| {
-            let classes = load.classes();
-            Self::calls(&side.pacing, &load.shape(&classes), depth)
-        }));
+        let calls = sides.iter().find_map(|(load, side)| Self::calls(&side.pacing, &load.shape(), depth));
+        stream.entries.extend(calls);
         stream.entries.extend(self.times.iter().cloned());
         stream.turns = turns.into();
         stream
@@ -630,8 +622,7 @@ impl LoadOfPart<'_> {
 
     /// Returns the keys of one turn.
     fn turn(&self, side: &Side, cycles: u64) -> Vec<Entry> {
-        let classes = self.classes();
-        let shape = self.shape(&classes);
+        let shape = self.shape();
         let operations = shape.operations();
         let length = operations as f64 / cycles as f64;
         let range =

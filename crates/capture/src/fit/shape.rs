@@ -17,9 +17,9 @@ const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.
-pub(super) struct Shape<'a> {
+pub(super) struct Shape {
     /// The figures of reads, writes and trims.
-    pub(super) kinds: Vec<(Kind, &'a Class)>,
+    pub(super) kinds: Vec<(Kind, Class)>,
     /// All operations together.
     all: Class,
     /// Alignment of offsets and sizes, in sectors.
@@ -28,15 +28,15 @@ pub(super) struct Shape<'a> {
     pub(super) is_sequential: bool,
 }
 
-impl<'a> Shape<'a> {
-    pub(super) fn from_classes(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
+impl Shape {
+    pub(super) fn from_classes(kinds: Vec<(Kind, Class)>, align: u64, may_be_sequential: bool) -> Self {
         let sum: u64 = kinds.iter().map(|(_, class)| class.operations()).sum();
         // Omit kinds whose share is smaller than the smallest share of a job file.
         let is_representable =
             |count: u64| count > 0 && u128::from(count) * u128::from(MILLION) >= u128::from(sum);
         let kinds: Vec<_> =
             kinds.into_iter().filter(|(_, class)| is_representable(class.operations())).collect();
-        let mut all = kinds.first().map(|(_, class)| (*class).clone()).unwrap_or_default();
+        let mut all = kinds.first().map(|(_, class)| class.clone()).unwrap_or_default();
         kinds.iter().skip(1).for_each(|(_, class)| all.join(class));
         let (begin, end) = all.span.unwrap_or((0, 1));
         let runs = all.begun.max(1);

@@ -210,12 +210,6 @@ impl Race {
         open.into_iter().flatten().filter_map(|at| self.lanes.get(*at)).filter(|lane| lane.is_due(self.round))
     }
 
-    /// Begins a round of these lanes.
-    pub(super) fn begin_round(&mut self, members: Vec<usize>) {
-        self.round += 1;
-        self.members = members;
-    }
-
     /// Lanes without a failed run.
     pub(super) fn sound(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.lanes.iter().enumerate().filter(|(_, lane)| !lane.failed)
@@ -390,7 +384,7 @@ impl Race {
     }
 
     /// Number of fresh runs that are still to come; an estimate while the race is open.
-    pub(super) fn finals(&self) -> usize {
+    pub(super) fn fresh_runs_to_come(&self) -> usize {
         if self.closed.is_none() {
             return FRESH * (2 + self.baselines.len());
         }
