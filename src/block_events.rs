@@ -125,7 +125,7 @@ impl BlockEvents {
     }
 
     fn read(&mut self) -> Known<()> {
-        let (decoder, waiting) = (&mut self.decoder, self.merge.waiting());
+        let (decoder, waiting) = (&mut self.decoder, &mut self.merge.waiting);
         let root = Root::real();
         let mut ask = |tid| process_of(&root, tid);
         let drained = self.tracer.drain(&mut self.page, |page| decoder.page(page, &mut ask, waiting));

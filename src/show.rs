@@ -73,7 +73,7 @@ pub fn judge(record: &Record, file: Option<&Path>, annotations: Annotations, sho
         accept: showing.accept.clone(),
         inconclusive: showing.inconclusive,
         session: file.map(name::text),
-        words: annotations,
+        annotations,
         version: env!("CARGO_PKG_VERSION").into(),
     };
     analysis::judge(record, &judging)

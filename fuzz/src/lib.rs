@@ -292,12 +292,12 @@ fn pages(bytes: &[u8]) {
     let Ok(mut decoder) = Decoder::new(PAGE, &formats) else { panic!("the formats above are valid") };
     let mut merge = Merge::default();
     for page in bytes.chunks(4096) {
-        decoder.page(page, &mut |_| (None, false), merge.waiting());
+        decoder.page(page, &mut |_| (None, false), &mut merge.waiting);
     }
     for unit in [Unit::Requests, Unit::Bios] {
         let mut pairing = Pairing::new(Scope { unit, span: Some((8, 1 << 40)), start_ns: 7 });
         let (mut rows, mut issued) = (0_u64, 0_u64);
-        let events = merge.waiting().clone();
+        let events = merge.waiting.clone();
         for event in &events {
             issued += u64::from(event.step != Step::Completed);
             pairing.take(event, &mut decoder.names, &mut |_| rows += 1);

@@ -81,11 +81,11 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
 
 /// A fitted job.
 struct Job {
+    fitted: Fitted,
+    /// The text of the job file.
     text: String,
     damage: Option<String>,
     origin: Origin,
-    end_sector: u64,
-    has_closed_loops: bool,
 }
 
 /// Fits a job to a capture. A comment in the job names `file`, where the job will be.
@@ -99,7 +99,7 @@ fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
         usage(format!("{why}{damage}"))
     })?;
     each_block(&mut capture_file::open(path)?, |rows, names| gathering.add(rows, names));
-    let fitted: Fitted = gathering.finish();
+    let fitted = gathering.finish();
     let origin = first.origin;
     let device = device_name(&origin).or(origin.imported.as_deref()).unwrap_or("an unknown device");
     let complete = completeness(&origin, first.ending.as_ref());
@@ -110,9 +110,7 @@ fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
         damage: first.damage.clone(),
         file: name::shown(file),
     };
-    let text = fitted.toml(&head);
-    let (end_sector, has_closed_loops) = (fitted.end_sector(), fitted.has_closed_loops());
-    Ok(Job { text, damage: first.damage, origin, end_sector, has_closed_loops })
+    Ok(Job { text: fitted.toml(&head), fitted, damage: first.damage, origin })
 }
 
 /// Preferred place of temporary files: in memory, not on a captured device.
@@ -290,14 +288,14 @@ fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
     }
     std::thread::sleep(DRAIN_TIME);
     capturing.end()?;
-    let (then, _) = observed(&args.capture, job.end_sector, &|_| true)?;
-    let (now, lost) = observed(&refit, job.end_sector, &|task| is_worker_of(task, pid))?;
+    let (then, _) = observed(&args.capture, job.fitted.end_sector(), &|_| true)?;
+    let (now, lost) = observed(&refit, job.fitted.end_sector(), &|task| is_worker_of(task, pid))?;
     let figures = figures(&then, &now, offsets(target, &then, &now));
     let (word, sentence) = FitCheck::answer(&figures);
     let mut notes = notes(&job, &now, lost);
     notes.extend(explained_by_chance(&then.counts, &figures));
     let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
-    if job.has_closed_loops && figures.iter().any(is_slower) {
+    if job.fitted.has_closed_loops() && figures.iter().any(is_slower) {
         notes.push(
             "the job has closed loops, whose speed follows the target: with other latencies, rates and depth differ too".into(),
         );

@@ -215,14 +215,10 @@ struct Sample {
     remarks: Vec<String>,
 }
 
+/// A watched device.
 struct Device {
-    name: String,
-    /// The name of a device mapper volume.
-    volume: Option<String>,
-    number: String,
-    kind: LayerKind,
-    level: usize,
-    below: Vec<String>,
+    /// The device as it is shown, without figures.
+    shown: WatchedDevice,
     /// Measured limits. `None` if the device has no limits of its own; the reason if they were not measured.
     limits: Option<Known<Limits>>,
     /// Identifiers that relate the device to earlier measurements.
@@ -260,13 +256,13 @@ impl Devices {
 
     /// `major:minor` of the topmost devices. Devices below them may have other users.
     fn tops(&self) -> Vec<String> {
-        self.all.iter().filter(|d| d.level == 0).map(|d| d.number.clone()).collect()
+        self.all.iter().filter(|d| d.shown.level == 0).map(|d| d.shown.number.clone()).collect()
     }
 
     /// The topmost devices that have block events.
     fn traced(&self) -> Vec<(String, Traced)> {
-        let tops = self.all.iter().filter(|d| d.level == 0);
-        tops.filter_map(|d| Some((d.number.clone(), d.traced.clone()?))).collect()
+        let tops = self.all.iter().filter(|d| d.shown.level == 0);
+        tops.filter_map(|d| Some((d.shown.number.clone(), d.traced.clone()?))).collect()
     }
 
     /// Messages before the first interval.
@@ -274,7 +270,7 @@ impl Devices {
         let mut words: Vec<String> = self.targets.iter().map(Target::chain).collect();
         words.dedup();
         if self.targets.is_empty() {
-            let on = self.all.iter().filter(|d| !d.below.is_empty());
+            let on = self.all.iter().map(|d| &d.shown).filter(|d| !d.below.is_empty());
             words.extend(on.map(|d| format!("{} is on {}", d.name, d.below.join(", "))));
         }
         words.extend(self.all.iter().filter_map(Device::describe_limit));
@@ -301,9 +297,8 @@ impl Devices {
         for device in &mut self.all {
             remarks.extend(device.detect_replacement(&self.root, &self.measured));
         }
-        let counted_now = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
         let devices = self.all.iter_mut().map(|d| {
-            let now = counted_now(d).map(|c| c.counters);
+            let now = counted.iter().find(|c| is_same(c, &d.shown)).map(|c| c.counters);
             d.watched(now, at)
         });
         Ok(Sample { devices: devices.collect(), remarks })
@@ -322,7 +317,7 @@ impl Devices {
         for target in &self.targets {
             let levels = levels(&target.place.layers);
             for (at, layer) in target.place.layers.iter().enumerate() {
-                if self.all.iter().any(|d| d.number == layer.number) {
+                if self.all.iter().any(|d| d.shown.number == layer.number) {
                     continue;
                 }
                 let is_top = target.place.tops.contains(&at);
@@ -344,8 +339,8 @@ impl Devices {
     fn renew(&mut self, counted: &[Counted]) -> Vec<String> {
         let mut remarks = Vec::new();
         let root = &self.root;
-        self.all.retain(|device| {
-            let is_there = counted.iter().any(|c| c.name == device.name && c.number == device.number)
+        self.all.retain(|Device { shown: device, .. }| {
+            let is_there = counted.iter().any(|c| is_same(c, device))
                 && (device.kind == LayerKind::Partition || devices::is_whole(root, &device.name));
             if !is_there {
                 remarks.push(format!("{} is gone", device.name));
@@ -353,7 +348,7 @@ impl Devices {
             is_there
         });
         for new in counted.iter().filter(|c| self.selection.unused || c.counters.was_used()) {
-            if self.all.iter().any(|d| d.name == new.name) || !devices::is_whole(root, &new.name) {
+            if self.all.iter().any(|d| d.shown.name == new.name) || !devices::is_whole(root, &new.name) {
                 continue;
             }
             let Some(place) = resolve_device(root, &new.name) else { continue };
@@ -386,13 +381,21 @@ impl Device {
             Limits::from_capacities(&known_by, measured)
                 .ok_or_else(|| format!("limit unknown: run `fathom bench {to_bench}`"))
         };
-        Self {
+        let shown = WatchedDevice {
             name: layer.name.clone(),
             volume: layer.device.get("dm/name").cloned(),
             number: layer.number.clone(),
             kind: layer.kind,
             level,
-            below: names_below(layers, layer),
+            below: layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect(),
+            figures: Err("the figures start with the next interval".into()),
+            load: None,
+            conclusions: Vec::new(),
+            counters: None,
+            latency: None,
+        };
+        Self {
+            shown,
             limits: has_limits.then(limits),
             known_by,
             blind: layer.blind(),
@@ -406,7 +409,7 @@ impl Device {
     /// Describes where the limit of the device was measured, or why there is none.
     fn describe_limit(&self) -> Option<String> {
         let known = match self.limits.as_ref()? {
-            Err(why) => return Some(format!("{}: {why}", self.name)),
+            Err(why) => return Some(format!("{}: {why}", self.shown.name)),
             Ok(limits) => limits,
         };
         let only = (known.same_by() == SameBy::ModelAndSize)
@@ -419,7 +422,7 @@ impl Device {
         let names: Vec<&str> = known.sessions().iter().map(|s| s.session.as_str()).collect();
         Some(format!(
             "{}: measured in {}; recognised by {}{}{held}",
-            self.name,
+            self.shown.name,
             names.join(", "),
             known.same_by().phrase(),
             only.unwrap_or_default()
@@ -428,17 +431,17 @@ impl Device {
 
     /// Starts from zero if the name now belongs to another device, medium or file. Returns a remark about the change.
     fn detect_replacement(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
-        let sequence = devices::sequence(root, &self.name);
+        let sequence = devices::sequence(root, &self.shown.name);
         if sequence == self.sequence || sequence.is_none() {
             return None;
         }
-        let place = resolve_device(root, &self.name)?;
+        let place = resolve_device(root, &self.shown.name)?;
         let layer = place.layers.first()?;
-        let to_bench = format!("/dev/{}", self.name);
-        *self = Self::new(root, &place.layers, layer, self.level, &to_bench, measured);
+        let to_bench = format!("/dev/{}", self.shown.name);
+        *self = Self::new(root, &place.layers, layer, self.shown.level, &to_bench, measured);
         Some(format!(
             "{} is another device now, or has another medium or file: its figures start from zero",
-            self.name
+            self.shown.name
         ))
     }
 
@@ -448,22 +451,10 @@ impl Device {
         let figures = match (&self.blind, before, now) {
             (Some(why), ..) => Err(why.clone()),
             (_, _, None) => Err("the device no longer exists".into()),
-            (_, None, Some(_)) => Err("the figures start with the next interval".into()),
+            (_, None, Some(_)) => self.shown.figures.clone(),
             (_, Some((since, a)), Some(b)) => watch::between(&a, &b, at.duration_since(since).as_secs_f64()),
         };
-        WatchedDevice {
-            name: self.name.clone(),
-            volume: self.volume.clone(),
-            number: self.number.clone(),
-            kind: self.kind,
-            level: self.level,
-            below: self.below.clone(),
-            figures,
-            load: None,
-            conclusions: Vec::new(),
-            counters: now,
-            latency: None,
-        }
+        WatchedDevice { figures, counters: now, ..self.shown.clone() }
     }
 
     /// Adds the load and the conclusions.
@@ -488,20 +479,25 @@ impl Device {
         let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
         // Read the queue settings in each interval: the user may change them.
         let kib = |file: &str| -> Option<u64> {
-            root.word(&format!("/sys/class/block/{}/queue/{file}", self.name))?.parse().ok()
+            root.word(&format!("/sys/class/block/{}/queue/{file}", self.shown.name))?.parse().ok()
         };
         let size_limit =
             kib("max_sectors_kb").zip(kib("max_hw_sectors_kb")).map(|(current, hardware)| RequestSizeLimit {
                 current: current.saturating_mul(1024),
                 hardware: hardware.saturating_mul(1024),
             });
-        let mut all = watch::draw(&self.name, figures, events, limits, size_limit);
+        let mut all = watch::draw_conclusions(&self.shown.name, figures, events, limits, size_limit);
         for conclusion in &mut all {
             conclusion.is_new = !self.rules.contains(&conclusion.rule);
         }
         self.rules = all.iter().map(|conclusion| conclusion.rule).collect();
         all
     }
+}
+
+/// Whether the counters are those of a device.
+fn is_same(counted: &Counted, device: &WatchedDevice) -> bool {
+    counted.name == device.name && counted.number == device.number
 }
 
 /// Returns the block events of a device. A disk without events has those of a partition that made nearly all of its requests.
@@ -529,10 +525,6 @@ fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, 
         Some(Device::new(root, &place.layers, layer, level, &format!("/dev/{name}"), measured))
     });
     all.collect()
-}
-
-fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
-    layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
 }
 
 /// Returns the level of each layer: the longest distance from a topmost layer. A layer precedes the layers below it.
@@ -737,7 +729,7 @@ impl Pages {
             return;
         }
         let end_s = self.begun.elapsed().as_secs_f64();
-        watch::add(&mut self.load, watched, [self.last_end_s, end_s]);
+        watch::add_interval(&mut self.load, watched, [self.last_end_s, end_s]);
         self.last_end_s = end_s;
     }
 }

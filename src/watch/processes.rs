@@ -57,8 +57,10 @@ pub(super) struct Busiest {
     interval: Duration,
     on: OnDevices,
     before: Option<(Instant, ProcessIo)>,
-    /// End of the current rest, first for sampling processes, then for reading descriptors.
-    rests: [Instant; 2],
+    /// When the processes are sampled again.
+    next_sample: Instant,
+    /// When the descriptors are read again.
+    next_descriptors: Instant,
     /// Flags with which each process had files open at the last check.
     open: BTreeMap<u32, Known<Open>>,
 }
@@ -73,12 +75,13 @@ impl Busiest {
             interval,
             on: OnDevices::new(root, devices.to_vec()),
             before: None,
-            rests: [now, now],
+            next_sample: now,
+            next_descriptors: now,
             open: BTreeMap::new(),
         };
         // If no process is visible, the next sample reports why.
         let _ = busiest.sample(devices, &mut Events::none());
-        busiest.rests = [now, now];
+        (busiest.next_sample, busiest.next_descriptors) = (now, now);
         busiest
     }
 
@@ -92,38 +95,38 @@ impl Busiest {
         events: &mut Events,
     ) -> Result<Option<Processes>, String> {
         let now = Instant::now();
-        if now < self.rests[0] {
+        if now < self.next_sample {
             return Ok(None);
         }
         let began = cpu_time();
-        let look = ProcessIo::sample(&self.root, self.whose, self.before.as_ref().map(|(_, look)| look));
-        let look = look.map_err(|why| match self.whose {
+        let before = self.before.as_ref().map(|(_, before)| before);
+        let seen = ProcessIo::sample(&self.root, self.whose, before).map_err(|why| match self.whose {
             Whose::ThreadsOf(pid) => format!("process {pid} has ended"),
             Whose::Processes => format!("no process is visible: {why}"),
         })?;
-        self.rests[0] = now + self.rest(began);
+        self.next_sample = now + self.rest(began);
         let processes = self.before.take().map(|(since, before)| {
             let seconds = now.duration_since(since).as_secs_f64();
             let requests = events.processes();
-            let moved = active_processes(&look, &before, requests.as_ref());
-            self.read_processes(&look, &moved, requests.as_ref(), seconds, devices)
+            let moved = active_processes(&seen, &before, requests.as_ref());
+            self.read_processes(&seen, &moved, requests.as_ref(), seconds, devices)
         });
-        self.before = Some((now, look));
+        self.before = Some((now, seen));
         Ok(processes)
     }
 
     fn read_processes(
         &mut self,
-        look: &ProcessIo,
+        seen: &ProcessIo,
         moved: &[Moved],
         requests: Option<&Requests>,
         seconds: f64,
         devices: &[String],
     ) -> Processes {
-        let asked = |m: &Moved| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
+        let requested = |m: &Moved| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
         let mut moved: Vec<&Moved> =
-            moved.iter().filter(|m| self.is_shown(m) || asked(m).is_some()).collect();
-        let bytes = |m: &Moved| asked(m).unwrap_or(0).max(m.counters.storage_bytes());
+            moved.iter().filter(|m| self.is_shown(m) || requested(m).is_some()).collect();
+        let bytes = |m: &Moved| requested(m).unwrap_or(0).max(m.counters.storage_bytes());
         moved.sort_by_key(|m| std::cmp::Reverse((bytes(m), m.counters.rchar)));
         let most: Vec<&Moved> = moved.iter().take(MAX_SHOWN).copied().collect();
         self.read_descriptors(&most, devices);
@@ -131,7 +134,7 @@ impl Busiest {
             seconds,
             most: most.into_iter().map(|m| self.process(m, requests, seconds)).collect(),
             more: moved.len().saturating_sub(MAX_SHOWN),
-            hidden: look.hidden(),
+            hidden: seen.hidden(),
             calls_not_known: None,
         }
     }
@@ -145,7 +148,7 @@ impl Busiest {
     /// yet.
     fn read_descriptors(&mut self, most: &[&Moved], devices: &[String]) {
         let now = Instant::now();
-        if now < self.rests[1] {
+        if now < self.next_descriptors {
             return;
         }
         let began = cpu_time();
@@ -157,7 +160,7 @@ impl Busiest {
                 self.open.insert(pid, processes::open_flags_of_process(&self.root, pid, &self.on));
             }
         }
-        self.rests[1] = now + self.rest(began);
+        self.next_descriptors = now + self.rest(began);
     }
 
     fn process(&self, moved: &Moved, requests: Option<&Requests>, seconds: f64) -> WatchedProcess {
@@ -209,12 +212,12 @@ fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessReque
 }
 
 /// Returns the living processes that moved data by their own counters or had requests.
-fn active_processes(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
-    let mut moved = look.moved_since(before);
+fn active_processes(seen: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
+    let mut moved = seen.moved_since(before);
     let asked = requests.into_iter().flat_map(BTreeMap::keys);
     let others: Vec<Moved> = asked
         .filter(|id| moved.iter().all(|m| m.by_children || m.id != **id))
-        .filter_map(|id| look.still(*id))
+        .filter_map(|id| seen.still(*id))
         .collect();
     moved.extend(others);
     moved
@@ -322,9 +325,11 @@ impl Calls {
             process.calls = Some(ProcessCalls {
                 seconds,
                 calls: self.calls_of(followed(process), &counts, seconds),
-                faults: before.zip(self.faults_of(followed(process))).map(|(before, after)| FaultRates {
-                    major_per_s: after.major.saturating_sub(before.major) as f64 / seconds,
-                    minor_per_s: after.minor.saturating_sub(before.minor) as f64 / seconds,
+                faults: before.zip(faults(&self.root, process.pid, process.tid)).map(|(before, after)| {
+                    FaultRates {
+                        major_per_s: after.major.saturating_sub(before.major) as f64 / seconds,
+                        minor_per_s: after.minor.saturating_sub(before.minor) as f64 / seconds,
+                    }
                 }),
             });
         }
@@ -352,14 +357,15 @@ impl Calls {
     }
 
     fn calls_of(&self, of: Followed, counts: &BTreeMap<(u32, u64), u64>, seconds: f64) -> Vec<Call> {
-        let is_of = |thread: u32| match of.tid {
+        let is_followed = |thread: u32| match of.tid {
             Some(tid) => tid == thread,
             None => self.owners.get(&thread).copied().flatten() == Some(of.pid),
         };
         let mut all: Vec<Call> = Vec::new();
         for (number, name) in IO_CALLS {
-            let of_all =
-                counts.iter().filter(|((thread, id), _)| i64::try_from(*id) == Ok(number) && is_of(*thread));
+            let of_all = counts
+                .iter()
+                .filter(|((thread, id), _)| i64::try_from(*id) == Ok(number) && is_followed(*thread));
             let count: u64 = of_all.map(|(_, count)| count).sum();
             if count > 0 {
                 all.push(Call { name: name.to_owned(), count, per_s: count as f64 / seconds });
@@ -367,10 +373,6 @@ impl Calls {
         }
         all.sort_by_key(|call| std::cmp::Reverse(call.count));
         all
-    }
-
-    fn faults_of(&self, of: Followed) -> Option<Faults> {
-        faults(&self.root, of.pid, of.tid)
     }
 
     /// Follows only the threads of these processes; all threads if only one process is watched.
@@ -386,7 +388,7 @@ impl Calls {
                 None => threads.extend(self.threads_of(one.pid)),
             }
         }
-        self.followed = shown.iter().map(|one| (*one, self.faults_of(*one))).collect();
+        self.followed = shown.iter().map(|one| (*one, faults(&self.root, one.pid, one.tid))).collect();
         if self.tracer.follow(&threads).map_err(|e| e.to_string())? {
             // Discard records from before the change: they belong to no interval.
             self.drain();
@@ -585,7 +587,7 @@ fn threads_are_sampled_and_a_missing_process_has_ended() {
     let interval = Duration::from_secs(1);
     let mut own = Busiest::new(&root, Whose::ThreadsOf(std::process::id()), interval, &[]);
     assert!(std::fs::read("/proc/self/stat").is_ok_and(|text| !text.is_empty()));
-    own.rests = [Instant::now(); 2];
+    (own.next_sample, own.next_descriptors) = (Instant::now(), Instant::now());
     let seen = own
         .sample(&[], &mut Events::none())
         .unwrap_or_else(|e| panic!("{e}"))

@@ -39,7 +39,7 @@ struct ResultRow<'a> {
 }
 
 impl ResultRow<'_> {
-    fn is(&self, pattern: Pattern, read_percent: u8) -> bool {
+    fn has_access(&self, pattern: Pattern, read_percent: u8) -> bool {
         let access = &self.stream.access;
         access.pattern() == Some(pattern) && access.read_percent() == Some(Percent::whole(read_percent))
     }
@@ -49,7 +49,7 @@ impl ResultRow<'_> {
         self.stream.access.block_bytes()
     }
 
-    fn is_alone(&self) -> bool {
+    fn has_depth_one(&self) -> bool {
         asked_depth(self.stream) <= 1.0
     }
 
@@ -78,8 +78,8 @@ fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
         out.extend(scaling(&rows, read_percent));
     }
     out.extend(write_cache(&rows));
-    out.extend(throughput(&rows));
-    out.extend(processing(&rows));
+    out.extend(highest_rate(&rows, Pattern::Sequential));
+    out.extend(highest_rate(&rows, Pattern::Random));
     out.extend(limits(results));
     out
 }
@@ -101,9 +101,9 @@ fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRo
 
 /// States the cost of a random operation beyond its transfer.
 fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
-    let random = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone())?;
-    let sequential =
-        best(rows.iter().filter(|r| r.is(Pattern::Sequential, read_percent)), |r| r.rates.mb_per_s)?;
+    let random = rows.iter().find(|r| r.has_access(Pattern::Random, read_percent) && r.has_depth_one())?;
+    let sequential = rows.iter().filter(|r| r.has_access(Pattern::Sequential, read_percent));
+    let sequential = sequential.max_by(|a, b| a.rates.mb_per_s.total_cmp(&b.rates.mb_per_s))?;
     let time_ns = 1e9 / random.rates.iops;
     let transfer_ns = f64::from(random.block_bytes()?) / sequential.rates.mb_per_s * 1e3;
     let seek_ns = time_ns - transfer_ns;
@@ -129,19 +129,22 @@ fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
 
 /// States the gain of a queue over one operation at a time.
 fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
-    let Some(alone) = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone()) else {
+    let Some(single) = rows.iter().find(|r| r.has_access(Pattern::Random, read_percent) && r.has_depth_one())
+    else {
         return Vec::new();
     };
-    let same_block = |r: &&ResultRow| r.block_bytes() == alone.block_bytes();
-    let queued =
-        rows.iter().filter(|r| r.is(Pattern::Random, read_percent) && !r.is_alone()).filter(same_block);
-    queued.filter_map(|r| scaled(alone, r)).collect()
+    let same_block = |r: &&ResultRow| r.block_bytes() == single.block_bytes();
+    let queued = rows
+        .iter()
+        .filter(|r| r.has_access(Pattern::Random, read_percent) && !r.has_depth_one())
+        .filter(same_block);
+    queued.filter_map(|r| scaling_of_row(single, r)).collect()
 }
 
-fn scaled(alone: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
+fn scaling_of_row(single: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
     let depth = asked_depth(queued.stream);
-    let ratio = queued.rates.iops / alone.rates.iops;
-    let interval = Ratio::from_rates(&queued.runs, &alone.runs)?;
+    let ratio = queued.rates.iops / single.rates.iops;
+    let interval = Ratio::from_rates(&queued.runs, &single.runs)?;
     let meaning = match interval {
         r if r.is_below(1.0 / DIFFERENT) => " Queueing costs more than it gains here.",
         r if r.is_one(DIFFERENT) => {
@@ -157,20 +160,20 @@ fn scaled(alone: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
             "{}: {} IOPS with {depth:.0} in flight against {} with one, {ratio:.1} times as many.{meaning}",
             queued.describe_work(),
             show_rate(queued.rates.iops),
-            show_rate(alone.rates.iops)
+            show_rate(single.rates.iops)
         ),
         evidence([
             ("depth", depth),
             ("ratio", ratio),
             ("iops", queued.rates.iops),
-            ("iops_alone", alone.rates.iops),
+            ("iops_alone", single.rates.iops),
         ]),
     ))
 }
 
 /// Whether a write cache acknowledges writes, by comparing writes with reads.
 fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
-    let find = |p: u8| rows.iter().find(|r| r.is(Pattern::Random, p) && r.is_alone());
+    let find = |p: u8| rows.iter().find(|r| r.has_access(Pattern::Random, p) && r.has_depth_one());
     let (read, write) = (find(100)?, find(0)?);
     let bytes = read.block_bytes().filter(|b| write.block_bytes() == Some(*b))?;
     let ratio = write.rates.iops / read.rates.iops;
@@ -199,27 +202,19 @@ fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
     ))
 }
 
-fn throughput(rows: &[ResultRow]) -> Option<Deduction> {
-    let top = best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Sequential)), |r| {
-        r.rates.mb_per_s
-    })?;
-    let rate = top.rates.mb_per_s;
-    Some(deduction(
-        "throughput ceiling",
-        format!("Highest throughput measured: {} MB/s ({}).", show_rate(rate), top.name),
-        evidence([("mb_per_s", rate)]),
-    ))
-}
-
-fn processing(rows: &[ResultRow]) -> Option<Deduction> {
-    let top =
-        best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Random)), |r| r.rates.iops)?;
-    let iops = top.rates.iops;
-    Some(deduction(
-        "highest IOPS",
-        format!("Highest rate measured: {} IOPS ({}).", show_rate(iops), top.name),
-        evidence([("iops", iops)]),
-    ))
+/// States the highest rate of the rows with this order: in bytes if sequential, in operations if random.
+fn highest_rate(rows: &[ResultRow], pattern: Pattern) -> Option<Deduction> {
+    let in_bytes = pattern == Pattern::Sequential;
+    let rate = |row: &ResultRow| if in_bytes { row.rates.mb_per_s } else { row.rates.iops };
+    let alike = rows.iter().filter(|r| r.stream.access.pattern() == Some(pattern));
+    let top = alike.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    let (name, what, unit, key) = if in_bytes {
+        ("throughput ceiling", "throughput", "MB/s", "mb_per_s")
+    } else {
+        ("highest IOPS", "rate", "IOPS", "iops")
+    };
+    let sentence = format!("Highest {what} measured: {} {unit} ({}).", show_rate(rate(top)), top.name);
+    Some(deduction(name, sentence, evidence([(key, rate(top))])))
 }
 
 /// Lists the limiters with their rows. Relabelled rows are included, because their limiter is the reason for the label.
@@ -244,16 +239,6 @@ fn limits(results: &[Measured]) -> Option<Deduction> {
         format!("{}.", parts.join("; ")),
         by.iter().map(|(limiter, names)| ((*limiter).to_owned(), names.len() as f64)).collect(),
     ))
-}
-
-fn best<'r, 'a>(
-    rows: impl Iterator<Item = &'r ResultRow<'a>>,
-    value: fn(&ResultRow) -> f64,
-) -> Option<&'r ResultRow<'a>>
-where
-    'a: 'r,
-{
-    rows.max_by(|a, b| value(a).total_cmp(&value(b)))
 }
 
 fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {

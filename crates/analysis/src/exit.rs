@@ -1,8 +1,9 @@
 //! The printed answer and the exit code of a report, from its verdict and the answer of its gates. They never contradict each other.
 
+use crate::findings::findings_about;
 use crate::studies;
 use crate::verdict::type_accept;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::Severity;
 use model::report::{Answer, AnswerWord, CountsAs, Ending, Measured, Report, Verdict};
 
 /// The printed answer of a report, whose first word agrees with the exit code. It is `INVALID`
@@ -71,12 +72,10 @@ fn exit_code_of_findings(report: &Report) -> u8 {
     };
     let main: Vec<&str> =
         report.results.iter().enumerate().filter(is_main).map(|(_, r)| r.name.as_str()).collect();
-    let relabels = |f: &Finding| {
-        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename) && !f.accepted;
-        acts && f.about.iter().any(|name| main.contains(&name.as_str()))
-    };
-    let invalid = report.verdict == Verdict::Invalid || report.headline.value.is_none();
-    u8::from(invalid || report.findings.iter().any(relabels))
+    let mut relabelling =
+        main.iter().flat_map(|name| findings_about(&report.findings, name, Severity::Rename));
+    let is_invalid = report.verdict == Verdict::Invalid || report.headline.value.is_none();
+    u8::from(is_invalid || relabelling.any(|f| !f.accepted))
 }
 
 #[cfg(test)]

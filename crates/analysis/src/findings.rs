@@ -75,7 +75,8 @@ fn only_inferred(
 }
 
 impl CaseAnswers<'_> {
-    fn found(&self) -> impl Iterator<Item = (&'static Check, &Detail)> {
+    /// Returns all findings with their checks.
+    pub(crate) fn found(&self) -> impl Iterator<Item = (&'static Check, &Detail)> {
         self.answers
             .iter()
             .filter_map(|(c, a)| if let Ok(Answer::Finding(f)) = a { Some((*c, f)) } else { None })
@@ -206,6 +207,18 @@ impl Merged {
         }
         self.finding
     }
+}
+
+/// Returns the findings of this severity about a result.
+pub(crate) fn findings_about<'f>(
+    findings: &'f [Finding],
+    result: &str,
+    severity: Severity,
+) -> impl Iterator<Item = &'f Finding> {
+    findings.iter().filter(move |f| {
+        let acts = f.outcome == Outcome::Finding && f.severity == Some(severity);
+        acts && f.about.iter().any(|name| name == result)
+    })
 }
 
 /// Names results: `RND4K Q1T1 read`, or the first name and the number of other results.
@@ -368,7 +381,6 @@ fn targets(case: &Case) -> String {
     let first = paths.next().unwrap_or("the target").to_owned();
     match paths.count() {
         0 => first,
-        1 => format!("{first} and 1 more"),
         more => format!("{first} and {more} more"),
     }
 }

@@ -169,19 +169,19 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     let rate = |host: &HostSeen| host.results.iter().find(|r| r.name == name).and_then(|r| r.iops);
     let rates: Vec<(&str, f64)> =
         fleet.hosts.iter().filter_map(|host| Some((host.name.as_str(), rate(host)?))).collect();
-    let (least, count) = (rates.iter().min_by(|a, b| a.1.total_cmp(&b.1))?, rates.len() as f64);
+    let (slowest, least) = *rates.iter().min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    let count = rates.len() as f64;
     let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();
     if rates.len() < 2 || sum <= 0.0 {
         return None;
     }
-    let others = (sum - least.1) / (count - 1.0);
-    let straggles = least.1 < STRAGGLES_BELOW * others;
+    let others = (sum - least) / (count - 1.0);
+    let straggles = least < STRAGGLES_BELOW * others;
     let sentence = if straggles {
         format!(
-            "{} is far slower than the others: {} IOPS, {} of their mean of {}. {}",
-            least.0,
-            show_rate(least.1),
-            show_share(least.1 / others),
+            "{slowest} is far slower than the others: {} IOPS, {} of their mean of {}. {}",
+            show_rate(least),
+            show_share(least / others),
             show_rate(others),
             slowest_limiter_sentence(fleet, name)
         )
@@ -190,8 +190,8 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     };
     Some(Fairness {
         name: name.to_owned(),
-        least_by_mean: least.1 / (sum / count),
-        straggler: straggles.then(|| least.0.to_owned()),
+        least_by_mean: least / (sum / count),
+        straggler: straggles.then(|| slowest.to_owned()),
         sentence,
     })
 }

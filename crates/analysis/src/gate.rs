@@ -7,15 +7,17 @@
 //! 4. A condition on a load curve is about the highest load that meets the latency target.
 
 use crate::case::Case;
+use crate::compare::checks::figures_of;
 use crate::figures::PERCENTILES;
+use crate::findings::findings_about;
 use crate::runs::Sample;
 use crate::studies::{Conclusion, GatedResult, Subject};
 use crate::verdict::{Judged, type_accept};
 use model::comparison;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Finding, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
+use model::report::{Answer, AnswerWord, Measured, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
@@ -25,13 +27,13 @@ use stats::intervals::{FEWEST_RUNS, fewest};
 use stats::{intervals, sample};
 
 /// Confidence of each bound.
-const SURE: f64 = 0.95;
+const CONFIDENCE: f64 = 0.95;
 
-/// Confidence of each bound if the condition may be decided twice, so that both decisions together have [`SURE`].
-const SURE_EACH_TIME: f64 = 1.0 - (1.0 - SURE) / 2.0;
+/// Confidence of each bound if the condition may be decided twice, so that both decisions together have [`CONFIDENCE`].
+const CONFIDENCE_EACH_TIME: f64 = 1.0 - (1.0 - CONFIDENCE) / 2.0;
 
 /// Minimum number of operations beyond a percentile.
-const BEYOND: f64 = 10.0;
+const MIN_BEYOND: f64 = 10.0;
 
 /// Maximum number of runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
@@ -41,7 +43,7 @@ const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
 /// Maximum number of gates that a sentence names. It counts the others.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
 /// study ([`Conclusion::subject`]).
@@ -51,7 +53,11 @@ pub(crate) fn gates(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
     let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
         let subject = match &condition.result {
-            Some(name) => named(name, results),
+            Some(name) => {
+                let has_name = |at: &usize| results[*at].name == *name;
+                let named = (0..results.len()).filter(has_name).map(GatedResult::with_all_runs);
+                Subject::Results(named.collect())
+            }
             None => conclusion.subject(record, answered),
         };
         let before = all.len();
@@ -70,16 +76,10 @@ pub(crate) fn gates(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
             }
         }
         if all.len() == before {
-            all.push(gate_without_result(condition));
+            all.push(gate_without_number(condition, &condition.limit));
         }
     }
     all
-}
-
-/// The results with this name.
-fn named(name: &str, results: &[Measured]) -> Subject<'static> {
-    let mine = results.iter().enumerate().filter(|(_, result)| result.name == name);
-    Subject::Results(mine.map(|(result, _)| GatedResult::with_all_runs(result)).collect())
 }
 
 /// The limit for each kind of operation of the case.
@@ -95,12 +95,7 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
     kinds.into_iter().map(limit).collect()
 }
 
-/// Returns the gate of a condition that no result belongs to, as in a session that ended early.
-pub(crate) fn gate_without_result(condition: &Condition) -> Gate {
-    gate_without_number(condition, &condition.limit)
-}
-
-/// Returns a gate about a number that has no value.
+/// Returns a gate about a number that has no value, as in a session that ended early.
 pub(crate) fn gate_without_number(condition: &Condition, limit: &Limit) -> Gate {
     Gate {
         condition: condition.to_flag(),
@@ -149,22 +144,22 @@ struct Estimate {
 
 impl Gated<'_> {
     fn gate(self) -> Gate {
-        let seen = self.estimate();
-        let Answer { word, sentence } = match &seen {
+        let estimate = self.estimate();
+        let Answer { word, sentence } = match &estimate {
             _ if self.result.void => Answer { word: AnswerWord::Invalid, sentence: self.withheld() },
-            Ok(seen) => require_true_name(&self.result.name, self.acting, self.decide(seen)),
+            Ok(estimate) => require_true_name(&self.result.name, self.acting, self.decide(estimate)),
             Err(why) => self.by_counting().unwrap_or_else(|| Answer {
                 word: AnswerWord::Inconclusive,
                 sentence: format!("{}, {why}.", self.measured_value()),
             }),
         };
-        let seen = seen.ok().filter(|_| !self.result.void);
+        let estimate = estimate.ok().filter(|_| !self.result.void);
         let gate = Gate {
             result: self.result.name.clone(),
-            value: seen.as_ref().map(|s| s.value),
-            bounds: seen.as_ref().map(|s| s.bounds),
+            value: estimate.as_ref().map(|e| e.value),
+            bounds: estimate.as_ref().map(|e| e.bounds),
             runs: self.samples.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
-            runs_needed: seen.and_then(|s| s.runs_needed),
+            runs_needed: estimate.and_then(|e| e.runs_needed),
             word,
             sentence,
             ..gate_without_number(self.condition, &self.limit)
@@ -191,8 +186,8 @@ impl Gated<'_> {
     }
 
     /// Confidence of each bound.
-    fn sure(&self) -> f64 {
-        if self.settles { SURE_EACH_TIME } else { SURE }
+    fn confidence(&self) -> f64 {
+        if self.settles { CONFIDENCE_EACH_TIME } else { CONFIDENCE }
     }
 
     /// Names the number: `sync p99 of etcd`.
@@ -202,7 +197,7 @@ impl Gated<'_> {
 
     /// Describes the measured value, even if few operations support it: `sync p99 of etcd was 9.34 ms against 10 ms`.
     fn measured_value(&self) -> String {
-        let seen = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
+        let value = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
             let all = self.case.latency(*kind);
             all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
         } else {
@@ -210,8 +205,8 @@ impl Gated<'_> {
             intervals::mean(&rates).map(|mean| mean.value)
         };
         let limit = self.limit.show(self.limit.value());
-        match seen {
-            Some(seen) => format!("{} was {} against {limit}", self.number(), self.limit.show(seen)),
+        match value {
+            Some(value) => format!("{} was {} against {limit}", self.number(), self.limit.show(value)),
             None => format!("{} cannot be compared with {limit}", self.number()),
         }
     }
@@ -235,7 +230,10 @@ impl Gated<'_> {
             return Err(self.too_few_operations());
         }
         let none = || "because a run has no rate".to_owned();
-        Ok(Estimate { together, ..over_runs(&values, self.limit.value(), self.sure()).ok_or_else(none)? })
+        Ok(Estimate {
+            together,
+            ..over_runs(&values, self.limit.value(), self.confidence()).ok_or_else(none)?
+        })
     }
 
     /// Returns the number in each run, and in all runs together if that differs from the mean over runs.
@@ -257,7 +255,7 @@ impl Gated<'_> {
         let kind = kind.unwrap_or(Kind::Read);
         let percentile_of =
             |r: &RunFigures| Some(r.percentiles_ns.get(kind.word())?.get(percentile).copied()?? as f64);
-        let all_runs = figures(self.result, kind).map(|f| &f.latency_ns.percentiles);
+        let all_runs = figures_of(self.result, kind).map(|f| &f.latency_ns.percentiles);
         (runs.map(percentile_of).collect(), all_runs.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
     }
 
@@ -268,7 +266,7 @@ impl Gated<'_> {
         };
         let counted =
             self.case.runs.iter().map(|r| r.stream.kinds.get(kind).map_or(0, |end| end.latency.count()));
-        let (least, needed) = (counted.min().unwrap_or(0), BEYOND / (1.0 - rank(percentile)));
+        let (least, needed) = (counted.min().unwrap_or(0), MIN_BEYOND / (1.0 - rank(percentile)));
         if least as f64 >= needed {
             return "which includes late submissions by fathom: use a larger --depth".into();
         }
@@ -285,44 +283,43 @@ impl Gated<'_> {
     }
 
     /// Compares the number with the limit.
-    fn decide(&self, seen: &Estimate) -> Answer {
+    fn decide(&self, estimate: &Estimate) -> Answer {
         let limit = self.limit.value();
-        let ([low, high], of_latency) = (seen.bounds, self.limit.is_of_percentile());
+        let ([low, high], of_latency) = (estimate.bounds, self.limit.is_of_percentile());
         let (within, beyond) =
             if of_latency { (high <= limit, low > limit) } else { (low >= limit, high < limit) };
         // The value of all runs together must agree: one slow run hardly moves the mean of eight.
-        let agrees = seen.together.is_none_or(|all| if within { all <= limit } else { all > limit });
+        let agrees = estimate.together.is_none_or(|all| if within { all <= limit } else { all > limit });
         let show = |value: f64| self.limit.show(value);
-        let number = format!("{} is {}", self.number(), show(seen.value));
+        let number = format!("{} is {}", self.number(), show(estimate.value));
         // The table has the percentile of all runs together.
-        let differs = seen.together.is_some_and(|all| show(all) != show(seen.value));
+        let differs = estimate.together.is_some_and(|all| show(all) != show(estimate.value));
         let over_runs = if differs { " in a typical run" } else { "" };
         let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
-        let worst = if of_latency { high } else { low };
-        let best = if of_latency { low } else { high };
+        let [best, worst] = if of_latency { [low, high] } else { [high, low] };
         let runs = self.values().0.len();
-        let sure = |word: &str, bound: f64| {
-            format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(SURE))
+        let with_confidence = |word: &str, bound: f64| {
+            format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(CONFIDENCE))
         };
         let limited = show(limit);
         let (word, sentence) = match (within, beyond, agrees) {
             (true, _, true) => (
                 AnswerWord::Pass,
-                format!("{number}{over_runs}, {}; the limit is {limited}.", sure(nearer, worst)),
+                format!("{number}{over_runs}, {}; the limit is {limited}.", with_confidence(nearer, worst)),
             ),
             (_, true, true) => (
                 AnswerWord::Fail,
-                format!("{number}{over_runs}, {}; the limit is {limited}.", sure(farther, best)),
+                format!("{number}{over_runs}, {}; the limit is {limited}.", with_confidence(farther, best)),
             ),
             (true, ..) | (_, true, _) => {
-                let all = seen.together.map_or_else(String::new, show);
+                let all = estimate.together.map_or_else(String::new, show);
                 let sentence = format!(
                     "{number} in a typical run and {all} in all runs together, and the limit of {limited} lies between: some runs are unlike the others."
                 );
                 (AnswerWord::Inconclusive, sentence)
             }
             (false, false, _) => {
-                let more = match seen.runs_needed {
+                let more = match estimate.runs_needed {
                     Some(runs) if self.settles => {
                         format!("about {runs} runs would settle it (--max-runs {runs})")
                     }
@@ -356,9 +353,9 @@ impl Gated<'_> {
             shares.push(longer as f64 / latency.count() as f64);
             slow = slow.saturating_add(longer);
         }
-        let (mean, half) = mean_and_half(&shares, self.sure())?;
+        let (mean, half) = mean_and_half(&shares, self.confidence())?;
         let least = (mean - half).max(0.0);
-        if least <= 1.0 - rank(percentile) || (slow as f64) < BEYOND {
+        if least <= 1.0 - rank(percentile) || (slow as f64) < MIN_BEYOND {
             return None;
         }
         let sentence = format!(
@@ -368,7 +365,7 @@ impl Gated<'_> {
             show_share(mean),
             kind.word(),
             show_share(least),
-            show_share(SURE),
+            show_share(CONFIDENCE),
             shares.len()
         );
         Some(Answer { word: AnswerWord::Fail, sentence })
@@ -395,19 +392,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
 
 /// The first finding about a result that has one of these severities and that the user did not accept.
 fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
-    acting.iter().find(|f| {
-        let acts = f.outcome == Outcome::Finding && f.severity.is_some_and(|s| severities.contains(&s));
-        acts && !f.accepted && f.about.iter().any(|name| name == result)
-    })
-}
-
-fn figures(result: &Measured, kind: Kind) -> Option<&Figures> {
-    match kind {
-        Kind::Read => result.read.as_ref(),
-        Kind::Write => result.write.as_ref(),
-        Kind::Trim => result.trim.as_ref(),
-        Kind::Sync => result.sync.as_ref(),
-    }
+    severities.iter().flat_map(|severity| findings_about(acting, result, *severity)).find(|f| !f.accepted)
 }
 
 /// Returns the percentile with this name as a share. An unknown name gets a share that no number of operations
@@ -425,27 +410,27 @@ fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
 }
 
-/// The mean of the values and half of its interval, whose ends each have confidence `sure`.
-fn mean_and_half(values: &[f64], sure: f64) -> Option<(f64, f64)> {
+/// The mean of the values and half of its interval, whose ends each have this confidence.
+fn mean_and_half(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let (n, mean) = (values.len() as f64, sample::mean(values));
-    let half = sample::quantile(sure, n - 1.0)? * (sample::variance(values) / n).sqrt();
+    let half = sample::quantile(confidence, n - 1.0)? * (sample::variance(values) / n).sqrt();
     (mean.is_finite() && half.is_finite()).then_some((mean, half))
 }
 
 /// Estimates the number from one value per run, on logarithms, since runs vary by factors.
-fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
+fn over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
-    let (mean, half) = mean_and_half(&logs, sure)?;
+    let (mean, half) = mean_and_half(&logs, confidence)?;
     let bounds = [(mean - half).exp(), (mean + half).exp()];
     let n = values.len() as f64;
-    let deviation = half * n.sqrt() / sample::quantile(sure, n - 1.0)?;
+    let deviation = half * n.sqrt() / sample::quantile(confidence, n - 1.0)?;
     let settles = |runs: u32| {
         let runs = f64::from(runs);
         let quantile = |rank| sample::quantile(rank, runs - 1.0);
-        let both = quantile(sure).zip(quantile(POWER)).map(|(bound, power)| bound + power);
+        let both = quantile(confidence).zip(quantile(POWER)).map(|(bound, power)| bound + power);
         both.is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
     };
     let more = values.len() as u32 + 1;
@@ -473,8 +458,8 @@ pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate
 pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     let word = WORST_FIRST.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
     let sentences: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
-    let more = sentences.len().saturating_sub(NAMED);
-    let mut sentence = sentences.iter().take(NAMED).copied().collect::<Vec<_>>().join(" ");
+    let more = sentences.len().saturating_sub(MAX_NAMED);
+    let mut sentence = sentences.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(" ");
     if more > 0 {
         sentence += &format!(" The same is true of {more} more.");
     }
@@ -497,7 +482,7 @@ fn load_gate(
     };
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
-    let answer = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
+    let answer = decide_load(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
     let Answer { word, sentence } = require_true_name(name, acting, answer);
     Gate {
         result: name.to_owned(),
@@ -506,7 +491,7 @@ fn load_gate(
         runs: met.or(missed).map_or(0, |(_, result)| result.runs.len() as u32),
         word,
         sentence,
-        ..gate_without_result(condition)
+        ..gate_without_number(condition, limit)
     }
 }
 
@@ -519,7 +504,7 @@ fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     }
 }
 
-fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Answer {
+fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Answer {
     let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
     let (least, show) = (limit.value(), |rate| limit.show(rate));
     let (word, sentence) = match (met, missed) {
@@ -554,7 +539,7 @@ fn a_limit_below_the_met_load_passes_above_the_missed_one_fails_and_between_is_i
         met_iops: Some(8_000),
         missed_iops: Some(9_000),
     };
-    let word = |at_least, met, missed| decide(&Limit::Iops { at_least }, &target, met, missed).word;
+    let word = |at_least, met, missed| decide_load(&Limit::Iops { at_least }, &target, met, missed).word;
     let both = |at_least| word(at_least, Some(8_000.0), Some(9_000.0));
     assert_eq!([8_000.0, 9_000.0].map(both), [AnswerWord::Pass, AnswerWord::Fail]);
     assert_eq!([8_001.0, 8_999.0].map(both), [AnswerWord::Inconclusive; 2]);
@@ -654,14 +639,14 @@ mod tests {
     #[test]
     fn near_the_limit_the_needed_runs_are_reported() {
         let values = [9.0e6, 10.0e6, 11.0e6, 9.5e6, 10.5e6, 9.2e6, 10.9e6, 10.1e6];
-        let over_runs = |values: &[f64], limit| super::over_runs(values, limit, SURE);
+        let over_runs = |values: &[f64], limit| super::over_runs(values, limit, CONFIDENCE);
         let seen = over_runs(&values, 10.2e6).unwrap();
         assert!(seen.bounds[0] < 10.2e6 && seen.bounds[1] > 10.2e6);
         assert!(seen.runs_needed.is_some_and(|runs| (20..1_000).contains(&runs)), "{:?}", seen.runs_needed);
         assert!(over_runs(&values, seen.value).is_some_and(|s| s.runs_needed.is_none()));
         // t(7 degrees, one side 95 %) = 1.894579.
         let logs: Vec<f64> = values.iter().map(|v: &f64| v.ln()).collect();
-        let (mean, half) = mean_and_half(&logs, SURE).unwrap();
+        let (mean, half) = mean_and_half(&logs, CONFIDENCE).unwrap();
         let deviation = (logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / 7.0).sqrt();
         assert!((half - 1.894_579 * deviation / 8_f64.sqrt()).abs() < 1e-6);
         assert_eq!(over_runs(&[1.0, 0.0, 2.0], 1.0).map(|s| s.value), None);
@@ -684,7 +669,7 @@ mod tests {
         //!
         //! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture` prints the table of `docs/reference/repeats.md`.
 
-        use crate::gate::{Estimate, SURE, SURE_EACH_TIME, over_runs};
+        use crate::gate::{CONFIDENCE, CONFIDENCE_EACH_TIME, Estimate, over_runs};
         use model::report::AnswerWord;
         use stats::series::Noise;
 
@@ -710,7 +695,7 @@ mod tests {
                 let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
                 let mut run = || LIMIT * truth * (DEVIATION * noise.normal()).exp();
                 let mut runs: Vec<f64> = (0..first).map(|_| run()).collect();
-                let sure = if settles { SURE_EACH_TIME } else { SURE };
+                let sure = if settles { CONFIDENCE_EACH_TIME } else { CONFIDENCE };
                 let mut seen = over_runs(&runs, LIMIT, sure).unwrap();
                 if settles && word(&seen) == AnswerWord::Inconclusive {
                     let at_most = 10 * first;

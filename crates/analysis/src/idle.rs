@@ -21,7 +21,7 @@ pub use crate::checks::{EXPENSIVE_CLOCK_PS, severity_of_cached_share};
 /// The cache modes of the two jobs, by their index.
 const CACHES: [Cache; 2] = [Cache::Direct, Cache::Buffered];
 /// The check that needs the buffered job: read-ahead matters only for reads through the page cache.
-const BUFFERED: CheckId = CheckId::D22;
+const NEEDS_BUFFERED_JOB: CheckId = CheckId::D22;
 /// Operation size of the jobs: a multiple of every physical block.
 const BLOCK_BYTES: u32 = 1 << 20;
 
@@ -58,43 +58,23 @@ impl Idle {
             evidence: vec![at(Moment::Start, start), at(Moment::Stop, end), at(Moment::Synced, end)],
             end: Some(RunEnd {
                 at_ns: end.at_ns,
-                ending: RunEnding::Complete,
                 streams: vec![StreamEnd::default()],
-                workers: Vec::new(),
                 sync_ns: Some(0),
-                sync_failures: Vec::new(),
-                process_ns: None,
-                still: None,
-                notes: Vec::new(),
-                command: None,
+                ..RunEnd::without(RunEnding::Complete)
             }),
             disturbed: None,
         };
-        let header = Header {
-            format: model::record::FORMAT,
-            version: String::new(),
-            started: String::new(),
-            plan: plan(target(path, role, bytes), CACHES.map(|cache| job(cache, bytes)).into()),
-            hosts: vec![machine],
-            clock: Clock { name: String::new(), reason: None, cost_ps: 0 },
-            self_test: SelfTest::default(),
-        };
-        let record = Record {
-            header,
-            evidence: vec![at(Moment::AfterPrepare, end)],
-            preconditioned: None,
-            runs: (0..CACHES.len()).map(run).collect(),
-            aside: Vec::new(),
-            fleet: None,
-            end: None,
-        };
-        Self { record }
+        let plan = plan(target(path, role, bytes), CACHES.map(|cache| job(cache, bytes)).into());
+        let evidence = vec![at(Moment::AfterPrepare, end)];
+        let runs = (0..CACHES.len()).map(run).collect();
+        Self { record: Record { evidence, runs, ..empty_record(plan, machine) } }
     }
 
     /// Returns the answer of a check, or `None` if the check does not apply to the target.
     pub fn answer(&self, about: &str, id: CheckId) -> Option<Look> {
         let check = checks::all().find(|check| check.id == id)?;
-        let mut case = case::cases_of_job(&self.record, usize::from(id == BUFFERED)).into_iter().next()?;
+        let mut case =
+            case::cases_of_job(&self.record, usize::from(id == NEEDS_BUFFERED_JOB)).into_iter().next()?;
         if NEED_NO_RUN.contains(&id) {
             case.runs.clear();
         }
@@ -109,9 +89,7 @@ impl Idle {
         };
         Some(if line.outcome == Outcome::Holds { line } else { line.check(id) })
     }
-}
 
-impl Idle {
     /// Returns the share of all CPU time that programs of this machine used between the snapshots.
     ///
     /// # Errors
@@ -145,6 +123,19 @@ fn job(cache: Cache, bytes: u64) -> Job {
 fn as_item(sentence: &str) -> String {
     let mut letters = sentence.trim_end_matches('.').chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// A record without runs, of a plan on a machine.
+pub(crate) fn empty_record(plan: Plan, machine: Machine) -> Record {
+    Record::new(Header {
+        format: model::record::FORMAT,
+        version: String::new(),
+        started: String::new(),
+        plan,
+        hosts: vec![machine],
+        clock: Clock { name: String::new(), reason: None, cost_ps: 0 },
+        self_test: SelfTest::default(),
+    })
 }
 
 /// A plain target.

@@ -10,7 +10,7 @@
 //! 6. `verdict`, `deductions`: the verdict on results and the headline; what several results mean together.
 //! 7. `studies`: the question that several jobs answer together.
 //! 8. `gate`, `exit`: conditions, the printed answer and the exit code.
-//! 9. `command`, `under_way`, `watch`, `idle`: commands, unfinished measurements and running and idle machines.
+//! 9. `command`, `watch`, `idle`, `under_way`: commands, running and idle machines, and unfinished measurements.
 //!
 //! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
@@ -60,7 +60,7 @@ pub struct Judging {
     /// The session file that the record came from.
     pub session: Option<String>,
     /// The user's annotations of the session.
-    pub words: Annotations,
+    pub annotations: Annotations,
     /// Version of the program that judges.
     pub version: String,
 }
@@ -153,7 +153,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
-        words: options.words.clone(),
+        words: options.annotations.clone(),
         study,
         preconditioned: record.preconditioned.clone(),
         against: None,

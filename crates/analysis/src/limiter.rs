@@ -1,16 +1,17 @@
 //! The limiter of a result: what kept it from being faster. The strongest evidence decides, in this order:
 //!
-//! 1. The work itself: no data, no storage, a simulated device.
-//! 2. Findings, then the job's own rate, pauses and syncs ([`from_findings`]).
-//! 3. Shortages of the machine: memory, a full link ([`from_machine`]).
-//! 4. Where operations spent their time: in the device or above it ([`waiting_limiter`]).
+//! 1. The work itself: no data, no storage, a simulated device ([`from_work`]).
+//! 2. The medium that served the operations: memory, or a cache ([`from_memory`], [`from_medium`]).
+//! 3. Findings about the CPU and the cgroup ([`from_findings`]).
+//! 4. The job's own syncs, rate and pauses, and an engine that submits one operation at a time.
+//! 5. Shortages of the machine: memory, a full link ([`from_machine`]).
+//! 6. Where operations spent their time: in the device or above it ([`waiting_limiter`]).
 
 use crate::case::{Case, asked_depth, no_run, share};
 use crate::checks::{
-    Answer, Evidence, ONE_TO_ONE, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu,
+    Detail, Evidence, ONE_TO_ONE, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu,
 };
-use crate::figures::kernel_text;
-use crate::figures::kernel_text::link;
+use crate::figures::kernel_text::{self, link};
 use crate::findings::{CaseAnswers, moves_nothing};
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -50,22 +51,14 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
     if case.runs.is_empty() {
         return unknown(&no_run());
     }
-    if case.stream.moves_no_data() {
-        let why = "No data is moved: this is the speed of the file system's metadata.";
-        return limiter_of("file system", why.into(), evidence([]));
-    }
-    if case.stream.engine == SIMULATED {
-        let why = "No storage is involved: the rate is that of the simulated device, on its own clock.";
-        return limiter_of("simulation", why.into(), evidence([]));
-    }
-    if let Some(what) = moves_nothing(case) {
-        return limiter_of(
-            "tool",
-            format!("No storage is involved ({what}): this is the speed of fathom itself."),
-            evidence([]),
-        );
-    }
-    let known = from_findings(answered).or_else(|| from_machine(case));
+    let known = from_work(case)
+        .or_else(|| from_memory(case))
+        .or_else(|| from_medium(answered))
+        .or_else(|| from_findings(answered))
+        .or_else(|| from_syncs(case))
+        .or_else(|| from_pace(case))
+        .or_else(|| from_engine(case))
+        .or_else(|| from_machine(case));
     // One short run does not show where operations spend their time. Settings, findings and facts about the machine are used all the same.
     if known.is_none() && case.record.header.plan.quick_ns.is_some() {
         let why = "One short run does not show what limited it; run without --quick.";
@@ -77,6 +70,58 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
 /// Returns the limiter if there is no result.
 pub(crate) fn nothing_measured() -> Limiter {
     unknown("nothing was measured")
+}
+
+/// The limiter of work that reaches no storage.
+fn from_work(case: &Case) -> Option<Limiter> {
+    let (name, sentence) = if case.stream.moves_no_data() {
+        ("file system", "No data is moved: this is the speed of the file system's metadata.".to_owned())
+    } else if case.stream.engine == SIMULATED {
+        let why = "No storage is involved: the rate is that of the simulated device, on its own clock.";
+        ("simulation", why.to_owned())
+    } else {
+        let what = moves_nothing(case)?;
+        ("tool", format!("No storage is involved ({what}): this is the speed of fathom itself."))
+    };
+    Some(limiter_of(name, sentence, evidence([])))
+}
+
+/// The memory that the targets are in.
+fn from_memory(case: &Case) -> Option<Limiter> {
+    let ram = case.ram()?;
+    let (name, sentence) = if case.places().all(|place| place.ram.is_some()) {
+        ("memory", format!("The target is memory ({ram})."))
+    } else {
+        ("not judged", format!("Some targets are memory ({ram}), and others are not."))
+    };
+    Some(limiter_of(name, sentence, evidence([])))
+}
+
+/// The medium that served the operations in place of the target, according to a finding.
+fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
+    let (medium, found) = answered.found().find_map(|(_, found)| match &found.renames {
+        Some(Rename::Medium(medium)) => Some((medium, found)),
+        _ => None,
+    })?;
+    // For reads from memory, the limiter is a busy CPU. The name of the result mentions the CPU too.
+    let busy = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename);
+    Some(busy.map_or_else(|| limiter_by_finding(medium, found), |busy| limiter_by_finding("CPU", busy)))
+}
+
+/// The CPU or the limit of a cgroup, according to a finding.
+fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
+    // Each check with the mildest severity at which its finding is the limiter. A milder finding is only part of the
+    // cause.
+    let deciding = [
+        (CheckId::D04, Severity::Biased, THROTTLE),
+        (CheckId::D11, Severity::Rename, "CPU quota"),
+        (CheckId::D06, Severity::Rename, "CPU"),
+        (CheckId::D08, Severity::Rename, "run queue"),
+    ];
+    deciding.into_iter().find_map(|(id, mildest, name)| {
+        let found = answered.finding(id).filter(|f| f.severity <= mildest)?;
+        Some(limiter_by_finding(name, found))
+    })
 }
 
 /// The job's own rate, pauses or dependencies, if they are the limiter.
@@ -174,47 +219,8 @@ fn fills_its_queue(case: &Case) -> bool {
     case.depth_mean().is_ok_and(|mean| mean >= FULL_FROM * asked)
 }
 
-fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
-    let case = &answered.case;
-    if let Some(ram) = case.ram() {
-        let is_memory = case.places().all(|place| place.ram.is_some());
-        return Some(if is_memory {
-            limiter_of("memory", format!("The target is memory ({ram})."), evidence([]))
-        } else {
-            let sentence = format!("Some targets are memory ({ram}), and others are not.");
-            limiter_of("not judged", sentence, evidence([]))
-        });
-    }
-    let elsewhere = answered.answers.iter().find_map(|(_, a)| match a {
-        Ok(Answer::Finding(f)) => match &f.renames {
-            Some(Rename::Medium(medium)) => Some((medium, f)),
-            _ => None,
-        },
-        _ => None,
-    });
-    if let Some((medium, found)) = elsewhere {
-        // For reads from memory, the limiter is a busy CPU. The name of the result mentions the CPU too.
-        if let Some(busy) = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename) {
-            return Some(limiter_of("CPU", busy.sentence.clone(), busy.evidence.clone()));
-        }
-        return Some(limiter_of(medium, found.sentence.clone(), found.evidence.clone()));
-    }
-    // Each check with the mildest severity at which its finding is the limiter. A milder finding is only part of the
-    // cause.
-    let deciding = [
-        (CheckId::D04, Severity::Biased, THROTTLE),
-        (CheckId::D11, Severity::Rename, "CPU quota"),
-        (CheckId::D06, Severity::Rename, "CPU"),
-        (CheckId::D08, Severity::Rename, "run queue"),
-    ];
-    for (id, mildest, name) in deciding {
-        if let Some(found) = answered.finding(id).filter(|f| f.severity <= mildest) {
-            return Some(limiter_of(name, found.sentence.clone(), found.evidence.clone()));
-        }
-    }
-    if let Some(limiter) = from_syncs(case).or_else(|| from_pace(case)) {
-        return Some(limiter);
-    }
+/// The engine, if it submits one operation at a time although more were requested.
+fn from_engine(case: &Case) -> Option<Limiter> {
     let reached = case.depth_mean().ok()?;
     one_at_a_time(case, reached).then(|| {
         let asked = asked_depth(&case.stream);
@@ -385,6 +391,10 @@ fn mean_latency_ns(case: &Case) -> Option<f64> {
     let ops: f64 = histograms.iter().filter(moving).map(|(_, h)| h.count() as f64).sum();
     let sum: f64 = histograms.iter().map(|(_, h)| h.sum_ns() as f64).sum();
     (ops > 0.0 && sum > 0.0).then(|| sum / ops)
+}
+
+fn limiter_by_finding(name: &str, found: &Detail) -> Limiter {
+    limiter_of(name, found.sentence.clone(), found.evidence.clone())
 }
 
 fn limiter_of(name: &str, sentence: String, evidence: Evidence) -> Limiter {

@@ -23,7 +23,8 @@ pub(crate) fn ending(record: &Record) -> Ending {
 /// All notes in order of time. A note that repeats over runs appears once with its count.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let mut remarks: Vec<Remark> = Vec::new();
-    let mut note = |sentence: String| Remark::add(&mut remarks, None, sentence);
+    let mut note_of_job = |job: Option<&str>, sentence: String| Remark::add(&mut remarks, job, sentence);
+    let mut note = |sentence: String| note_of_job(None, sentence);
     if let Some(why) = &record.header.clock.reason {
         note(format!("latencies are stamped with {}: {why}", record.header.clock.name));
     }
@@ -35,16 +36,14 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     disturbed(record).into_iter().for_each(&mut note);
     for run in &record.runs {
         for sentence in run.end.iter().flat_map(|e| &e.notes) {
-            Remark::add(&mut remarks, Some(job_name(record, run)), sentence.clone());
+            note_of_job(Some(job_name(record, run)), sentence.clone());
         }
         for sentence in run_notes(record, run) {
-            Remark::add(&mut remarks, None, sentence);
+            note_of_job(None, sentence);
         }
     }
-    if let Some(end) = &record.end {
-        for sentence in &end.notes {
-            Remark::add(&mut remarks, None, sentence.clone());
-        }
+    for sentence in record.end.iter().flat_map(|end| &end.notes) {
+        note_of_job(None, sentence.clone());
     }
     remarks.into_iter().map(Remark::into_sentence).collect()
 }
@@ -105,25 +104,21 @@ impl Remark {
     }
 }
 
-/// Notes how many runs were disturbed and how many of them were repeated; empty if none was disturbed.
-fn disturbed(record: &Record) -> Vec<String> {
+/// Notes how many runs were disturbed and how many of them were repeated; `None` if none was disturbed.
+fn disturbed(record: &Record) -> Option<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let runs = |is: &dyn Fn(&&Attempt) -> bool| {
         tried.iter().filter(is).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
     };
     let (hit, all) = (runs(&|a| a.disturbed), runs(&|a| a.complete));
-    if hit == 0 {
-        return Vec::new();
-    }
-    let repeats = runs(&|a| a.attempt > 0);
-    vec![match repeats {
-        0 => format!("other load disturbed {hit} of {all} runs; none was repeated"),
-        _ => format!(
-            "other load disturbed {hit} of {all} runs; {repeats} {} repeated, and the results use one \
-             attempt of each (--explain lists the others)",
+    let repeated = match runs(&|a| a.attempt > 0) {
+        0 => "none was repeated".to_owned(),
+        repeats => format!(
+            "{repeats} {} repeated, and the results use one attempt of each (--explain lists the others)",
             if repeats == 1 { "was" } else { "were" }
         ),
-    }]
+    };
+    (hit > 0).then(|| format!("other load disturbed {hit} of {all} runs; {repeated}"))
 }
 
 /// Warnings about a busy machine, for the top of the report; empty if the machine was idle enough.

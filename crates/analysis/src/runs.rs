@@ -184,8 +184,10 @@ pub struct Sample {
     pub bytes_per_operation: Option<f64>,
     /// CPU time of the workers per byte in ns.
     pub cpu_ns_per_byte: Option<f64>,
-    /// Mean and longest latency within the window in ns; `None` without operations.
-    pub latency_ns: Option<(f64, u64)>,
+    /// Mean latency within the window in ns; `None` without operations.
+    pub latency_mean_ns: Option<f64>,
+    /// Longest latency within the window in ns; `None` without operations.
+    pub latency_max_ns: Option<u64>,
     /// 99th percentile of the latencies in ns; `None` with too few operations.
     pub p99_ns: Option<u64>,
     /// Bytes written inside and outside the window.
@@ -201,13 +203,12 @@ impl Sample {
     /// last one completed, as with the soft limit of CCSIO. So even large operations on slow storage have a rate, and
     /// the end of the window cuts no operation. With buffered writes, the time includes the final sync.
     pub fn from_run(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
-        let streams = || job.phases.iter().flat_map(|p| &p.streams);
         let issued =
             || end.streams.iter().flat_map(|s| s.issued.iter()).filter(|(kind, _)| **kind != Kind::Sync);
         let moved: f64 = issued().map(|(_, i)| i.bytes as f64).sum();
         let operations: f64 = issued().map(|(_, i)| i.ops as f64).sum();
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
-        let waits = streams().any(may_be_in_memory);
+        let waits = job.phases.iter().flat_map(|p| &p.streams).any(may_be_in_memory);
         // Without a final sync, the time at which the bytes were stable is unknown.
         let sync = if waits { end.sync_ns } else { Some(0) };
         let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
@@ -219,7 +220,8 @@ impl Sample {
             bytes_per_s: seconds.filter(|s| is_complete && *s > 0.0).map(|s| moved / s),
             bytes_per_operation: (is_complete && operations > 0.0).then(|| moved / operations),
             cpu_ns_per_byte: (is_complete && cpu > 0.0).then(|| cpu / moved),
-            latency_ns: latencies.mean_ns().zip(latencies.max_ns()).filter(|_| is_complete),
+            latency_mean_ns: latencies.mean_ns().filter(|_| is_complete),
+            latency_max_ns: latencies.max_ns().filter(|_| is_complete),
             p99_ns: latencies.supported_quantile_ns(0.99).filter(|_| is_complete),
             written_bytes: end
                 .streams
@@ -238,7 +240,7 @@ impl Sample {
             Measure::Iops => (self.bytes_per_s? / self.bytes_per_operation?).ln(),
             Measure::Bandwidth => self.bytes_per_s?.ln(),
             Measure::P99 => -(self.p99_ns? as f64).ln(),
-            Measure::Latency => -self.latency_ns?.0.ln(),
+            Measure::Latency => -self.latency_mean_ns?.ln(),
         };
         Some(log).filter(|log| log.is_finite())
     }

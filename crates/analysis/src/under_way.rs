@@ -6,6 +6,7 @@ use crate::checks::most_iops;
 use crate::figures::kernel_text;
 use crate::figures::time_series::DeviceWork;
 use crate::findings::{ask, merge};
+use crate::idle::empty_record;
 use crate::runs::Summary;
 use crate::strategy::disturbed::{Foreign, foreign};
 use crate::strategy::{Budget, disturbed};
@@ -17,7 +18,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::machine::Machine;
 use model::plan::{Plan, Strategy};
-use model::record::{Disturbance, Header, Issued, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
+use model::record::{Disturbance, Issued, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
 use stats::intervals;
 use stats::steady_state::WINDOW;
 
@@ -26,6 +27,7 @@ pub struct UnfinishedSession {
     record: Record,
     /// The counters at the start of the current run.
     first: Option<Snapshot>,
+    /// The counters at the last sample.
     last: Option<Snapshot>,
     /// Traffic of other processes up to the last sample, by disk.
     others: Vec<Foreign>,
@@ -69,16 +71,8 @@ pub struct SoFar {
 impl UnfinishedSession {
     /// Creates a session without runs, of a plan on a machine.
     pub fn new(plan: &Plan, machine: &Machine) -> Self {
-        let header = Header {
-            format: model::record::FORMAT,
-            version: String::new(),
-            started: String::new(),
-            plan: plan.clone(),
-            hosts: vec![machine.clone()],
-            clock: model::record::Clock { name: String::new(), reason: None, cost_ps: 0 },
-            self_test: model::record::SelfTest::default(),
-        };
-        Self { record: Record::new(header), first: None, last: None, others: Vec::new() }
+        let record = empty_record(plan.clone(), machine.clone());
+        Self { record, first: None, last: None, others: Vec::new() }
     }
 
     /// Starts a run with the counters at its start.
@@ -95,18 +89,18 @@ impl UnfinishedSession {
         if now.at_ns <= last.at_ns {
             return None;
         }
-        self.between(last, now.clone());
+        self.limit_run(last, now.clone());
         let (device, pressure) = {
             let case = self.case()?;
             let waited = |file: &str| kernel_text::waited(&case, file);
             (device(&case), [kernel_text::IO, kernel_text::CPU, kernel_text::MEMORY].map(waited))
         };
-        self.between(first, now);
-        Some(Counted { device, pressure, others: self.others(so_far) })
+        self.limit_run(first, now);
+        Some(Counted { device, pressure, others: self.sample_others(so_far) })
     }
 
     /// Limits the run to the time from sample `from` to sample `to`.
-    fn between(&mut self, from: Snapshot, to: Snapshot) {
+    fn limit_run(&mut self, from: Snapshot, to: Snapshot) {
         let Some(run) = self.record.runs.first_mut() else { return };
         run.evidence =
             vec![Snapshot { moment: Moment::Start, ..from }, Snapshot { moment: Moment::Stop, ..to }];
@@ -127,11 +121,11 @@ impl UnfinishedSession {
     }
 
     /// Traffic of others since the last sample.
-    fn others(&mut self, so_far: &SoFar) -> Known<Option<Disturbance>> {
+    fn sample_others(&mut self, so_far: &SoFar) -> Known<Option<Disturbance>> {
         if so_far.ops == 0 {
             return Err("no operation was counted yet".into());
         }
-        self.issue(so_far)?;
+        self.set_issued(so_far)?;
         let case = self.case().ok_or("the run belongs to no job of the plan")?;
         if !case.on_device() {
             return Ok(None);
@@ -146,7 +140,7 @@ impl UnfinishedSession {
             }
         }
         let before = std::mem::replace(&mut self.others, all);
-        let now = self.others.iter().find_map(|disk| disk.since(&before).disturbs());
+        let now = self.others.iter().find_map(|disk| disk.since(&before).disturbance());
         match (now, unknown) {
             (None, Some(why)) => Err(why),
             (now, _) => Ok(now),
@@ -155,7 +149,7 @@ impl UnfinishedSession {
 
     /// Sets the issued operations of the run: the reported bytes, and as many operations as the devices completed requests. So no operation
     /// counts as split before the run has ended.
-    fn issue(&mut self, so_far: &SoFar) -> Known<()> {
+    fn set_issued(&mut self, so_far: &SoFar) -> Known<()> {
         let (at, device) = {
             let case = self.case().ok_or("the run belongs to no job of the plan")?;
             if !case.on_device() {

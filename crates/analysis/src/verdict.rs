@@ -5,7 +5,7 @@
 //!    the headline.
 
 use crate::case::no_run;
-use crate::findings::{CaseAnswers, about};
+use crate::findings::{CaseAnswers, about, findings_about};
 use crate::limiter;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::record::{Record, RunEnding};
@@ -15,24 +15,14 @@ use model::units::show_count;
 /// The maximum number of results without a number that the counts name.
 const MOST_NAMES: usize = 2;
 
-/// Returns the result whose figure is the headline: the first result of the plan's headline job.
-pub(crate) fn headline_result<'m>(
-    record: &Record,
-    answered: &[CaseAnswers],
-    results: &'m [Measured],
-) -> Option<&'m Measured> {
-    let at = answered.iter().position(|a| a.case.at == record.header.plan.headline)?;
-    results.get(at)
-}
-
 /// Checks that must be answered to know what was measured: whether the target is memory (A11), whether the work arrived
 /// at the lowest layer (A12), and whether it was counted at all (A13). If one of them could not be done, the result is
 /// suspect.
 const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
-/// The number to quote, under its true name. Withheld if a finding invalidates it.
-pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Measured]) -> Headline {
-    let Some(result) = headline_result(record, answered, results) else {
+/// The number of a result under its true name. Withheld if a finding invalidates it.
+fn headline(result: Option<&Measured>) -> Headline {
+    let Some(result) = result else {
         return Headline { name: "nothing".into(), unit: "IOPS".into(), ..Headline::default() };
     };
     let QuotedRate { unit, value, interval } = result.quoted_rate();
@@ -73,14 +63,8 @@ pub(crate) fn session_verdict(
 /// The verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no number, but the result is
 /// suspect.
 pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasoned {
-    let about_it: Vec<&Finding> = findings.iter().filter(|f| f.about.contains(&result.name)).collect();
-    let found_all = |severity| {
-        about_it
-            .iter()
-            .copied()
-            .filter(move |f| f.outcome == Outcome::Finding && f.severity == Some(severity))
-    };
-    if let Some(f) = found_all(Severity::Void).find(|f| !f.accepted) {
+    let found_all = |severity| findings_about(findings, &result.name, severity);
+    if let Some(f) = invalidating(result, findings).next() {
         return found(Verdict::Invalid, f, "invalidates");
     }
     if result.total.is_none() {
@@ -91,14 +75,13 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
         let reason = format!("{} {} is accepted for {}: {}", f.id, f.name, about(&f.about), f.sentence);
         return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
-    if let Some(f) = found_all(Severity::Rename).next() {
-        return found(Verdict::Suspect, f, "relabels");
+    for (severity, verb) in [(Severity::Rename, "relabels"), (Severity::Biased, "biases")] {
+        if let Some(f) = found_all(severity).next() {
+            return found(Verdict::Suspect, f, verb);
+        }
     }
-    if let Some(f) = found_all(Severity::Biased).next() {
-        return found(Verdict::Suspect, f, "biases");
-    }
-    let unasked = |f: &&&Finding| MUST_BE_ASKED.contains(&f.id) && f.outcome == Outcome::NotChecked;
-    if let Some(f) = about_it.iter().find(unasked) {
+    let is_unasked = |f: &&Finding| MUST_BE_ASKED.contains(&f.id) && f.outcome == Outcome::NotChecked;
+    if let Some(f) = findings.iter().filter(is_unasked).find(|f| f.about.contains(&result.name)) {
         let reason = format!("{}: {}.", about(&f.about), f.sentence);
         return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
@@ -117,12 +100,9 @@ pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> 
     ids.peek().is_some() && ids.all(|id| id.group() == 'D')
 }
 
-/// The findings that invalidate a result.
+/// The findings that invalidate a result, without accepted ones.
 fn invalidating<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
-    findings.iter().filter(|f| {
-        let invalidates = f.outcome == Outcome::Finding && f.severity == Some(Severity::Void);
-        invalidates && !f.accepted && f.about.contains(&result.name)
-    })
+    findings_about(findings, &result.name, Severity::Void).filter(|f| !f.accepted)
 }
 
 /// Counts the quoted results by verdict.
@@ -134,11 +114,11 @@ pub(crate) fn counts(quoted: &[&Measured], findings: &[Finding]) -> Counts {
         invalid: count(Verdict::Invalid),
         sentence: None,
     };
-    Counts { sentence: (quoted.len() > 1).then(|| counted(&counts, quoted, findings)), ..counts }
+    Counts { sentence: (quoted.len() > 1).then(|| describe_counts(&counts, quoted, findings)), ..counts }
 }
 
 /// Describes the counts: `8 results: 2 valid, 5 suspect, 1 without a number (RND4K Q1T1 read: CPU busy)`.
-fn counted(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> String {
+fn describe_counts(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> String {
     let all = show_count(quoted.len() as f64);
     if counts.valid == quoted.len() {
         return format!("{all} results, all valid");
@@ -175,6 +155,7 @@ fn no_operation() -> String {
     "no operation completed within a measured window".into()
 }
 
+/// A verdict whose reason is a finding.
 fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     let Finding { id, name, sentence, .. } = finding;
     let reason = format!("{id} {name} {verb} {}: {sentence}", about(&finding.about));
@@ -217,8 +198,8 @@ impl Judged<'_> {
 
     /// Returns the head for results whose headline is that of the plan.
     pub(crate) fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
-        let headline = headline(self.record, self.answered, self.results);
-        self.head_about(headline, self.headline_job_result(), quoted)
+        let first = self.headline_job_result();
+        self.head_about(headline(first), first, quoted)
     }
 
     /// The head about a result, with the counts over all quoted results.
@@ -237,11 +218,14 @@ impl Judged<'_> {
         }
     }
 
+    /// Returns the first result of the plan's headline job.
     pub(crate) fn headline_job_result(&self) -> Option<&Measured> {
-        headline_result(self.record, self.answered, self.results)
+        let job = self.record.header.plan.headline;
+        self.results.get(self.answered.iter().position(|a| a.case.at == job)?)
     }
 }
 
+/// The limiter of a result, or that nothing was measured.
 pub(crate) fn limiter_of(result: Option<&Measured>) -> Limiter {
     result.map_or_else(limiter::nothing_measured, |r| r.limiter.clone())
 }

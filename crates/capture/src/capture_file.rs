@@ -35,30 +35,26 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
     put(&mut out, rows.len() as u64);
     put(&mut out, if in_order { IN_ORDER } else { 0 } | if has_queue { HAS_QUEUE } else { 0 });
     put(&mut out, u64::from(common_shift));
-    let tasks = list(rows.iter().map(|row| row.task));
-    put(&mut out, tasks.len() as u64);
-    tasks.0.iter().for_each(|number| put_task(&mut out, names.task_at(*number)));
-    let flags = list(rows.iter().map(|row| row.flags));
-    put(&mut out, flags.len() as u64);
-    flags.0.iter().for_each(|number| put_flags(&mut out, names.flags_at(*number)));
-    for row in rows {
-        put(&mut out, tasks.place(row.task));
+    let tasks = Distinct::collect(rows.iter().map(|row| row.task));
+    put(&mut out, tasks.numbers.len() as u64);
+    for number in &tasks.numbers {
+        put_task(&mut out, &names.task_at(*number).cloned().unwrap_or_default());
     }
-    for row in rows {
-        put(&mut out, flags.place(row.flags));
+    let flags = Distinct::collect(rows.iter().map(|row| row.flags));
+    put(&mut out, flags.numbers.len() as u64);
+    for number in &flags.numbers {
+        put_flags(&mut out, &names.flags_at(*number).cloned().unwrap_or_default());
     }
+    put_all(&mut out, rows.iter().map(|row| tasks.index_of(row.task)));
+    put_all(&mut out, rows.iter().map(|row| flags.index_of(row.flags)));
     let mut last = 0;
     for row in rows {
         let since = row.issue_ns.wrapping_sub(last);
         put(&mut out, if in_order { since } else { zigzag(since as i64) });
         last = row.issue_ns;
     }
-    for row in rows {
-        put(&mut out, option_code(row.latency_ns));
-    }
-    for row in rows {
-        put(&mut out, u64::from(row.sectors) >> common_shift);
-    }
+    put_all(&mut out, rows.iter().map(|row| option_code(row.latency_ns)));
+    put_all(&mut out, rows.iter().map(|row| u64::from(row.sectors) >> common_shift));
     let mut end = 0_u64;
     for row in rows.iter().filter(|row| row.sectors > 0) {
         let distance = (row.sector >> common_shift).wrapping_sub(end >> common_shift);
@@ -66,9 +62,7 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
         end = row.end();
     }
     if has_queue {
-        for row in rows {
-            put(&mut out, option_code(row.queued_ns));
-        }
+        put_all(&mut out, rows.iter().map(|row| option_code(row.queued_ns)));
     }
     compress(&out)
 }
@@ -89,11 +83,11 @@ fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<(
     let common_shift = u32::try_from(bytes.number()?).ok().filter(|common_shift| *common_shift < 32)?;
     let mut tasks = Vec::new();
     for _ in 0..list_length(&mut bytes, count)? {
-        tasks.push(names.task(&task(&mut bytes)?));
+        tasks.push(names.task(&read_task(&mut bytes)?));
     }
     let mut all_flags = Vec::new();
     for _ in 0..list_length(&mut bytes, count)? {
-        all_flags.push(names.flags(&flags(&mut bytes)?));
+        all_flags.push(names.flags(&read_flags(&mut bytes)?));
     }
     let start = into.len();
     for _ in 0..count {
@@ -148,27 +142,27 @@ fn option_code(value: Option<u64>) -> u64 {
 }
 
 /// Distinct numbers in the order of their first occurrence, with the index of each.
-struct List(Vec<u32>, HashMap<u32, u64>);
-
-impl List {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn place(&self, number: u32) -> u64 {
-        self.1.get(&number).copied().unwrap_or(0)
-    }
+#[derive(Default)]
+struct Distinct {
+    numbers: Vec<u32>,
+    indices: HashMap<u32, u64>,
 }
 
-fn list(numbers: impl Iterator<Item = u32>) -> List {
-    let mut list = List(Vec::new(), HashMap::new());
-    for number in numbers {
-        list.1.entry(number).or_insert_with(|| {
-            list.0.push(number);
-            list.0.len() as u64 - 1
-        });
+impl Distinct {
+    fn collect(numbers: impl Iterator<Item = u32>) -> Self {
+        let mut distinct = Self::default();
+        for number in numbers {
+            distinct.indices.entry(number).or_insert_with(|| {
+                distinct.numbers.push(number);
+                distinct.numbers.len() as u64 - 1
+            });
+        }
+        distinct
     }
-    list
+
+    fn index_of(&self, number: u32) -> u64 {
+        self.indices.get(&number).copied().unwrap_or(0)
+    }
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -181,45 +175,41 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-fn text(bytes: &mut Bytes<'_>) -> Option<String> {
+fn read_text(bytes: &mut Bytes<'_>) -> Option<String> {
     let length = usize::try_from(bytes.number()?).ok().filter(|length| *length <= MAX_NAME_BYTES)?;
     String::from_utf8(bytes.take(length)?.to_vec()).ok()
 }
 
-fn put_task(out: &mut Vec<u8>, task: Option<&Task>) {
-    let unknown_task = Task::default();
-    let task = task.unwrap_or(&unknown_task);
+fn put_task(out: &mut Vec<u8>, task: &Task) {
     put(out, u64::from(task.tid));
-    put(out, task.pid.map_or(0, |pid| u64::from(pid) + 1));
+    put(out, option_code(task.pid.map(u64::from)));
     put(out, u64::from(task.kernel) * IS_KERNEL);
     put_text(out, &task.name);
 }
 
-fn task(bytes: &mut Bytes<'_>) -> Option<Task> {
+fn read_task(bytes: &mut Bytes<'_>) -> Option<Task> {
     let tid = u32::try_from(bytes.number()?).ok()?;
     let pid = match bytes.number()? {
         0 => None,
         above => Some(u32::try_from(above - 1).ok()?),
     };
-    Some(Task { tid, pid, kernel: bytes.number()? & IS_KERNEL != 0, name: text(bytes)? })
+    Some(Task { tid, pid, kernel: bytes.number()? & IS_KERNEL != 0, name: read_text(bytes)? })
 }
 
-fn put_flags(out: &mut Vec<u8>, flags: Option<&Flags>) {
-    let none = Flags::default();
-    let flags = flags.unwrap_or(&none);
+fn put_flags(out: &mut Vec<u8>, flags: &Flags) {
     put(out, u64::from(flags.kind == RowKind::Asked));
     put(out, zigzag(i64::from(flags.error)));
     put_text(out, &flags.rwbs);
 }
 
-fn flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
+fn read_flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
     let kind = match bytes.number()? {
         0 => RowKind::Request,
         1 => RowKind::Asked,
         _ => return None,
     };
     let error = i32::try_from(unzigzag(bytes.number()?)).ok()?;
-    Some(Flags { kind, error, rwbs: text(bytes)? })
+    Some(Flags { kind, error, rwbs: read_text(bytes)? })
 }
 
 /// Compresses a block: first the length of the uncompressed bytes, then LZ4.
@@ -245,6 +235,12 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
         number >>= 7;
     }
     out.push(number as u8);
+}
+
+fn put_all(out: &mut Vec<u8>, numbers: impl Iterator<Item = u64>) {
+    for number in numbers {
+        put(out, number);
+    }
 }
 
 /// Encodes a signed difference as an unsigned number. Small differences give small numbers.
@@ -298,24 +294,18 @@ const FRAME_HEAD_BYTES: usize = 9;
 /// Maximum number of bytes in a frame, far more than any block has. Limits the memory that a wrong length can take.
 const MAX_FRAME_BYTES: usize = 4 << 20;
 
+/// The kinds of frames, with their letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum FrameKind {
-    Header,
-    Block,
-    End,
+    Header = b'H',
+    Block = b'B',
+    End = b'E',
 }
 
 impl FrameKind {
-    fn letter(self) -> u8 {
-        match self {
-            Self::Header => b'H',
-            Self::Block => b'B',
-            Self::End => b'E',
-        }
-    }
-
     fn from_letter(letter: u8) -> Option<Self> {
-        [Self::Header, Self::Block, Self::End].into_iter().find(|kind| kind.letter() == letter)
+        [Self::Header, Self::Block, Self::End].into_iter().find(|kind| *kind as u8 == letter)
     }
 }
 
@@ -323,7 +313,7 @@ fn write_frame(to: &mut impl Write, kind: FrameKind, content: &[u8]) -> io::Resu
     let length = u32::try_from(content.len()).ok().filter(|length| *length as usize <= MAX_FRAME_BYTES);
     let length = length.ok_or_else(|| io::Error::other("a block of the capture is too long"))?;
     let mut head = [0; FRAME_HEAD_BYTES];
-    head[0] = kind.letter();
+    head[0] = kind as u8;
     head[1..5].copy_from_slice(&length.to_le_bytes());
     head[5..9].copy_from_slice(&crc32fast::hash(content).to_le_bytes());
     to.write_all(&head)?;
@@ -374,7 +364,7 @@ fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
 }
 
 /// Fills the buffer. Returns fewer bytes only at the end of the file.
-fn read_full(from: &mut impl Read, mut room: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_full(from: &mut impl Read, mut room: &mut [u8]) -> io::Result<usize> {
     let all = room.len();
     while !room.is_empty() {
         match from.read(room) {

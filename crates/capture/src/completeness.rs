@@ -72,31 +72,19 @@ fn discards(stat: &str) -> Option<u64> {
 
 fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completeness {
     let edges = ending.completed.at_edges;
-    let differs = |more: u64, less: u64| more.saturating_sub(less) > edges;
-    let missing: Vec<String> = counters
-        .iter()
-        .filter(|c| differs(c.counted, c.captured))
-        .map(|c| format_count(c.counted - c.captured, &c.name))
-        .collect();
-    let beyond: Vec<String> = counters
-        .iter()
-        .filter(|c| differs(c.captured, c.counted))
-        .map(|c| format_count(c.captured - c.counted, &c.name))
-        .collect();
+    let list_excess = |excess: fn(&Counter) -> u64| -> Vec<String> {
+        let differing = counters.iter().filter(|c| excess(c) > edges);
+        differing.map(|c| format_count(excess(c), &c.name)).collect()
+    };
+    let missing = list_excess(|c| c.counted.saturating_sub(c.captured));
+    let beyond = list_excess(|c| c.captured.saturating_sub(c.counted));
     let (word, sentence) = if !missing.is_empty() {
-        let loss_sentence = loss_sentence(ending);
-        (
-            "incomplete",
-            format!(
-                "{} missing, according to the device's own counters; {loss_sentence}",
-                missing.join(", ")
-            ),
-        )
+        let (missing, loss) = (missing.join(", "), loss_sentence(ending));
+        ("incomplete", format!("{missing} missing, according to the device's own counters; {loss}"))
     } else if ending.lost_events > 0 {
         ("incomplete", format!("{}; all completions were seen", loss_sentence(ending)))
     } else if !beyond.is_empty() {
-        let more = beyond.join(", ");
-        ("unknown", format!("the capture has {more} more than the device counted"))
+        ("unknown", format!("the capture has {} more than the device counted", beyond.join(", ")))
     } else {
         ("complete", agreement_sentence(origin, ending, &counters))
     };

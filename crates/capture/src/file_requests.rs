@@ -20,7 +20,7 @@ pub struct Within {
 impl Within {
     /// Combines the ranges at the beginning and at the end of the capture.
     pub fn new(begin: &[(u64, u64)], end: &[(u64, u64)], seen: OfFiles) -> Self {
-        Self { ever: union(begin, end), always: intersection(begin, end), seen }
+        Self { ever: merge_ranges([begin, end].concat()), always: intersection(begin, end), seen }
     }
 
     /// Counts a request, and returns whether it belongs to the files.
@@ -59,12 +59,11 @@ fn overlap(ranges: &[(u64, u64)], begin: u64, end: u64) -> Overlap {
     }
 }
 
-/// Returns the ranges that are in either list.
-fn union(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let mut all: Vec<(u64, u64)> = a.iter().chain(b).copied().collect();
-    all.sort_unstable();
-    let mut out: Vec<(u64, u64)> = Vec::with_capacity(all.len());
-    for (begin, end) in all {
+/// Orders ranges, and merges those that touch.
+pub(crate) fn merge_ranges(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut out: Vec<(u64, u64)> = Vec::new();
+    for (begin, end) in ranges {
         match out.last_mut() {
             Some(last) if begin <= last.1 => last.1 = last.1.max(end),
             _ => out.push((begin, end)),

@@ -13,6 +13,7 @@
 //!
 //! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
 
+use crate::capture_file::read_full;
 use model::captured::{Ending, Op, Unit};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Write};
@@ -104,8 +105,7 @@ impl Language {
                 return Err(Trouble::Foreign("the trace has no file".into()));
             };
             match self {
-                Self::Iolog(2) => read_iolog_2(only, &mut into)?,
-                Self::Iolog(_) => read_iolog_3(only, &mut into)?,
+                Self::Iolog(version) => read_iolog(version, only, &mut into)?,
                 Self::Msr => read_msr(only, &mut into)?,
                 _ => read_blkparse(only, &mut into, &mut ending)?,
             }
@@ -184,6 +184,7 @@ impl<'r> Lines<'r> {
         }
     }
 
+    /// Returns the error of the current line.
     fn error_at(&self, why: &str) -> Trouble {
         let shown: String = self.line.chars().take(60).collect();
         Trouble::Foreign(format!("line {}: {why}: '{}'", self.number, model::name::visible(&shown)))
@@ -213,11 +214,11 @@ impl Paired {
         if event.step != Step::Lost {
             self.events += 1;
         }
-        self.merge.waiting().push(event);
-        if self.merge.waiting().len() < ORDERED_AT_ONCE {
+        self.merge.waiting.push(event);
+        if self.merge.waiting.len() < ORDERED_AT_ONCE {
             return Ok(());
         }
-        let mut times: Vec<u64> = self.merge.waiting().iter().map(|event| event.at_ns).collect();
+        let mut times: Vec<u64> = self.merge.waiting.iter().map(|event| event.at_ns).collect();
         times.sort_unstable();
         self.settle(times[ORDERED_AT_ONCE / 2], into)
     }
@@ -279,7 +280,7 @@ fn text_in_brackets(line: &str) -> &str {
 
 /// Parses the error number of a completion, which is negative. blkparse prints the kernel's 16 bits as an
 /// unsigned number.
-fn error(text: &str) -> i32 {
+fn parse_error(text: &str) -> i32 {
     let bits = text.parse::<u16>().map(u16::cast_signed).or_else(|_| text.parse::<i16>());
     -bits.map_or(0, i32::from).abs()
 }
@@ -319,7 +320,7 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
             return Err(lines.error_at("sector and sectors must be numbers"));
         };
         let last = text_in_brackets(&line);
-        let error = if step == Step::Completed { error(last) } else { 0 };
+        let error = if step == Step::Completed { parse_error(last) } else { 0 };
         let task = Task { tid, name: last.to_owned(), ..Task::default() };
         let flags = paired.names.flags(&Flags { error, ..Flags::parse(letters) });
         let task = if step == Step::Completed { 0 } else { paired.names.task(&task) };
@@ -393,24 +394,15 @@ impl Source {
 
     fn record(&mut self) -> Result<Option<Record>, Trouble> {
         let mut head = [0; HEAD];
-        let mut got = 0;
-        while got < HEAD {
-            match self.from.read(&mut head[got..]) {
-                Ok(0) => break,
-                Ok(n) => got += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
         // An event that was incomplete when the tracer stopped is ignored.
-        if got < HEAD {
+        if read_full(&mut self.from, &mut head)? < HEAD {
             return Ok(None);
         }
         let error_at = |why: &str| Trouble::Foreign(format!("at byte {}: {why}", self.at));
         let big_endian = is_big_endian(&head).ok_or_else(|| error_at("this is not a blktrace event"))?;
-        let half = |at: usize| number(&head[at..at + 2], big_endian) as u32;
-        let word = |at: usize| number(&head[at..at + 4], big_endian) as u32;
-        let long = |at: usize| number(&head[at..at + 8], big_endian);
+        let half = |at: usize| decode_number(&head[at..at + 2], big_endian) as u32;
+        let word = |at: usize| decode_number(&head[at..at + 4], big_endian) as u32;
+        let long = |at: usize| decode_number(&head[at..at + 8], big_endian);
         if word(0) & 0xff != VERSION {
             return Err(error_at("the blktrace format version is not 7"));
         }
@@ -433,7 +425,7 @@ impl Source {
     }
 }
 
-fn number(bytes: &[u8], big_endian: bool) -> u64 {
+fn decode_number(bytes: &[u8], big_endian: bool) -> u64 {
     let add = |all: u64, byte: &u8| all << 8 | u64::from(*byte);
     if big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
 }
@@ -591,41 +583,31 @@ const US: u64 = 1000;
 /// ns per ms.
 const MS: u64 = 1_000_000;
 
-/// Reads an iolog of version 2.
-fn read_iolog_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
+/// Reads an iolog of version 2 or 3.
+fn read_iolog(version: u8, from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
     let mut lines = Lines::over(from);
     let mut files = Regions::default();
     let mut now_ns = 0_u64;
     lines.next()?;
     while let Some(line) = lines.next()? {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        match fields[..] {
-            [file, "wait", ms, ..] => {
-                files.number(file);
+        let (file, action, place) = match (version, fields.as_slice()) {
+            (2, [file, "wait", ms, ..]) => {
+                files.region_of(file);
                 let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait needs a number of ms"))?;
                 now_ns = now_ns.max(ms.saturating_mul(MS));
+                continue;
             }
-            [file, action, ref place @ ..] => {
-                files.take(file, action, place, now_ns, into, &lines)?;
+            (2, [file, action, place @ ..]) => (file, action, place),
+            (2, _) => return Err(lines.error_at("a line needs a file and an action")),
+            (_, [us, file, action, place @ ..]) => {
+                let us: u64 = us.parse().map_err(|_| lines.error_at("the time is not a number of us"))?;
+                now_ns = us.saturating_mul(US);
+                (file, action, place)
             }
-            _ => return Err(lines.error_at("a line needs a file and an action")),
-        }
-    }
-    Ok(())
-}
-
-/// Reads an iolog of version 3.
-fn read_iolog_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
-    let mut lines = Lines::over(from);
-    let mut files = Regions::default();
-    lines.next()?;
-    while let Some(line) = lines.next()? {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [us, file, action, ref place @ ..] = fields[..] else {
-            return Err(lines.error_at("a line needs a time, a file and an action"));
+            _ => return Err(lines.error_at("a line needs a time, a file and an action")),
         };
-        let Ok(us) = us.parse::<u64>() else { return Err(lines.error_at("the time is not a number of us")) };
-        files.take(file, action, place, us.saturating_mul(US), into, &lines)?;
+        files.take(file, action, place, now_ns, into, &lines)?;
     }
     Ok(())
 }
@@ -635,7 +617,7 @@ fn read_iolog_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Tro
 struct Regions(HashMap<String, u64>);
 
 impl Regions {
-    fn number(&mut self, file: &str) -> Option<u64> {
+    fn region_of(&mut self, file: &str) -> Option<u64> {
         let next = self.0.len() as u64;
         if self.0.len() >= MAX_FILES && !self.0.contains_key(file) {
             return None;
@@ -652,7 +634,7 @@ impl Regions {
         into: &mut Output<'_>,
         lines: &Lines<'_>,
     ) -> Result<(), Trouble> {
-        let region = self.number(file).ok_or_else(|| lines.error_at("there are too many files"))?;
+        let region = self.region_of(file).ok_or_else(|| lines.error_at("there are too many files"))?;
         let rwbs = match action {
             "read" => "R",
             "write" => "W",

@@ -13,6 +13,7 @@
 //!
 //! The crate `engine` submits the steps.
 
+use crate::file_requests::merge_ranges;
 use model::captured::{Op, Origin, Unit};
 use model::histogram::Histogram;
 use model::job::{Changes, Kind, Original, OriginalKind, ReplayPace};
@@ -381,12 +382,12 @@ impl Extents {
     fn add(&mut self, sector: u64, sectors: u32) {
         let first = sector / BLOCK_SECTORS;
         let after_last = sector.saturating_add(u64::from(sectors)).div_ceil(BLOCK_SECTORS);
-        let part = self.round_to_blocks(first, after_last);
+        let (first, after_last) = self.round_to_blocks(first, after_last);
         match self.all.last_mut() {
             // In many loads most extents continue the previous one.
-            Some(last) if last.1 == part.0 => last.1 = part.1,
-            Some(last) if last.0 <= part.0 && part.1 <= last.1 => {}
-            _ => self.all.push(part),
+            Some((_, end)) if *end == first => *end = after_last,
+            Some((begin, end)) if *begin <= first && after_last <= *end => {}
+            _ => self.all.push((first, after_last)),
         }
         if self.all.len() >= MAX_GATHERED.max(self.settled * 2) {
             self.settle();
@@ -400,25 +401,12 @@ impl Extents {
 
     /// Sorts the extents, and merges those that touch.
     fn settle(&mut self) {
-        loop {
-            self.all.sort_unstable();
-            let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.all.len().min(MAX_EXTENTS));
-            for part in self.all.drain(..) {
-                match merged.last_mut() {
-                    Some(last) if part.0 <= last.1 => last.1 = last.1.max(part.1),
-                    _ => merged.push(part),
-                }
-            }
-            self.all = merged;
-            if self.all.len() <= MAX_EXTENTS {
-                break;
-            }
+        self.all = merge_ranges(std::mem::take(&mut self.all));
+        while self.all.len() > MAX_EXTENTS {
             self.extra_bits += 1;
-            let mut all = std::mem::take(&mut self.all);
-            for part in &mut all {
-                *part = self.round_to_blocks(part.0, part.1);
-            }
-            self.all = all;
+            let enlarged =
+                self.all.iter().map(|(first, after_last)| self.round_to_blocks(*first, *after_last));
+            self.all = merge_ranges(enlarged.collect());
         }
         self.settled = self.all.len();
     }
@@ -427,12 +415,12 @@ impl Extents {
     fn dense(mut self) -> Dense {
         self.settle();
         let mut sum = 0;
-        let moved = self.all.into_iter().map(|(first, after_last)| {
+        let place = |(first, after_last)| {
             let from = sum;
             sum += after_last - first;
             (first * BLOCK_SECTORS, from * BLOCK_SECTORS)
-        });
-        let moved = moved.collect();
+        };
+        let moved = self.all.into_iter().map(place).collect();
         Dense { moved, sectors: sum * BLOCK_SECTORS }
     }
 }

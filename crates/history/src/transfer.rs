@@ -134,7 +134,7 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
     };
     let judging = Judging {
         session: Some(name::text(session)),
-        words: annotations::read_annotations(session),
+        annotations: annotations::read_annotations(session),
         version: env!("CARGO_PKG_VERSION").into(),
         ..Judging::default()
     };

@@ -207,10 +207,8 @@ impl DirectionCounts {
     }
 
     fn take(&mut self, seconds: f64) -> Option<SomeRequests> {
-        let sizes = std::mem::take(&mut self.sizes);
-        let requests = std::mem::take(&mut self.requests);
-        let bytes = std::mem::take(&mut self.bytes);
-        let sequential = std::mem::take(&mut self.sequential);
+        let Self { requests, bytes, sequential, sizes, ends } = std::mem::take(self);
+        self.ends = ends;
         let half = (requests as f64 * HALF).ceil() as u64;
         let mut below = 0;
         let median = sizes.iter().find(|(_, count)| {

@@ -102,7 +102,7 @@ impl Format {
     }
 
     /// Returns the field of this name, or `None`.
-    pub fn has(&self, name: &str) -> Option<Field> {
+    pub fn find_field(&self, name: &str) -> Option<Field> {
         self.field(name).ok()
     }
 }
@@ -283,9 +283,6 @@ pub const OF_REQUESTS: [(&str, Step); 5] = [
     ("block_bio_queue", Step::Asked),
     ("block_rq_insert", Step::Inserted),
 ];
-/// The kernel's events for devices that have only bios, and what each means.
-pub const OF_BIOS: [(&str, Step); 2] =
-    [("block_bio_queue", Step::Issued), ("block_bio_complete", Step::Completed)];
 
 /// An event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -357,9 +354,9 @@ impl Decoder {
                 sector: format.field("sector")?,
                 sectors: format.field("nr_sector")?,
                 rwbs: format.field("rwbs")?,
-                error: format.has("error").or_else(|| format.has("errors")),
-                device: format.has("dev"),
-                comm: format.has("comm").filter(|field| field.size == 16),
+                error: format.find_field("error").or_else(|| format.find_field("errors")),
+                device: format.find_field("dev"),
+                comm: format.find_field("comm").filter(|field| field.size == 16),
             };
             event_fields.push((format.id, fields));
         }
@@ -379,14 +376,12 @@ impl Decoder {
         let records = Records::parse(page, &self.layout);
         if records.missed > 0 {
             self.lost = self.lost.saturating_add(records.missed);
-            let sectors = u32::try_from(records.missed).unwrap_or(u32::MAX);
-            let (at_ns, op) = (records.begins, Op::Other);
             into.push(Event {
-                at_ns,
+                at_ns: records.begins,
                 step: Step::Lost,
-                op,
+                op: Op::Other,
                 sector: 0,
-                sectors,
+                sectors: u32::try_from(records.missed).unwrap_or(u32::MAX),
                 flags: 0,
                 task: 0,
                 device: 0,
@@ -466,7 +461,7 @@ fn a_format_is_read_as_the_kernel_prints_it() -> Result<(), Foreign> {
     assert_eq!(format.field("sector")?, Field { offset: 16, size: 8 });
     assert_eq!(format.field("rwbs")?, Field { offset: 34, size: 10 });
     assert_eq!(format.field("cmd")?, Field { offset: 60, size: 4 });
-    assert!(format.field("error").is_err() && format.has("error").is_none());
+    assert!(format.field("error").is_err() && format.find_field("error").is_none());
     assert!(Format::parse("field:int x;\toffset:y;").is_err());
     let mut record = vec![0_u8; 32];
     record[24..28].copy_from_slice(&8_u32.to_ne_bytes());

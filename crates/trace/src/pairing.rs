@@ -33,7 +33,7 @@ struct InFlightAtPlace {
 }
 
 /// The part of a device that is captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
     /// Requests or bios.
     pub unit: Unit,
@@ -57,7 +57,7 @@ pub struct Counts {
 }
 
 /// Pairs events with requests.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pairing {
     scope: Scope,
     slots: Slots,
@@ -84,19 +84,7 @@ pub struct Pairing {
 impl Pairing {
     /// Creates a pairing without events.
     pub fn new(scope: Scope) -> Self {
-        Self {
-            scope,
-            slots: Slots::default(),
-            in_flight: HashMap::new(),
-            inserted: HashMap::new(),
-            requeued: HashMap::new(),
-            asked: HashMap::new(),
-            ending: HashMap::new(),
-            empty: VecDeque::new(),
-            lossy_until: None,
-            counters_read_at: [None; 2],
-            counts: Counts::default(),
-        }
+        Self { scope, ..Self::default() }
     }
 
     /// Sets the times before and after the counters were read at the beginning.
@@ -133,7 +121,7 @@ impl Pairing {
 
     /// Limits how long rows wait for an older request that has not completed. After that time they are released before it.
     pub fn wait_at_most(&mut self, ns: u64) {
-        self.slots.wait_at_most(ns);
+        self.slots.patience_ns = Some(ns);
     }
 
     /// Releases the rows that have waited long enough at `at_ns`, even without a new event.
@@ -397,15 +385,11 @@ fn pop(queues: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
 /// Events of all CPUs that wait to be ordered.
 #[derive(Debug, Default)]
 pub struct Merge {
-    waiting: Vec<Event>,
+    /// The events so far, which callers extend.
+    pub waiting: Vec<Event>,
 }
 
 impl Merge {
-    /// Returns the buffer for further events.
-    pub fn waiting(&mut self) -> &mut Vec<Event> {
-        &mut self.waiting
-    }
-
     /// Passes on all events before this time, in order.
     pub fn before(&mut self, at_ns: u64, mut each: impl FnMut(&Event)) {
         // The buffer consists of ordered runs, which a stable sort merges.
@@ -420,7 +404,7 @@ const MAX_WAITING_REQUESTS: usize = 1 << 20;
 
 /// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+enum State {
     /// In flight, or back in the queue.
     Pending,
     /// Finished, to be released.
@@ -431,53 +415,42 @@ pub(super) enum State {
 
 /// A request that was issued and not released yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
-    pub(super) row: Row,
-    pub(super) state: State,
+struct Slot {
+    row: Row,
+    state: State,
     /// Sectors that have not completed yet.
-    pub(super) remaining: u32,
+    remaining: u32,
     /// The next request in flight at the same place.
-    pub(super) next: Option<u64>,
+    next: Option<u64>,
 }
 
 /// Requests in the order of their issue. Each request got its number at its issue.
-#[derive(Debug)]
-pub(super) struct Slots {
+#[derive(Debug, Default)]
+struct Slots {
     queue: VecDeque<Slot>,
     /// Number of the first request in the queue.
     first: u64,
     /// Pending requests that later requests no longer wait for.
     late: HashMap<u64, Slot>,
-    /// How long requests wait for an older one, in ns.
-    patience_ns: u64,
-}
-
-impl Default for Slots {
-    fn default() -> Self {
-        Self { queue: VecDeque::new(), first: 0, late: HashMap::new(), patience_ns: u64::MAX }
-    }
+    /// How long requests wait for an older one, in ns; `None` for no limit.
+    patience_ns: Option<u64>,
 }
 
 impl Slots {
-    /// Limits how long requests wait for an older one.
-    pub(super) fn wait_at_most(&mut self, ns: u64) {
-        self.patience_ns = ns;
-    }
-
     /// Returns the number of the next request.
-    pub(super) fn next(&self) -> u64 {
+    fn next(&self) -> u64 {
         self.first + self.queue.len() as u64
     }
 
     /// Adds a request, and returns its number.
-    pub(super) fn push(&mut self, row: Row) -> u64 {
+    fn push(&mut self, row: Row) -> u64 {
         let number = self.next();
         self.queue.push_back(Slot { row, state: State::Pending, remaining: row.sectors, next: None });
         number
     }
 
     /// Returns a request if it is pending.
-    pub(super) fn pending(&mut self, number: u64) -> Option<&mut Slot> {
+    fn pending(&mut self, number: u64) -> Option<&mut Slot> {
         let slot = match number.checked_sub(self.first) {
             Some(at) => self.queue.get_mut(usize::try_from(at).ok()?),
             None => self.late.get_mut(&number),
@@ -486,7 +459,7 @@ impl Slots {
     }
 
     /// Returns the next request at the same place, in any state.
-    pub(super) fn next_at_place(&self, number: u64) -> Option<u64> {
+    fn next_at_place(&self, number: u64) -> Option<u64> {
         match number.checked_sub(self.first) {
             Some(at) => self.queue.get(usize::try_from(at).ok()?)?.next,
             None => self.late.get(&number)?.next,
@@ -494,18 +467,18 @@ impl Slots {
     }
 
     fn is_too_old(&self, slot: &Slot, now_ns: u64) -> bool {
-        now_ns.saturating_sub(slot.row.issue_ns) > self.patience_ns
+        self.patience_ns.is_some_and(|patience_ns| now_ns.saturating_sub(slot.row.issue_ns) > patience_ns)
     }
 
     /// Returns the numbers of pending requests below a number.
-    pub(super) fn pending_below(&self, number: u64) -> Vec<u64> {
+    fn pending_below(&self, number: u64) -> Vec<u64> {
         let queued = (self.first..).zip(&self.queue).take_while(|(at, _)| *at < number);
         let queued = queued.filter(|(_, slot)| slot.state == State::Pending).map(|(at, _)| at);
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
     /// Releases the finished requests that no longer wait for an older pending request, and every finished late request.
-    pub(super) fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
+    fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {
                 Some(slot) if slot.state != State::Pending => {
@@ -544,11 +517,11 @@ fn events_come_in_order_once_none_can_precede_them() {
         device: 0,
     };
     let mut merge = Merge::default();
-    merge.waiting().extend([1, 5, 9, 2, 3, 12].map(event));
+    merge.waiting.extend([1, 5, 9, 2, 3, 12].map(event));
     let mut seen = Vec::new();
     merge.before(6, |event| seen.push(event.at_ns));
     assert_eq!(seen, [1, 2, 3, 5]);
-    merge.waiting().extend([7, 13].map(event));
+    merge.waiting.extend([7, 13].map(event));
     merge.before(u64::MAX, |event| seen.push(event.at_ns));
     assert_eq!(seen, [1, 2, 3, 5, 7, 9, 12, 13]);
 }
@@ -578,8 +551,7 @@ fn rows_leave_in_the_order_of_their_issue_and_a_stuck_one_does_not_block_them() 
 
 #[test]
 fn with_a_limit_a_slow_request_leaves_after_the_others() {
-    let mut slots = Slots::default();
-    slots.wait_at_most(50);
+    let mut slots = Slots { patience_ns: Some(50), ..Slots::default() };
     let [slow, quick] = [10, 20].map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() }));
     let left = |slots: &mut Slots, done: Option<u64>, now_ns| {
         if let Some(slot) = done.and_then(|number| slots.pending(number)) {

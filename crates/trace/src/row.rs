@@ -132,7 +132,7 @@ impl Task {
     }
 
     /// Returns whether `word` equals the task's name, thread id or process id.
-    pub fn is(&self, word: &str) -> bool {
+    pub fn matches(&self, word: &str) -> bool {
         let number = word.parse().ok();
         self.name == word || number.is_some_and(|n| n == self.tid || Some(n) == self.pid)
     }
@@ -166,11 +166,6 @@ impl Names {
     /// Returns the flags with this number.
     pub fn flags_at(&self, number: u32) -> Option<&Flags> {
         self.flags.get(number as usize)
-    }
-
-    /// Returns all flags, by number.
-    pub fn all_flags(&self) -> &[Flags] {
-        &self.flags
     }
 
     /// Returns all tasks, by number.
@@ -266,7 +261,7 @@ fn tasks_and_flags_have_one_number_each() {
     let worker = Task { tid: 8, kernel: true, name: "kworker/0:1".into(), ..Task::default() };
     assert_eq!([names.task(&fio), names.task(&worker), names.task(&fio)], [0, 1, 0]);
     assert_eq!(names.task_at(1), Some(&worker));
-    assert!(fio.is("fio") && fio.is("5") && fio.is("7") && !fio.is("8"));
+    assert!(fio.matches("fio") && fio.matches("5") && fio.matches("7") && !fio.matches("8"));
     assert!(worker.is_worker() && !fio.is_worker());
     assert_eq!([names.flags(&Flags::parse("R")), names.flags(&Flags::parse("W"))], [0, 1]);
     assert_eq!(names.flags_at(2), None);

@@ -1,7 +1,6 @@
 //! Counts the system calls of threads with the event `raw_syscalls:sys_enter`.
 
-use crate::Foreign;
-use crate::{Field, Format, Layout, Records};
+use crate::{Field, Foreign, Format, Layout, Records};
 use std::collections::BTreeMap;
 
 /// Counts system calls by thread and call number.

@@ -14,7 +14,7 @@ use model::command::{
 };
 use model::evidence::{BlockStat, Moment, Snapshot, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::machine::{Layer, LayerKind, Machine};
-use model::record::{CommandRecord, Record};
+use model::record::{CommandRecord, Record, Run};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeMap;
 
@@ -26,11 +26,8 @@ const IDLE_BYTES: u64 = 4 << 20;
 
 pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let CommandRecord { end, run } = *seen;
-    let at = |moment| {
-        let found = run.evidence.iter().find(|snapshot| snapshot.moment == moment);
-        found.ok_or_else(|| "the session has no snapshot of that moment".to_owned())
-    };
-    let (start, stop, synced) = (at(Moment::Start), at(Moment::Stop), at(Moment::Synced));
+    let [start, stop, synced] =
+        [Moment::Start, Moment::Stop, Moment::Synced].map(|moment| snapshot_at(run, moment));
     let seconds = end.wall_ns as f64 / 1e9;
     let machine = record.header.hosts.first();
     let devices = devices(machine, [&start, &stop, &synced], seconds);
@@ -101,6 +98,12 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
         named: end.named.clone(),
         still_running: end.still_running.clone(),
     }
+}
+
+/// Returns the snapshot of a run at a moment.
+pub(super) fn snapshot_at(run: &Run, moment: Moment) -> Known<&Snapshot> {
+    let found = run.evidence.iter().find(|snapshot| snapshot.moment == moment);
+    found.ok_or_else(|| "the session has no snapshot of that moment".to_owned())
 }
 
 /// Returns the topmost devices of the named files and of the current directory. Leaves out a device below another one:
@@ -527,19 +530,14 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     if shown < worth {
         return None;
     }
-    let rate = show_rate(shown as f64 / 1e6 / run.seconds.max(1e-9));
-    let amount = format!("{} in {} ({rate} MB/s)", amount_of(shown), show_ns(run.seconds * 1e9));
+    let took = show_ns(run.seconds * 1e9);
     // A call of a few bytes dirties a whole page.
     let calls = moved.write_call_bytes;
     let amount = if calls > 0 && calls < bytes / 2 {
-        format!(
-            "{} by calls, which dirtied {} of pages, in {}",
-            amount_of(calls),
-            amount_of(bytes),
-            show_ns(run.seconds * 1e9)
-        )
+        format!("{} by calls, which dirtied {} of pages, in {took}", amount_of(calls), amount_of(bytes))
     } else {
-        amount
+        let rate = show_rate(shown as f64 / 1e6 / run.seconds.max(1e-9));
+        format!("{} in {took} ({rate} MB/s)", amount_of(shown))
     };
     if let Some(memory) = memory.filter(|_| bytes < worth) {
         return Some(format!("{amount} to memory ({memory}): no disk was written"));
@@ -575,12 +573,9 @@ fn amount_of(bytes: u64) -> String {
 }
 
 /// The first device with bytes in this direction, or `the disk`.
-fn device_name(run: &CommandRun, bytes: impl Fn(&model::command::DeviceUse) -> u64) -> String {
-    run.devices
-        .iter()
-        .flatten()
-        .find(|device| bytes(device) > 0)
-        .map_or_else(|| "the disk".into(), |device| device.name.clone())
+fn device_name(run: &CommandRun, bytes: impl Fn(&DeviceUse) -> u64) -> String {
+    let device = run.devices.iter().flatten().find(|device| bytes(device) > 0);
+    device.map_or_else(|| "the disk".into(), |device| device.name.clone())
 }
 
 /// The device on which the first of these files lies, or `the disk`.

@@ -9,10 +9,14 @@
 
 mod figures;
 
-use crate::checks::{CACHED_ABOVE, CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, FOREIGN_ABOVE, hard_limits};
+use crate::checks::{
+    Answer as CheckAnswer, CACHED_ABOVE, CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, Detail, Evidence, FOREIGN_ABOVE,
+    LimitUnit, hard_limits,
+};
 use crate::compare::{self, Timed};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
-use crate::{Judging, notes, nowhere, verdict};
+use crate::{Judging, findings, notes, nowhere, verdict};
+use figures::snapshot_at;
 use model::Known;
 use model::command::{
     Command, CommandResult, CommandResults, CommandRun, CommandStudy, DeviceUse, FilesState, LEAST_SECONDS,
@@ -24,12 +28,11 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
 use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
-use model::units::{show_bytes, show_change, show_ns, show_rate, show_share};
+use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::intervals;
 use stats::intervals::FEWEST_RUNS;
 use stats::sample::{mean, variance};
-use std::collections::BTreeMap;
 
 /// Judges a record of `fathom time`.
 pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) -> Report {
@@ -87,12 +90,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         hosts: header.hosts.iter().map(|host| host.host.clone()).collect(),
         fleet: None,
         findings,
-        notes: record
-            .runs
-            .iter()
-            .filter_map(|run| run.end.as_ref())
-            .flat_map(|end| end.notes.clone())
-            .collect(),
+        notes: record.runs.iter().flat_map(|run| &run.end).flat_map(|end| end.notes.clone()).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         files: Vec::new(),
@@ -100,7 +98,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
-        words: options.words.clone(),
+        words: options.annotations.clone(),
         study: Box::new(CommandResults { commands, compared }).into(),
         preconditioned: None,
         against: None,
@@ -136,11 +134,7 @@ fn command_result(
 }
 
 fn unknown_limiter() -> Limiter {
-    Limiter {
-        name: "unknown".into(),
-        sentence: "no run ended".into(),
-        evidence: std::collections::BTreeMap::new(),
-    }
+    Limiter { name: "unknown".into(), sentence: "no run ended".into(), evidence: Evidence::new() }
 }
 
 /// Compares each command except the first with the first.
@@ -212,7 +206,7 @@ fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verd
 fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
     let gates: Vec<Gate> = commands.iter().filter(named).map(|one| gate(condition, one)).collect();
-    if gates.is_empty() { vec![crate::gate::gate_without_result(condition)] } else { gates }
+    if gates.is_empty() { vec![crate::gate::gate_without_number(condition, &condition.limit)] } else { gates }
 }
 
 /// Decides a condition for a command: a single run by its time, several runs by the 95 % bounds of their mean.
@@ -245,7 +239,7 @@ fn gate(condition: &Condition, one: &CommandResult) -> Gate {
         runs: u32::try_from(one.runs.len()).unwrap_or(u32::MAX),
         word,
         sentence,
-        ..crate::gate::gate_without_result(condition)
+        ..crate::gate::gate_without_number(condition, &condition.limit)
     }
 }
 
@@ -295,39 +289,29 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         sentence,
         evidence: evidence.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
     };
+    let too_short = |seconds: f64| {
+        limiter("unknown", format!("it took less than {}: too short to tell", show_ns(seconds * 1e9)))
+    };
     if run.seconds < LEAST_CPU_SECONDS {
-        return limiter(
-            "unknown",
-            format!("it took less than {}: too short to tell", show_ns(LEAST_CPU_SECONDS * 1e9)),
-        );
+        return too_short(LEAST_CPU_SECONDS);
     }
     if let Some(limit) = throttle(record, run, seen) {
         return limiter("throttle", format!("a cgroup limits {limit}"));
     }
     if cpu >= CPU_BOUND {
         let system = show_share(run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9));
-        if let Some(copying) = page_cache_copy(run) {
-            return limiter(
-                "page cache",
-                format!("{copying} kept a CPU busy {}{}", show_share(cpu), small_calls(run)),
-            );
-        }
-        return limiter(
-            "CPU",
-            format!("busy {}, {system} of that in the kernel{}", show_share(cpu), small_calls(run)),
-        );
+        let (share, calls) = (show_share(cpu), small_calls(run));
+        return match page_cache_copy(run) {
+            Some(copying) => limiter("page cache", format!("{copying} kept a CPU busy {share}{calls}")),
+            None => limiter("CPU", format!("busy {share}, {system} of that in the kernel{calls}")),
+        };
     }
     if run.seconds < LEAST_SECONDS {
-        return limiter(
-            "unknown",
-            format!("it took less than {}: too short to tell", show_ns(LEAST_SECONDS * 1e9)),
-        );
+        return too_short(LEAST_SECONDS);
     }
     if syncing >= SYNC_BOUND {
-        return limiter(
-            "syncs",
-            format!("it waited in its own syncs for {} of the time", show_share(syncing.min(1.0))),
-        );
+        let share = show_share(syncing.min(1.0));
+        return limiter("syncs", format!("it waited in its own syncs for {share} of the time"));
     }
     match busiest {
         Some(device) if busy >= DEVICE_BUSY && depth <= ONE_AT_A_TIME => {
@@ -353,8 +337,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         );
     }
     let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
-    let other_end = other_end(record, run, seen);
-    match other_end {
+    match other_end(record, run, seen) {
         Some((name, other_end)) if busy < IDLE => {
             limiter(name, format!("it waited for {other_end}; a CPU was busy {}", show_share(cpu)))
         }
@@ -417,11 +400,7 @@ fn small_calls(run: &CommandRun) -> String {
         .fold(f64::INFINITY, f64::min);
     let calls = run.moved.as_ref().map_or(0, |m| m.read_calls.unwrap_or(0) + m.write_calls);
     if calls >= 10_000 && smallest <= 16_384.0 {
-        format!(
-            "; its {} calls moved {} bytes each",
-            model::units::show_count(calls as f64),
-            show_rate(smallest)
-        )
+        format!("; its {} calls moved {} bytes each", show_count(calls as f64), show_rate(smallest))
     } else {
         String::new()
     }
@@ -435,8 +414,7 @@ fn one_at_a_time(device: &DeviceUse, busy_seconds: f64) -> String {
 
 /// The limit that a device's rate has reached.
 fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<String> {
-    let start = seen.run.evidence.iter().find(|snapshot| snapshot.moment == Moment::Start)?;
-    let text = start.text(LIMITS).ok()?;
+    let text = snapshot_at(seen.run, Moment::Start).ok()?.text(LIMITS).ok()?;
     let machine = record.header.hosts.first();
     let places = machine.into_iter().flat_map(|machine| &machine.places);
     let layers: Vec<_> = places.flat_map(|place| &place.layers).collect();
@@ -445,10 +423,10 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
         let Some(device) = run.devices.iter().flatten().find(|device| device.name == *name) else { continue };
         for limit in hard_limits(text, &number) {
             let amount = match (limit.kind, limit.unit) {
-                (Kind::Read, crate::checks::LimitUnit::Bytes) => device.read_bytes,
-                (Kind::Read, crate::checks::LimitUnit::Operations) => device.read_requests,
-                (_, crate::checks::LimitUnit::Bytes) => device.written_bytes,
-                (_, crate::checks::LimitUnit::Operations) => device.write_requests,
+                (Kind::Read, LimitUnit::Bytes) => device.read_bytes,
+                (Kind::Read, LimitUnit::Operations) => device.read_requests,
+                (_, LimitUnit::Bytes) => device.written_bytes,
+                (_, LimitUnit::Operations) => device.write_requests,
             };
             if limit.is_reached_by(amount as f64 / run.seconds.max(1e-9), run.seconds * 1e9) {
                 return Some(limit.describe());
@@ -476,23 +454,20 @@ const LOWER_SHARE: f64 = 0.9;
 /// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
-/// The answer of a check.
-enum CheckReply {
-    /// The check is not about anything that the command did.
-    DoesNotApply,
-    /// The check found no problem.
-    Holds,
-    /// A finding with its sentence.
-    Found(Severity, String),
+/// The answer of a check that found no problem. [`finding`] writes its sentence.
+fn holds() -> CheckAnswer {
+    CheckAnswer::Holds("", Evidence::new())
 }
 
-/// A reply, or why the check could not be made.
-type CheckAnswer = Known<CheckReply>;
+/// The answer of a check that found a problem.
+fn found(severity: Severity, sentence: String) -> CheckAnswer {
+    CheckAnswer::Finding(Detail::new(severity, sentence, Evidence::new()))
+}
 
 /// Returns a finding if `is_found`, otherwise that the check holds.
 #[expect(clippy::unnecessary_wraps, reason = "the functions that end with it may return an error")]
-fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> String) -> CheckAnswer {
-    Ok(if is_found { CheckReply::Found(severity, sentence()) } else { CheckReply::Holds })
+fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> String) -> Known<CheckAnswer> {
+    Ok(if is_found { found(severity, sentence()) } else { holds() })
 }
 
 fn ask(
@@ -502,7 +477,7 @@ fn ask(
     limiter: &Limiter,
     seen: &CommandRecord,
 ) -> Vec<Finding> {
-    let answers: [(CheckId, CheckAnswer); 13] = [
+    let answers: [(CheckId, Known<CheckAnswer>); 13] = [
         (CheckId::A01, page_cache(run)),
         (CheckId::A04, stored_nowhere(run, "holes", |before| Some(before.hole_bytes))),
         (
@@ -520,33 +495,33 @@ fn ask(
         (CheckId::D10, stolen(seen)),
         (CheckId::D14, memory_pressure(run)),
     ];
-    answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
+    answers.into_iter().filter_map(|(id, answer)| finding(id, command, &answer)).collect()
 }
 
 /// Checks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
 fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
     let answers = [(CheckId::E05, few_runs(seconds)), (CheckId::E06, Ok(runs_disagree(seconds)))];
-    answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
+    answers.into_iter().filter_map(|(id, answer)| finding(id, command, &answer)).collect()
 }
 
 /// Checks whether there are enough runs. A single run makes no claim about the next one, so it is not checked.
-fn few_runs(seconds: &[f64]) -> CheckAnswer {
+fn few_runs(seconds: &[f64]) -> Known<CheckAnswer> {
     if seconds.len() < 2 {
-        return Ok(CheckReply::DoesNotApply);
+        return Ok(CheckAnswer::DoesNotApply);
     }
     found_if(seconds.len() < FEWEST_RUNS, Severity::Note, || {
         format!("{} runs do not show how much the time varies; use --runs 5 or more.", seconds.len())
     })
 }
 
-fn runs_disagree(seconds: &[f64]) -> CheckReply {
+fn runs_disagree(seconds: &[f64]) -> CheckAnswer {
     if seconds.len() < FEWEST_RUNS {
-        return CheckReply::DoesNotApply;
+        return CheckAnswer::DoesNotApply;
     }
     let deviation = variance(seconds).sqrt() / mean(seconds);
-    let Some(severity) = crate::checks::severity_of_spread(deviation) else { return CheckReply::Holds };
+    let Some(severity) = crate::checks::severity_of_spread(deviation) else { return holds() };
     let (least, most) = seconds.iter().fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(*s), b.max(*s)));
-    CheckReply::Found(
+    found(
         severity,
         format!(
             "The runs took from {} to {}, with a standard deviation of {} of their mean. Look for other load or a warm cache \
@@ -558,31 +533,19 @@ fn runs_disagree(seconds: &[f64]) -> CheckReply {
     )
 }
 
-fn finding(id: CheckId, command: &Command, answer: CheckAnswer) -> Option<Finding> {
+fn finding(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Option<Finding> {
     let check = crate::checks::all().find(|check| check.id == id)?;
-    let (outcome, severity, sentence) = match answer {
-        Ok(CheckReply::DoesNotApply) => return None,
-        Ok(CheckReply::Found(severity, sentence)) => (Outcome::Finding, Some(severity), sentence),
-        Ok(CheckReply::Holds) => (Outcome::Holds, None, format!("Confirmed: {}.", check.belief)),
-        Err(why) => (Outcome::NotChecked, None, why),
-    };
-    Some(Finding {
-        id,
-        name: check.name.into(),
-        outcome,
-        severity,
-        about: vec![command.line.clone()],
-        sentence,
-        cure: String::new(),
-        evidence: BTreeMap::new(),
-        accepted: false,
-    })
+    let mut finding = findings::finding(id, check.name, "", answer, vec![command.line.clone()])?;
+    if finding.outcome == Outcome::Holds {
+        finding.sentence = format!("Confirmed: {}.", check.belief);
+    }
+    Some(finding)
 }
 
-fn page_cache(run: &CommandRun) -> CheckAnswer {
+fn page_cache(run: &CommandRun) -> Known<CheckAnswer> {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes < LEAST_BYTES {
-        return Ok(CheckReply::DoesNotApply);
+        return Ok(CheckAnswer::DoesNotApply);
     }
     let cached = run.cached_read_bytes.clone()?;
     let share = cached as f64 / moved.read_call_bytes as f64;
@@ -593,11 +556,15 @@ fn page_cache(run: &CommandRun) -> CheckAnswer {
 }
 
 /// Checks for bytes of named files that read as zeros because no storage holds them.
-fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> Option<u64>) -> CheckAnswer {
+fn stored_nowhere(
+    run: &CommandRun,
+    what: &str,
+    bytes: impl Fn(&FilesState) -> Option<u64>,
+) -> Known<CheckAnswer> {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     // A copy may skip the holes of its input and write zeros.
     if moved.read_call_bytes.max(moved.dirtied_bytes) < LEAST_BYTES {
-        return Ok(CheckReply::DoesNotApply);
+        return Ok(CheckAnswer::DoesNotApply);
     }
     let mut files = 0;
     for one in &run.named {
@@ -607,7 +574,7 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
         files += before.files;
         if amount >= LEAST_BYTES {
             let (amount, all) = (show_bytes(amount), show_bytes(before.bytes));
-            return Ok(CheckReply::Found(
+            return Ok(found(
                 Severity::Biased,
                 format!(
                     "{amount} of the {all} in {} are {what}: reads of them return zeros without the device.",
@@ -616,12 +583,12 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
             ));
         }
     }
-    if files == 0 { Err("the command line names no existing file".into()) } else { Ok(CheckReply::Holds) }
+    if files == 0 { Err("the command line names no existing file".into()) } else { Ok(holds()) }
 }
 
 /// Checks for output that is easier to store than real data: holes in a file that the command made, or zeros, according
 /// to the command line.
-fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
+fn easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
     let made = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
     for one in run.named.iter().filter(made) {
         if let Ok(after) = &one.after
@@ -630,27 +597,27 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
             let (holes, all) = (show_bytes(after.hole_bytes), show_bytes(after.bytes));
             let sentence =
                 format!("{holes} of the {all} in {} are holes: they were never written.", one.path);
-            return Ok(CheckReply::Found(Severity::Biased, sentence));
+            return Ok(found(Severity::Biased, sentence));
         }
     }
     if figures::written(seen.end)? < LEAST_BYTES {
-        return Ok(CheckReply::DoesNotApply);
+        return Ok(CheckAnswer::DoesNotApply);
     }
     let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
     // The content of other output is unknown, so the check never holds.
     Ok(if is_zero {
         let sentence =
             "The command wrote zeros: storage that compresses or skips zeros stores them faster than data.";
-        CheckReply::Found(Severity::Biased, sentence.into())
+        found(Severity::Biased, sentence.into())
     } else {
-        CheckReply::DoesNotApply
+        CheckAnswer::DoesNotApply
     })
 }
 
-fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
+fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
     let wrote = figures::written(seen.end)?;
     if wrote < LEAST_BYTES {
-        return Ok(CheckReply::DoesNotApply);
+        return Ok(CheckAnswer::DoesNotApply);
     }
     let share = run.dirty_at_end_bytes.clone()? as f64 / wrote as f64;
     found_if(share >= CACHE_SHARE, Severity::Rename, || {
@@ -658,17 +625,17 @@ fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
     })
 }
 
-fn memory_below(run: &CommandRun) -> CheckAnswer {
+fn memory_below(run: &CommandRun) -> Known<CheckAnswer> {
     if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
         let sentence = format!("{} is in memory ({memory}), not on a disk.", one.path);
-        return Ok(CheckReply::Found(Severity::Rename, sentence));
+        return Ok(found(Severity::Rename, sentence));
     }
     run.devices.as_ref().map_err(Clone::clone)?;
-    Ok(CheckReply::Holds)
+    Ok(holds())
 }
 
 /// Whether the lowest devices read as much as the topmost.
-fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
+fn lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     let machine = record.header.hosts.first();
     let devices = run.devices.as_ref().map_err(Clone::clone)?;
     let bytes = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);
@@ -678,7 +645,7 @@ fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
         if top >= LEAST_BYTES && (below as f64) < LOWER_SHARE * top as f64 {
             let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
             let (top, below, names) = (show_bytes(top), show_bytes(below), names.join(" and "));
-            return Ok(CheckReply::Found(
+            return Ok(found(
                 Severity::Rename,
                 format!(
                     "{names} delivered {below} of the {top} that were read: a layer in between has a cache."
@@ -686,10 +653,10 @@ fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
             ));
         }
     }
-    Ok(CheckReply::Holds)
+    Ok(holds())
 }
 
-fn foreign_io(record: &Record, run: &CommandRun) -> CheckAnswer {
+fn foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     let foreign = run.foreign_read_bytes.clone()?;
     let all: u64 = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes).saturating_add(foreign);
     let is_much =
@@ -706,7 +673,7 @@ fn foreign_io(record: &Record, run: &CommandRun) -> CheckAnswer {
             "Other processes read {} from the same devices during the run{who}.",
             show_bytes(foreign)
         );
-        return Ok(CheckReply::Found(Severity::Biased, sentence));
+        return Ok(found(Severity::Biased, sentence));
     }
     let below = read_only_below(record, run)?;
     if is_much(below, all) {
@@ -725,7 +692,7 @@ fn foreign_io(record: &Record, run: &CommandRun) -> CheckAnswer {
             show_bytes(written)
         ));
     }
-    Ok(CheckReply::Holds)
+    Ok(holds())
 }
 
 /// Returns the bytes that the lowest devices of a place read in addition to the reads of its topmost devices and the command's reads from
@@ -743,7 +710,7 @@ fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
     Ok(excess.max().unwrap_or(0))
 }
 
-fn backlog(run: &CommandRun) -> CheckAnswer {
+fn backlog(run: &CommandRun) -> Known<CheckAnswer> {
     let before = run.machine_dirty_bytes[0].clone()?;
     found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
         let before = show_bytes(before);
@@ -753,16 +720,16 @@ fn backlog(run: &CommandRun) -> CheckAnswer {
     })
 }
 
-fn limit_reached(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> CheckAnswer {
-    let start = seen.run.evidence.iter().find(|snapshot| snapshot.moment == Moment::Start);
-    start.ok_or("the session has no snapshot of its start")?.text(LIMITS)?;
+fn limit_reached(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Known<CheckAnswer> {
+    let start = snapshot_at(seen.run, Moment::Start);
+    start.map_err(|_| "the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
     found_if(limiter.name == "throttle", Severity::Biased, || {
         format!("The run reached a limit: {}.", limiter.sentence)
     })
 }
 
-fn waited_for_cpu(run: &CommandRun) -> CheckAnswer {
+fn waited_for_cpu(run: &CommandRun) -> Known<CheckAnswer> {
     let share = run.pressure[1].clone()?;
     let is_much = share >= CPU_WAIT_SHARE && run.seconds >= CPU_WAIT_SECONDS;
     found_if(is_much, Severity::Note, || {
@@ -778,15 +745,12 @@ fn waited_for_cpu(run: &CommandRun) -> CheckAnswer {
     })
 }
 
-fn stolen(seen: &CommandRecord) -> CheckAnswer {
-    let at = |moment| {
-        let found = seen.run.evidence.iter().find(|snapshot| snapshot.moment == moment);
-        found.ok_or_else(|| "the session has no snapshot of that moment".to_owned()).and_then(stolen_ticks)
-    };
+fn stolen(seen: &CommandRecord) -> Known<CheckAnswer> {
+    let at = |moment| snapshot_at(seen.run, moment).and_then(stolen_ticks);
     let ([steal_before, all_before], [steal_after, all_after]) = (at(Moment::Start)?, at(Moment::Stop)?);
     let (steal, all) = (steal_after.saturating_sub(steal_before), all_after.saturating_sub(all_before));
     if all < LEAST_TICKS {
-        return Ok(CheckReply::DoesNotApply);
+        return Ok(CheckAnswer::DoesNotApply);
     }
     let share = steal as f64 / all as f64;
     found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
@@ -794,7 +758,7 @@ fn stolen(seen: &CommandRecord) -> CheckAnswer {
     })
 }
 
-fn memory_pressure(run: &CommandRun) -> CheckAnswer {
+fn memory_pressure(run: &CommandRun) -> Known<CheckAnswer> {
     let share = run.pressure[2].clone()?;
     found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
         format!("Tasks of this machine waited for memory for {} of the time.", show_share(share))

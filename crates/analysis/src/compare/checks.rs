@@ -347,13 +347,23 @@ impl Outside {
     }
 }
 
+/// The figures of a result for one kind of operation.
+pub(crate) fn figures_of(result: &Measured, kind: Kind) -> Option<&Figures> {
+    let figures = match kind {
+        Kind::Read => &result.read,
+        Kind::Write => &result.write,
+        Kind::Trim => &result.trim,
+        Kind::Sync => &result.sync,
+    };
+    figures.as_ref()
+}
+
+/// The percentiles of a result that cannot come from its runs.
 fn percentiles_outside(result: &Measured) -> Vec<Outside> {
-    let kinds: [(&str, &Option<Figures>); 4] =
-        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
-    let percentiles =
-        kinds.into_iter().filter_map(|(kind, f)| Some((kind, f.as_ref()?))).flat_map(|(kind, figures)| {
-            figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
-        });
+    let kinds = Kind::ALL.into_iter().filter_map(|kind| Some((kind.word(), figures_of(result, kind)?)));
+    let percentiles = kinds.flat_map(|(kind, figures)| {
+        figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
+    });
     percentiles
         .filter_map(|(kind, rank, whole)| {
             let percentile_of_run =

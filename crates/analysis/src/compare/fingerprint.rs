@@ -7,8 +7,9 @@
 //! 4. [`result_differences`] compares the findings that invalidate or relabel the results.
 
 use crate::compare::SideResult;
+use crate::findings;
 use model::comparison::Difference;
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Finding, Severity};
 use model::job::{Data, Line, Pace, Phase, Stream};
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
@@ -302,9 +303,9 @@ fn execution(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item = (&'st
     let node = stream.place.node.map_or(String::new(), |n| format!(", node {n}"));
     let memory = named(", memory", "memory-nodes").unwrap_or_default();
     let split = if stream.place.split { ", one for each worker" } else { "" };
-    let first = [named("nice", "nice"), named("I/O", "io-priority")];
-    let first: Vec<String> = first.into_iter().flatten().collect();
-    let first = if first.is_empty() { "as started".into() } else { first.join(", ") };
+    let priorities = [named("nice", "nice"), named("I/O", "io-priority")];
+    let priorities: Vec<String> = priorities.into_iter().flatten().collect();
+    let priority = if priorities.is_empty() { "as started".into() } else { priorities.join(", ") };
     let limit = [
         stream.limit.operations.map(|n| format!(" or {n} operations")),
         stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
@@ -318,7 +319,7 @@ fn execution(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item = (&'st
     [
         ("batch", format!("{},{}", stream.batch.submit, stream.batch.complete)),
         ("CPUs of the workers", cpus + &node + &memory + split),
-        ("priority", first),
+        ("priority", priority),
         ("time", time),
         ("warm-up", seconds(phase.warmup_ns)),
         ("delay", seconds(stream.delay_ns)),
@@ -335,13 +336,7 @@ fn machine_aspects(report: &Report) -> Vec<Aspect> {
     });
     // `Linux 6.18.5 #1 SMP ...`: a release may be built again, with other settings.
     let kernel = machine.kernel.split_once(" #").unwrap_or((&machine.kernel, ""));
-    let known = |name: &str, value: Known<String>| Aspect {
-        name: name.into(),
-        value,
-        is_fallback: false,
-        remark: String::new(),
-        refuses: false,
-    };
+    let known = |name: &str, value: Known<String>| Aspect { value, ..aspect(name, String::new(), false) };
     vec![
         aspect(
             "host",
@@ -496,9 +491,7 @@ pub(super) fn no_number(one: SideResult) -> Option<String> {
 }
 
 fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
-    let about = move |f: &&Finding| f.about.contains(&one.result.name);
-    let findings = one.report.findings.iter();
-    findings.filter(move |f| f.outcome == Outcome::Finding && f.severity == Some(severity)).filter(about)
+    findings::findings_about(&one.report.findings, &one.result.name, severity)
 }
 
 #[test]

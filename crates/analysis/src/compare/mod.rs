@@ -20,7 +20,7 @@ use model::command::CommandResult;
 use model::comparison::{
     Answer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
 };
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Outcome, Severity};
 use model::plan;
 use model::plan::{Plan, Strategy};
 use model::record::{Record, Run};
@@ -240,17 +240,15 @@ struct Draft {
 
 fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Options) -> Draft {
     let [first_a, first_b] = [a, b].map(|side| side.first().copied());
-    let (differences, unknown) = match (first_a, first_b) {
-        (Some(a), Some(b)) => differences_between(a, b),
-        _ => (Vec::new(), Vec::new()),
-    };
+    let (differences, unknown) =
+        first_a.zip(first_b).map(|(a, b)| differences_between(a, b)).unwrap_or_default();
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
-    let void = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
+    let lacks_number = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
     // Findings do not make different requests comparable. Relabelling does not matter for a result without a number.
     let not_requested = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
     let is_request = |d: &Difference| d.refuses && !not_requested.contains(&d.aspect.as_str());
     let other_request = other_work.is_some() && differences.iter().any(is_request);
-    let no_number = !other_request && (void(a) || void(b));
+    let no_number = !other_request && (lacks_number(a) || lacks_number(b));
     let cannot_tell = !no_number && other_work.is_some() && is_undecidable(&differences);
     let mut accepted: Vec<CheckId> =
         a.iter().chain(b).flat_map(|one| one.result.accepted.iter().copied()).collect();
@@ -258,8 +256,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     accepted.dedup();
     let refused =
         if other_request { other_work } else { why_not_comparable(a, b, sessions, name).or(other_work) };
-    let (measures, left_out) =
-        if refused.is_none() { weighing::measures(a, b) } else { (Vec::new(), Vec::new()) };
+    let (measures, left_out) = if refused.is_none() { weighing::measures(a, b) } else { Default::default() };
     let true_name = |one: Option<SideResult>| one.map_or_else(String::new, |o| o.result.true_name.clone());
     let pair = Pair {
         name: first_a.map_or_else(String::new, |o| o.result.name.clone()),
@@ -361,12 +358,9 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
     }
     let findings = &report.findings;
     for result in &mut report.results {
-        let voids = |f: &&Finding| {
-            let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Void);
-            acts && f.about.contains(&result.name)
-        };
-        let shown = findings.iter().any(|f| voids(&f)) && findings.iter().filter(voids).all(|f| f.accepted);
-        if result.void && shown {
+        let mut voiding = findings::findings_about(findings, &result.name, Severity::Void).peekable();
+        let is_shown = voiding.peek().is_some() && voiding.all(|f| f.accepted);
+        if result.void && is_shown {
             result.void = false;
             result.verdict = Verdict::Suspect;
         }
@@ -425,7 +419,7 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
         metric.b_runs.len(),
         metric.a_runs.len()
     );
-    let interval = interval(metric);
+    let interval = show_interval(metric);
     let change = show_change(metric.ratio);
     let sentence = match metric.answer {
         Answer::Faster | Answer::Slower => {
@@ -454,7 +448,7 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
             )
         }
     };
-    (metric.answer, sentence + &accepted(pair) + &differences_sentence(pair))
+    (metric.answer, sentence + &accepted_sentence(pair) + &differences_sentence(pair))
 }
 
 fn missing_headline_sentence(paired: &Paired, a: &[Report], b: &str) -> String {
@@ -468,7 +462,8 @@ fn missing_headline_sentence(paired: &Paired, a: &[Report], b: &str) -> String {
     )
 }
 
-fn interval(metric: &Metric) -> String {
+/// Formats the interval of a change: ` (95 % interval -1.0 % to +2.0 %)`; empty without one.
+pub(crate) fn show_interval(metric: &Metric) -> String {
     metric.interval.map_or_else(String::new, |[low, high]| {
         format!(" (95 % interval {} to {})", show_change(low), show_change(high))
     })
@@ -500,7 +495,7 @@ fn needed_runs_sentence(metric: &Metric) -> String {
 }
 
 /// The accepted findings that the numbers depend on.
-fn accepted(pair: &Pair) -> String {
+fn accepted_sentence(pair: &Pair) -> String {
     match pair.accepted.as_slice() {
         [] => String::new(),
         ids => format!(" The numbers depend on accepted findings: {}.", CheckId::list(ids, ", ")),

@@ -5,6 +5,7 @@ use super::*;
 use crate::fixture::Fixture;
 use crate::{Judging, judge};
 use model::comparison::{Answer, Passing};
+use model::finding::Finding;
 use model::job::Cache;
 use model::report::Measured;
 

@@ -47,8 +47,11 @@ pub(super) struct Weighed {
     bounds: Option<[f64; 2]>,
     margin: f64,
     tolerance: f64,
+    /// The difference between sessions of one side, as a share; `None` if each side is one session.
     floor: Option<f64>,
+    /// Median of the differences between the logarithms of all pairs of runs.
     by_ranks: f64,
+    /// The p-value of the rank test; `None` if there is none.
     p_ranks: Option<f64>,
 }
 
@@ -57,20 +60,24 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     let logs = |side: &[Vec<f64>]| side.iter().flatten().map(|v| v.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
-    let drawn = measure.percentile && a.len().min(b.len()) >= intervals::FEWEST;
+    let is_bootstrapped = measure.percentile && a.len().min(b.len()) >= intervals::FEWEST;
     let between = |tail: f64| {
         shift.and_then(|s| {
-            if drawn { intervals::interval(&a, &b, s.degrees(), tail) } else { Some(s.between(tail)) }
+            if is_bootstrapped {
+                intervals::interval(&a, &b, s.degrees(), tail)
+            } else {
+                Some(s.between(tail))
+            }
         })
     };
     let (interval, bounds) = (between(ALLOWED / 2.0), between(ALLOWED));
     let floor = floor(&measure.a, &measure.b);
     let least = if measure.percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
     let knows_floor = floor.is_some() || options.runs != Runs::Apart;
-    let usual = if knows_floor { MARGIN } else { MARGIN_OF_LONE_SESSIONS };
-    let margin = least.max(options.margin.unwrap_or(usual)).max(floor.unwrap_or(0.0));
-    let usual = if measure.tail { TOLERANCE_OF_TAIL } else { TOLERANCE };
-    let tolerance = margin.max(options.margin.unwrap_or(usual));
+    let usual_margin = if knows_floor { MARGIN } else { MARGIN_OF_LONE_SESSIONS };
+    let margin = least.max(options.margin.unwrap_or(usual_margin)).max(floor.unwrap_or(0.0));
+    let usual_tolerance = if measure.tail { TOLERANCE_OF_TAIL } else { TOLERANCE };
+    let tolerance = margin.max(options.margin.unwrap_or(usual_tolerance));
     Weighed {
         by_ranks: comparison::shift(&a, &b).unwrap_or(f64::NAN),
         p_ranks: comparison::chance(&a, &b),
@@ -306,7 +313,7 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
     all.retain(|r| r.rank.is_none() || !made_up(r));
     // The rate of an open loop is fixed, so its tail latency answers.
     if streams.iter().any(|s| s.is_open_loop()) {
-        let tail = |r: &Reading| r.rank == Some(TAIL) && has(a, r) && has(b, r);
+        let tail = |r: &Reading| r.rank == Some(TAIL) && is_in_every_run(a, r) && is_in_every_run(b, r);
         if let Some(at) = all.iter().position(tail) {
             let first = all.remove(at);
             all.insert(0, first);
@@ -315,7 +322,8 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
     all
 }
 
-fn has(side: &Pooled, reading: &Reading) -> bool {
+/// Whether every run of a side has the number.
+fn is_in_every_run(side: &Pooled, reading: &Reading) -> bool {
     let runs = || side.iter().flat_map(|one| &one.result.runs);
     runs().next().is_some() && runs().all(|r| (reading.read)(r).is_some())
 }
@@ -333,9 +341,10 @@ fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
     let sequential = |s: &&Stream| s.access.pattern() == Some(Pattern::Sequential);
     let moves = streams.iter().all(|s| !s.moves_no_data());
     let in_bytes = moves && (streams.iter().any(sequential) || !one_size);
+    let unit = if in_bytes { "MB/s" } else { "IOPS" };
     Reading {
-        name: if in_bytes { "MB/s".into() } else { "IOPS".into() },
-        unit: if in_bytes { "MB/s" } else { "IOPS" },
+        name: unit.into(),
+        unit,
         more_is_better: true,
         rank: None,
         read: Box::new(move |r| Some(if in_bytes { r.mb_per_s } else { r.iops })),
@@ -370,7 +379,7 @@ struct LimitedNumber {
 pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     let mut numbers: Vec<LimitedNumber> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
-        let some = if limit.all { pair.metrics.len() } else { 1 };
+        let compared = if limit.all { pair.metrics.len() } else { 1 };
         match (&pair.refused, unaccepted_findings(pair, &options.accept)) {
             (Some(why), _) => {
                 let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
@@ -386,7 +395,7 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
                 numbers.extend(
                     pair.metrics
                         .iter()
-                        .take(some)
+                        .take(compared)
                         .map(|m| compare_with_limit(pair, m, limit.by, options.runs)),
                 );
             }

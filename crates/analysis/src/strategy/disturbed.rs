@@ -29,11 +29,11 @@ use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Divisor: if at least this part of all attempts is disturbed, disturbance is the rule on this machine.
-const THIRD: usize = 3;
+/// If at least one attempt of this many is disturbed, disturbance is the rule on this machine.
+const RULE_FROM_ONE_IN: usize = 3;
 
 /// Minimum number of disturbed runs for disturbance to be the rule.
-const FEWEST: usize = 2;
+const FEWEST_DISTURBED: usize = 2;
 
 /// Above this traffic of others per second, a run is disturbed: a copy or a backup, not a log.
 pub(crate) const BYTES_PER_S: f64 = 10e6;
@@ -85,7 +85,7 @@ impl Outside {
 
     /// Returns the disturbances that are large enough to disturb a run.
     fn disturbances(&self) -> Vec<Disturbance> {
-        let foreign = self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(Foreign::disturbs);
+        let foreign = self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(Foreign::disturbance);
         let stolen = self.ticks.as_ref().ok().and_then(|[stolen, all]| {
             let surely = stolen.saturating_sub(ROUNDING) as f64 / *all as f64;
             let share = *stolen as f64 / *all as f64;
@@ -111,7 +111,7 @@ impl Foreign {
     }
 
     /// Returns the disturbance, if the traffic is large enough.
-    pub(crate) fn disturbs(&self) -> Option<Disturbance> {
+    pub(crate) fn disturbance(&self) -> Option<Disturbance> {
         let above = |n: u64, floor: u64, rate: f64| n > floor && n as f64 > rate * self.seconds;
         let disturbs = self.seconds > 0.0
             && (above(self.bytes, FLOOR_BYTES, BYTES_PER_S)
@@ -231,7 +231,7 @@ pub fn before_runs(record: &Record) -> Option<Neighbour> {
     let mut disks = layers.filter(|l| l.kind != LayerKind::Partition && l.blind().is_none());
     let by = disks.find_map(|disk| {
         let done = BlockStat::between(start, end, &disk.stat_file).ok()?.total();
-        Foreign { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }.disturbs()
+        Foreign { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }.disturbance()
     })?;
     let moved = end.text(NEIGHBOURS).unwrap_or_default();
     let processes = moved.lines().filter_map(|line| Some(line.rsplit_once(": ")?.0.to_owned())).collect();
@@ -353,7 +353,7 @@ pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
     let disturbed: BTreeSet<(Unit, u32)> =
         complete().filter(|a| a.disturbed).map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
     let runs: BTreeSet<Unit> = disturbed.iter().map(|(unit, _)| *unit).collect();
-    runs.len() >= FEWEST && disturbed.len() * THIRD >= attempts.len() + left
+    runs.len() >= FEWEST_DISTURBED && disturbed.len() * RULE_FROM_ONE_IN >= attempts.len() + left
 }
 
 /// The expected share of the coming runs that is repeated, from the attempts so far.
@@ -511,7 +511,7 @@ mod tests {
     }
 
     fn traffic(bytes: u64, ios: u64, seconds: f64) -> bool {
-        Foreign { device: "vda".into(), bytes, ios: Some(ios), seconds }.disturbs().is_some()
+        Foreign { device: "vda".into(), bytes, ios: Some(ios), seconds }.disturbance().is_some()
     }
 
     #[test]

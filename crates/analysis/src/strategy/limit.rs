@@ -188,7 +188,7 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let allowed = 1.0 - target.quantile;
-        let bounds = |all: &Histogram| intervals::exact(beyond(all, most_ns), all.count(), CONFIDENCE);
+        let bounds = |all: &Histogram| intervals::exact(count_beyond(all, most_ns), all.count(), CONFIDENCE);
         match (bounds(&self.latency), bounds(&self.service)) {
             ((_, high), _) if high <= allowed => Some(true),
             (_, (low, _)) if low > allowed => Some(false),
@@ -221,7 +221,8 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let answer = |times: fn(&Summary) -> &Histogram| {
-            let part = |run: &&Summary| Part { beyond: beyond(times(run), most_ns), all: times(run).count() };
+            let part =
+                |run: &&Summary| Part { beyond: count_beyond(times(run), most_ns), all: times(run).count() };
             let parts: Vec<Part> = self.runs.iter().map(part).collect();
             intervals::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
@@ -233,7 +234,7 @@ impl Point<'_> {
 }
 
 /// The number of operations that took longer than `most_ns`.
-fn beyond(all: &Histogram, most_ns: u64) -> u64 {
+fn count_beyond(all: &Histogram, most_ns: u64) -> u64 {
     all.counts().filter(|(ns, _)| *ns > most_ns).map(|(_, count)| count).sum()
 }
 
@@ -309,13 +310,13 @@ impl Search<'_> {
         let blocked = inner.get(open.len()).map(|p| p.offered);
         let Some(next) = open.first().map(|p| p.offered).or(blocked) else {
             // All loads up to the highest meet the target, or all loads down to the lowest miss it.
-            let further = if wanted { self.fresh(self.above(end.offered)) } else { None };
+            let further = if wanted { self.new_load(self.above(end.offered)) } else { None };
             return further.or_else(|| is_unproven.then_some(end.offered));
         };
         let middle = |load: u64| (end.offered as f64 * load as f64).sqrt();
         let gap = |load: u64| (end.offered as f64 / load as f64).ln().abs();
         if gap(next) > ROUGH.ln() {
-            return self.fresh(middle(next));
+            return self.new_load(middle(next));
         }
         if is_unproven {
             return Some(end.offered);
@@ -328,7 +329,7 @@ impl Search<'_> {
         let middle = middle(blocked);
         let distance = |p: &&&Point| (p.offered as f64 / middle).ln().abs();
         let nearest = open.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|p| p.offered);
-        nearest.or_else(|| self.fresh(middle))
+        nearest.or_else(|| self.new_load(middle))
     }
 
     /// Returns a load below the measured ones if a load that meets the target is `wanted`, otherwise one above them. Below undecided loads the
@@ -336,7 +337,7 @@ impl Search<'_> {
     fn outward(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
         let outermost = inward.first()?.offered;
         if !wanted {
-            return self.fresh(self.above(outermost));
+            return self.new_load(self.above(outermost));
         }
         // On a slow device, the first load needs several runs before its percentile can be known.
         if inward
@@ -352,7 +353,7 @@ impl Search<'_> {
         };
         // If no lower load is left, the lowest undecided load gets more runs.
         let undecided = || inward.iter().find(|p| self.known(p) == Evidence::Open).map(|p| p.offered);
-        self.fresh(outermost as f64 / factor).or_else(undecided)
+        self.new_load(outermost as f64 / factor).or_else(undecided)
     }
 
     fn above(&self, load: u64) -> f64 {
@@ -373,9 +374,9 @@ impl Search<'_> {
 
     /// Returns the load as a whole number if it is in the searched range, was not offered yet, and the number of loads
     /// is below the maximum.
-    fn fresh(&self, load: f64) -> Option<u64> {
+    fn new_load(&self, load: f64) -> Option<u64> {
         let [least, most] = SEARCHED.map(|share| share * self.capacity);
-        if (least..=most).contains(&load) { fresh(self.points, whole_number(load)) } else { None }
+        if (least..=most).contains(&load) { if_new(self.points, whole_number(load)) } else { None }
     }
 }
 
@@ -399,7 +400,7 @@ fn whole_number(iops: f64) -> u64 {
 fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
     let next =
         knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole_number)?;
-    fresh(points, next)
+    if_new(points, next)
 }
 
 /// The mean latency of each load that completed an operation. In overload it grows with the length of the run, so it is very large.
@@ -409,7 +410,7 @@ pub(crate) fn costs(points: &[Point]) -> Vec<Cost> {
 }
 
 /// Returns the load if it was not offered yet and the number of loads is below the maximum.
-fn fresh(points: &[Point], rate: u64) -> Option<u64> {
+fn if_new(points: &[Point], rate: u64) -> Option<u64> {
     (points.len() < MOST_LOADS && points.iter().all(|p| p.offered != rate)).then_some(rate)
 }
 

@@ -32,15 +32,16 @@ use stats::{sample, steady_state};
 /// Runs of a work between two runs of its reference cell.
 pub const REFERENCE_EVERY: usize = 12;
 
-/// Divisor: if the first pass took at most this part of the budget, a second pass follows.
-const FIRST_PASS: u64 = 3;
+/// If the budget is at least this many times as long as the first pass took, a second pass follows.
+const FIRST_PASSES_IN_BUDGET: u64 = 3;
 
 /// The longest recommended budget: within a longer time the device changes.
 const MOST_BUDGET_NS: f64 = 3_600e9;
 
 /// Time of a run after a race relative to the mean run, as a fraction. Runs with the settings of well-known programs
 /// take longer.
-const LONGER: (u64, u64) = (5, 4);
+const LONGER_NUMERATOR: u64 = 5;
+const LONGER_DENOMINATOR: u64 = 4;
 
 /// A search with its runs so far.
 #[derive(Debug)]
@@ -106,7 +107,7 @@ impl<'g> Search<'g> {
         let members = if is_over { self.next_members(race) } else { Vec::new() };
         let race = &mut self.races[at];
         if is_over && !members.is_empty() {
-            race.begin_round(members);
+            (race.round, race.members) = (race.round + 1, members);
         } else if is_over {
             race.closed = Some(race.close());
         }
@@ -122,8 +123,9 @@ impl<'g> Search<'g> {
             How::Exhaustive | How::InOrder(_) if race.round + 1 < self.runs => sound(),
             How::Exhaustive | How::InOrder(_) => Vec::new(),
             How::Adaptive { budget_ns } => {
-                let has_second_pass =
-                    race.round == 0 && race.lanes.len() > 1 && self.now_ns() <= budget_ns / FIRST_PASS;
+                let has_second_pass = race.round == 0
+                    && race.lanes.len() > 1
+                    && self.now_ns() <= budget_ns / FIRST_PASSES_IN_BUDGET;
                 if has_second_pass { sound() } else { race.contenders() }
             }
         }
@@ -188,7 +190,7 @@ impl<'g> Search<'g> {
     /// Returns the remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         let each = self.each_ns(run_ns);
-        let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
+        let finals = self.races.iter().map(Race::fresh_runs_to_come).sum::<usize>() as u64;
         match self.grid.search {
             How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.now_ns()).max(each),
             // [`InOrder`] handles cells in order.
@@ -283,7 +285,7 @@ impl<'g> Search<'g> {
     fn reserve_ns(&self) -> u64 {
         let each = self.spent_ns / self.done.max(1) as u64;
         let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.baselines.len())).sum();
-        each.saturating_mul(finals as u64) / LONGER.1 * LONGER.0
+        each.saturating_mul(finals as u64) / LONGER_DENOMINATOR * LONGER_NUMERATOR
     }
 
     /// Estimates, from the runs so far, the total budget that would be enough to prove that no cell beats the winner of its race by more than
@@ -507,7 +509,7 @@ impl<'g> InOrder<'g> {
                 Some(sample.bytes_per_s? / f64::from(self.grid.setting(sample.job)?.block_bytes.max(1)))
             }
             Variable::MbPerS => Some(sample.bytes_per_s? / 1e6),
-            Variable::LatencyMeanNs => Some(sample.latency_ns?.0),
+            Variable::LatencyMeanNs => sample.latency_mean_ns,
         }
     }
 

@@ -19,8 +19,45 @@ impl Question for HostSteps {
 }
 
 impl Conclusion for Scaling {
+    /// Returns the answer: the number of hosts beyond which more hosts add less than they cost.
     fn answer(&self) -> Option<Answer> {
-        answer(self)
+        let last = self.rows.last()?;
+        let Some(knee) = self.knee else {
+            let sentence =
+                "the gain of further hosts is unknown: the fewest hosts, or all others, have no number";
+            return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
+        };
+        let row = self.rows.iter().find(|row| row.hosts == knee.hosts)?;
+        let each = |row: &ScalingRow| {
+            let ends = row.efficiency_interval.map_or_else(String::new, |[low, high]| {
+                format!(" (95 % interval {} to {})", show_share(low), show_share(high))
+            });
+            let share = row.efficiency.map_or_else(|| "no number".into(), show_share);
+            format!(
+                "with {}, the rate per host is {share}{ends} of that with the fewest hosts",
+                hosts_label(row.hosts)
+            )
+        };
+        let (word, conclusion) = match (knee.sure, knee.reached) {
+            (true, true) => (
+                AnswerWord::Knee,
+                format!("beyond {}, further hosts add more latency than rate", hosts_label(knee.hosts)),
+            ),
+            (true, false) => (
+                AnswerWord::Scales,
+                format!("up to {}, every step added more rate than latency", hosts_label(last.hosts)),
+            ),
+            (false, _) => (
+                AnswerWord::CannotTell,
+                "the runs vary too much to show beyond how many hosts further hosts add more latency than rate; use more --runs"
+                    .to_owned(),
+            ),
+        };
+        let mut numbers = vec![each(row)];
+        if last.hosts != row.hosts {
+            numbers.push(each(last));
+        }
+        Some(Answer { word, sentence: format!("{conclusion}: {}.", numbers.join("; ")) })
     }
 }
 
@@ -80,47 +117,6 @@ fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
     let most = powers.iter().map(|(hosts, _)| *hosts).max()?;
     let sure = powers.iter().all(|(other, [_, _, high])| *other == hosts || *high < low);
     (powers.len() > 1).then_some(ScalingKnee { hosts, reached: hosts < most, sure })
-}
-
-/// Returns the answer: the number of hosts beyond which more hosts add less than they cost.
-fn answer(scaling: &Scaling) -> Option<Answer> {
-    let last = scaling.rows.last()?;
-    let Some(knee) = scaling.knee else {
-        let sentence =
-            "the gain of further hosts is unknown: the fewest hosts, or all others, have no number";
-        return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
-    };
-    let row = scaling.rows.iter().find(|row| row.hosts == knee.hosts)?;
-    let each = |row: &ScalingRow| {
-        let ends = row.efficiency_interval.map_or_else(String::new, |[low, high]| {
-            format!(" (95 % interval {} to {})", show_share(low), show_share(high))
-        });
-        let share = row.efficiency.map_or_else(|| "no number".into(), show_share);
-        format!(
-            "with {}, the rate per host is {share}{ends} of that with the fewest hosts",
-            hosts_label(row.hosts)
-        )
-    };
-    let (word, conclusion) = match (knee.sure, knee.reached) {
-        (true, true) => (
-            AnswerWord::Knee,
-            format!("beyond {}, further hosts add more latency than rate", hosts_label(knee.hosts)),
-        ),
-        (true, false) => (
-            AnswerWord::Scales,
-            format!("up to {}, every step added more rate than latency", hosts_label(last.hosts)),
-        ),
-        (false, _) => (
-            AnswerWord::CannotTell,
-            "the runs vary too much to show beyond how many hosts further hosts add more latency than rate; use more --runs"
-                .to_owned(),
-        ),
-    };
-    let mut numbers = vec![each(row)];
-    if last.hosts != row.hosts {
-        numbers.push(each(last));
-    }
-    Some(Answer { word, sentence: format!("{conclusion}: {}.", numbers.join("; ")) })
 }
 
 /// `1 host`, `4 hosts`.
@@ -185,7 +181,7 @@ fn one_run_gives_no_knee_and_a_forged_plan_does_not_panic() {
     assert!(!single.sure && single.hosts == 2);
     let rows = vec![row(1, Some(1.0)), row(2, None)];
     assert_eq!(knee(&rows), None);
-    let untold = answer(&Scaling { rows, knee: None });
+    let untold = Scaling { rows, knee: None }.answer();
     assert!(untold.is_some_and(|a| a.word == AnswerWord::CannotTell && a.sentence.contains("no number")));
     let mut record = Fixture::honest().record();
     for hosts in [vec![], vec![0], vec![7, 7, 7]] {

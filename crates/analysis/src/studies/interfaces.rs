@@ -26,12 +26,6 @@ const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 /// operations that reach the device, and a program that waits for each operation submitted nothing meanwhile.
 const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
 
-/// The record and answers that a row is made from.
-struct Measurements<'a> {
-    record: &'a Record,
-    answered: &'a [CaseAnswers<'a>],
-}
-
 /// A row of the table with its rates.
 struct RatedRow {
     /// Whether the bytes reach the program.
@@ -45,15 +39,14 @@ struct RatedRow {
 
 impl Question for InterfaceComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
-        let Judged { record, answered, results, acting } = *judged;
-        let seen = Measurements { record, answered };
+        let Judged { record, results, acting, .. } = *judged;
         let rated = |candidate: &Candidate| {
-            let mut row = seen.row(candidate, results)?;
+            let mut row = row(judged, candidate)?;
             let result = results.get(row.result)?;
             row.findings = acting_on(result, acting).collect();
             row.findings.dedup();
-            let why_without = why_without(result, acting);
-            Some(RatedRow { sees: candidate.sees, row, why_without, rates: seen.rates(candidate.job) })
+            let (why_without, rates) = (why_without(result, acting), rates(judged, candidate.job));
+            Some(RatedRow { sees: candidate.sees, row, why_without, rates })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
         let (advice, no_advice) = advise(&rows, results);
@@ -90,92 +83,88 @@ pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
     })
 }
 
-impl Measurements<'_> {
-    fn row(&self, candidate: &Candidate, results: &[Measured]) -> Option<ApiRow> {
-        let at = self.answered.iter().position(|a| a.case.at == candidate.job)?;
-        let (case, result) = (&self.answered.get(at)?.case, results.get(at)?);
-        let total = result.total.as_ref().filter(|_| !result.void);
-        let figures: Option<&Figures> =
-            result.read.as_ref().or(result.write.as_ref()).filter(|_| !result.void);
-        let percentile = |p: &str| figures.and_then(|f| f.latency_ns.percentiles.get(p).copied().flatten());
-        let issued = case.issued_total().bytes as f64;
-        let per = |sum: Option<f64>, unit: f64| sum.filter(|_| issued > 0.0).map(|s| s / (issued / unit));
-        let cpu = |i: usize| sum(case, |ran| Some(ran.end.process_ns?[i]));
-        let faults = |i: usize| {
-            sum(case, |ran| {
-                let mine = ran.end.workers.iter().filter(|w: &&WorkerEnd| w.stream == case.index);
-                mine.map(|w| Some(w.faults?[i])).sum()
-            })
-        };
-        let writes = case.stream.access.writes();
-        let synced = if writes && !result.void { synced(case) } else { None };
-        Some(ApiRow {
-            interface: candidate.interface.clone(),
-            work: candidate.work.clone(),
-            block_bytes: case.stream.access.largest_bytes(),
-            result: at,
-            mb_per_s: total.map(|t| t.mb_per_s),
-            mb_per_s_interval: total.and_then(|t| t.mb_per_s_interval),
-            iops: total.map(|t| t.iops),
-            synced_mb_per_s: synced.map(|m| m.value),
-            synced_mb_per_s_interval: synced.and_then(|m| m.interval),
-            run_seconds: total.and_then(|_| mean_of_runs(case, |ran| ran.stream.window_ns as f64 / 1e9)),
-            run_bytes: total.and_then(|_| mean_of_runs(case, moved_bytes)),
-            p50_ns: percentile("50"),
-            p99_ns: percentile("99"),
-            user_ns_per_byte: per(cpu(0), 1.0),
-            system_ns_per_byte: per(cpu(1), 1.0),
-            calls_per_mib: self.calls_per_mib(candidate.job),
-            minor_faults_per_mib: per(faults(0), MIB as f64),
-            major_faults_per_mib: per(faults(1), MIB as f64),
-            device_bytes_per_byte: device(case, writes, issued),
-            coverage: coverage(case),
-            planned_coverage: planned_coverage(&case.stream),
-            cached_pages_at_start: cached(case),
-            stored_before: if case.stream.renews_file() {
-                Err("the first write replaces the file".into())
-            } else {
-                stored(case, Moment::Start, false)
-            },
-            stored_after: writes.then(|| stored(case, Moment::Synced, true)),
-            findings: Vec::new(),
+fn row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
+    let at = judged.answered.iter().position(|a| a.case.at == candidate.job)?;
+    let (case, result) = (&judged.answered.get(at)?.case, judged.results.get(at)?);
+    let total = result.total.as_ref().filter(|_| !result.void);
+    let figures: Option<&Figures> = result.read.as_ref().or(result.write.as_ref()).filter(|_| !result.void);
+    let percentile = |p: &str| figures.and_then(|f| f.latency_ns.percentiles.get(p).copied().flatten());
+    let issued = case.issued_total().bytes as f64;
+    let per = |sum: Option<f64>, unit: f64| sum.filter(|_| issued > 0.0).map(|s| s / (issued / unit));
+    let cpu = |i: usize| sum(case, |ran| Some(ran.end.process_ns?[i]));
+    let faults = |i: usize| {
+        sum(case, |ran| {
+            let mine = ran.end.workers.iter().filter(|w: &&WorkerEnd| w.stream == case.index);
+            mine.map(|w| Some(w.faults?[i])).sum()
         })
-    }
-
-    /// Returns the MB/s of a job in each round, which rank the interface.
-    fn rates(&self, job: usize) -> Vec<Option<f64>> {
-        let Some(case) = self.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
-            return Vec::new();
-        };
-        let writes = case.stream.access.writes();
-        let mut rates = Vec::new();
-        for ran in &case.runs {
-            let round = ran.run.start.repeat as usize;
-            // A forged round number must not allocate memory.
-            if round >= MAX_RUNS as usize {
-                continue;
-            }
-            if rates.len() <= round {
-                rates.resize(round + 1, None);
-            }
-            let rate = if writes { synced_rate(ran) } else { rate_over(ran, ran.stream.window_ns as f64) };
-            if let Some(at) = rates.get_mut(round) {
-                *at = rate;
-            }
-        }
-        rates
-    }
-
-    fn calls_per_mib(&self, job: usize) -> Known<f64> {
-        let mut trials = self.record.header.self_test.trials.iter();
-        let trial = trials.find(|t| t.job == job).ok_or("system calls were not counted")?;
-        let (moved, calls) = (trial.moved_bytes.clone()?, trial.calls.clone()?);
-        if moved == 0 {
-            Err("nothing was moved in the trial".into())
+    };
+    let writes = case.stream.access.writes();
+    let synced = if writes && !result.void { synced(case) } else { None };
+    Some(ApiRow {
+        interface: candidate.interface.clone(),
+        work: candidate.work.clone(),
+        block_bytes: case.stream.access.largest_bytes(),
+        result: at,
+        mb_per_s: total.map(|t| t.mb_per_s),
+        mb_per_s_interval: total.and_then(|t| t.mb_per_s_interval),
+        iops: total.map(|t| t.iops),
+        synced_mb_per_s: synced.map(|m| m.value),
+        synced_mb_per_s_interval: synced.and_then(|m| m.interval),
+        run_seconds: total.and_then(|_| mean_of_runs(case, |ran| ran.stream.window_ns as f64 / 1e9)),
+        run_bytes: total.and_then(|_| mean_of_runs(case, moved_bytes)),
+        p50_ns: percentile("50"),
+        p99_ns: percentile("99"),
+        user_ns_per_byte: per(cpu(0), 1.0),
+        system_ns_per_byte: per(cpu(1), 1.0),
+        calls_per_mib: calls_per_mib(judged.record, candidate.job),
+        minor_faults_per_mib: per(faults(0), MIB as f64),
+        major_faults_per_mib: per(faults(1), MIB as f64),
+        device_bytes_per_byte: device(case, writes, issued),
+        coverage: coverage(case),
+        planned_coverage: planned_coverage(&case.stream),
+        cached_pages_at_start: cached(case),
+        stored_before: if case.stream.renews_file() {
+            Err("the first write replaces the file".into())
         } else {
-            Ok(calls as f64 * MIB as f64 / moved as f64)
+            stored(case, Moment::Start, false)
+        },
+        stored_after: writes.then(|| stored(case, Moment::Synced, true)),
+        findings: Vec::new(),
+    })
+}
+
+/// Returns the MB/s of a job in each round, which rank the interface.
+fn rates(judged: &Judged, job: usize) -> Vec<Option<f64>> {
+    let Some(case) = judged.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
+        return Vec::new();
+    };
+    let writes = case.stream.access.writes();
+    let mut rates = Vec::new();
+    for ran in &case.runs {
+        let round = ran.run.start.repeat as usize;
+        // A forged round number must not allocate memory.
+        if round >= MAX_RUNS as usize {
+            continue;
+        }
+        if rates.len() <= round {
+            rates.resize(round + 1, None);
+        }
+        let rate = if writes { synced_rate(ran) } else { rate_over(ran, ran.stream.window_ns as f64) };
+        if let Some(at) = rates.get_mut(round) {
+            *at = rate;
         }
     }
+    rates
+}
+
+fn calls_per_mib(record: &Record, job: usize) -> Known<f64> {
+    let mut trials = record.header.self_test.trials.iter();
+    let trial = trials.find(|t| t.job == job).ok_or("system calls were not counted")?;
+    let (moved, calls) = (trial.moved_bytes.clone()?, trial.calls.clone()?);
+    if moved == 0 {
+        return Err("nothing was moved in the trial".into());
+    }
+    Ok(calls as f64 * MIB as f64 / moved as f64)
 }
 
 /// A sum over all runs; `None` without runs, or if a run lacks the value.
@@ -284,30 +273,17 @@ struct Scored<'a> {
     rates: &'a [Option<f64>],
 }
 
-/// The recommendation for each work, in the order of the table, and the works without one, with the reason.
+/// The recommendation for each work whose bytes reach the program, in the order of the table, and the works without one, with the reason.
 fn advise(rows: &[RatedRow], results: &[Measured]) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
-    for work in works(rows) {
-        match advise_work(&work, results) {
+    let visible = rows.iter().filter(|rated| rated.sees);
+    for (work, rated_rows) in grouped(visible.map(|rated| (rated.row.work.as_str(), rated))) {
+        match advise_work(&rated_rows, results) {
             Ok(one) => advice.push(one),
-            Err(why) => {
-                none.extend(work.first().map(|rated| NoAdvice { work: rated.row.work.clone(), why }));
-            }
+            Err(why) => none.push(NoAdvice { work: work.to_owned(), why }),
         }
     }
     (advice, none)
-}
-
-/// The rows of each work whose bytes reach the program, in the order of the table.
-fn works(rows: &[RatedRow]) -> Vec<Vec<&RatedRow>> {
-    let mut works: Vec<Vec<&RatedRow>> = Vec::new();
-    for rated in rows.iter().filter(|rated| rated.sees) {
-        match works.iter_mut().find(|w| w.first().is_some_and(|first| first.row.work == rated.row.work)) {
-            Some(work) => work.push(rated),
-            None => works.push(vec![rated]),
-        }
-    }
-    works
 }
 
 /// The rows that cannot be distinguished from the fastest, the simplest first.
@@ -338,7 +314,9 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
     let by_rate = |a: &&Scored, b: &&Scored| a.rate.total_cmp(&b.rate);
     let (Some(fastest), Some(slowest)) = (scored.iter().max_by(by_rate), scored.iter().min_by(by_rate))
     else {
-        return Err(without_scores(work));
+        let has_rate = work.iter().any(|rated| rated.row.mb_per_s.is_some());
+        let why = "no rate has an interval, which takes three runs (--runs 3)";
+        return Err(if has_rate { why } else { "no row has a number" }.into());
     };
     let unscored: Vec<&RatedRow> =
         work.iter().copied().filter(|rated| Scored::new(rated).is_none()).collect();
@@ -375,14 +353,6 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
         others_faster_at_most: Some(group.first_at_most),
         sentence,
     })
-}
-
-/// Why no row of a work can be ranked.
-fn without_scores(work: &[&RatedRow]) -> String {
-    if work.iter().any(|rated| rated.row.mb_per_s.is_some()) {
-        return "no rate has an interval, which takes three runs (--runs 3)".into();
-    }
-    "no row has a number".into()
 }
 
 /// Why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
@@ -535,8 +505,8 @@ fn not_recommended(none: &[NoAdvice], all: bool) -> String {
 }
 
 /// The values of each key, in the order of first occurrence.
-fn grouped<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'a str, Vec<&'a str>)> {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+fn grouped<'a, V>(pairs: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, Vec<V>)> {
+    let mut groups: Vec<(&str, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, values)) => values.push(value),

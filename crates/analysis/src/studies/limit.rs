@@ -136,7 +136,7 @@ fn load_curve(
         let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
             continue;
         };
-        let point_here = row(answered, figures, point, latency_target);
+        let point_here = load_point(answered, figures, point, latency_target);
         let share = capacity_iops.map(|c| point.offered as f64 / c);
         points.push(LoadPoint { result, share, ..point_here });
     }
@@ -164,7 +164,7 @@ fn load_curve(
     let (on, sentence) = match &curve.latency_target {
         Some(met) => {
             let end = met.met_iops.or(met.missed_iops);
-            (end.and_then(|iops| at(&curve, iops)), target_sentence(&curve, met))
+            (end.and_then(|iops| point_at(&curve, iops)), target_sentence(&curve, met))
         }
         None => (quoted, latency_sentence(quoted, &rank(latency_target.quantile))),
     };
@@ -177,7 +177,7 @@ fn is_void(points: &[LoadPoint], offered: u64) -> bool {
 }
 
 /// Returns the point of a load. The caller sets its index and its share of the capacity.
-fn row(
+fn load_point(
     answered: &CaseAnswers,
     figures: &Measured,
     point: &Point,
@@ -210,7 +210,7 @@ fn row(
         share: None,
         runs: figures.runs.len() as u32,
         mean_ns: point.latency.mean_ns().filter(|_| served),
-        percentile_intervals_ns: intervals(answered, &percentiles_ns),
+        percentile_intervals_ns: percentile_intervals(answered, &percentiles_ns),
         service_percentiles_ns: percentiles(&point.service),
         percentiles_ns,
         lateness_p99_ns: late.quantile_ns(0.99),
@@ -226,7 +226,10 @@ fn row(
 }
 
 /// The interval over runs of each percentile that has a value.
-fn intervals(answered: &CaseAnswers, known: &BTreeMap<String, Option<u64>>) -> BTreeMap<String, [f64; 2]> {
+fn percentile_intervals(
+    answered: &CaseAnswers,
+    known: &BTreeMap<String, Option<u64>>,
+) -> BTreeMap<String, [f64; 2]> {
     let runs: Vec<Histogram> = answered.case.runs.iter().map(all_directions).collect();
     let interval_of = |(name, q): &(&str, f64)| {
         known.get(*name).copied().flatten()?;
@@ -267,7 +270,8 @@ fn rank(quantile: f64) -> String {
     named.map_or_else(|| (100.0 * quantile).to_string(), |(name, _)| (*name).to_owned())
 }
 
-fn at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
+/// The point of a load.
+fn point_at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
     curve.points.iter().find(|p| p.offered_iops == offered)
 }
 
@@ -303,7 +307,8 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     let load = |p: &LoadPoint| {
         format!("{} operations/s ({})", show_count(p.offered_iops as f64), latency_at(p, &found.percentile))
     };
-    let [met, missed] = [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| at(curve, iops)));
+    let [met, missed] =
+        [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| point_at(curve, iops)));
     let between = unsettled(curve, found);
     // Without its own lateness fathom would have met the target.
     let misses_by_lateness = |p: &LoadPoint| {
@@ -389,10 +394,8 @@ fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Hea
             ..Headline::default()
         };
     }
-    let (rank, point) = (
-        rank(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile)),
-        quoted_load(curve),
-    );
+    let rank = rank(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile));
+    let point = quoted_load(curve);
     let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
     Headline {
         name: format!("p{rank} at {} of capacity{load}, {work}", show_share(QUOTED)),

@@ -54,7 +54,7 @@ impl Conclusion for Sweep {
     /// Returns the head of the report, about the best cell. Findings about other cells only explain why those cells are
     /// not quoted.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
-        let first = quoted_result(self, judged.results);
+        let first = quoted_cell(self, judged.results).and_then(|cell| judged.results.get(cell.result?));
         let mut head = judged.head_about(headline(self, judged.results), first, quoted);
         if first.is_none() {
             let none = if self.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
@@ -180,7 +180,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
         intervals::mean(&values).filter(|_| values.len() == samples.len())
     };
     let mean = over_runs(|s| s.bytes_per_s);
-    let latency = over_runs(|s| Some(s.latency_ns?.0));
+    let latency = over_runs(|s| s.latency_mean_ns);
     let p99 = over_runs(|s| Some(s.p99_ns? as f64));
     let by = match lane.map(Lane::by) {
         Some(Measure::P99) => p99,
@@ -197,7 +197,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
         latency_p99_interval_ns: p99.and_then(|m| m.interval),
         latency_interval_ns: by.and_then(|m| m.interval),
         latency_mean_ns: latency.map(|m| m.value),
-        latency_max_ns: samples.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
         runs: samples.len(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
@@ -389,11 +389,6 @@ fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFig
     sweep.works.iter().find_map(|w| sweep.winner.get(&w.name).or_else(|| sweep.only_cell(&w.name)))
 }
 
-/// The result of the quoted cell.
-fn quoted_result<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
-    results.get(quoted_cell(sweep, results)?.result?)
-}
-
 /// Returns why the means over rounds are not those of a steady state; `None` if they are, or if the rounds had another
 /// goal.
 fn why_unsteady(sweep: &Sweep) -> Option<String> {
@@ -409,7 +404,8 @@ fn why_unsteady(sweep: &Sweep) -> Option<String> {
 
 /// The number to quote: the winner of the first work.
 fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
-    let Some((cell, result)) = quoted_cell(sweep, results).zip(quoted_result(sweep, results)) else {
+    let quoted = quoted_cell(sweep, results).and_then(|cell| Some((cell, results.get(cell.result?)?)));
+    let Some((cell, result)) = quoted else {
         return Headline { name: "nothing".into(), unit: "MB/s".into(), ..Headline::default() };
     };
     let by = quoted_by(sweep, cell, result);
@@ -438,13 +434,11 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
 }
 
-/// Deductions from several cells: the size from which random offsets cost nothing, and the effect of the position.
+/// Deductions from several cells: the effect of the position, and the size from which random offsets cost nothing.
 fn deduce(sweep: &Sweep) -> Vec<Deduction> {
-    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).collect();
-    for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
-        out.extend(cost_of_random(sweep, sequential, random));
-    }
-    out
+    let orders = [("read", "randread"), ("write", "randwrite")].into_iter();
+    let by_order = orders.filter_map(|(sequential, random)| cost_of_random(sweep, sequential, random));
+    sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).chain(by_order).collect()
 }
 
 fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduction> {
@@ -475,7 +469,7 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
             "{random} is as fast as {sequential} from {} on, each at its best setting; {below}.",
             size_label(size)
         ),
-        evidence: crate::checks::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
+        evidence: evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
     })
 }
 
@@ -499,17 +493,17 @@ struct Choice {
 fn decide_race(grid: &Grid, search: &Search, race: &Race) -> Choice {
     let rivals = race.rivals();
     let (chosen, why) = match &rivals {
-        _ if race.winner().is_none() => (Chosen::CannotTell, unfinished(race)),
+        _ if race.winner().is_none() => (Chosen::CannotTell, why_unfinished(race)),
         _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
         Some(rivals) if race.knows_its_noise() => decide_by_rivals(grid, search, race, rivals),
-        _ => (Chosen::CannotTell, unknown_noise(grid, race)),
+        _ => (Chosen::CannotTell, why_noise_is_unknown(grid, race)),
     };
     let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
     let at_most = at_most.filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
     let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
     let rivals: Vec<Setting> =
         rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
-    let sentence = format!("{why}. {}{}.", measured(race), indistinguishable(chosen, &rivals));
+    let sentence = format!("{why}. {}{}.", measured_sentence(race), rivals_sentence(chosen, &rivals));
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
@@ -533,9 +527,9 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
         return (Chosen::Fastest, none_is(&tolerance));
     }
     let bound = show_bound(race.share(rivals.at_most));
-    let open = others(rivals.open);
+    let open = count_settings(rivals.open);
     let more = match grid.search {
-        How::Adaptive { .. } => sufficient_budget(search, &tolerance),
+        How::Adaptive { .. } => budget_sentence(search, &tolerance),
         How::Exhaustive | How::InOrder(_) => ". More `--runs` would separate them".into(),
     };
     (Chosen::Tied, format!("{}. {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
@@ -548,7 +542,7 @@ fn show_bound(share: f64) -> String {
 }
 
 /// Names a budget that is likely to be enough: `. --budget 90s is likely to reach 5.0 %`.
-fn sufficient_budget(search: &Search, tolerance: &str) -> String {
+fn budget_sentence(search: &Search, tolerance: &str) -> String {
     let Some(ns) = search.sufficient_budget_ns() else {
         return format!(". Runs here differ too much to reach {tolerance} within an hour");
     };
@@ -557,7 +551,7 @@ fn sufficient_budget(search: &Search, tolerance: &str) -> String {
 }
 
 /// Why the noise is unknown, and what to type.
-fn unknown_noise(grid: &Grid, race: &Race) -> String {
+fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
     let advice = match grid.search {
         How::Adaptive { .. } => "type a longer `--budget`".into(),
         How::Exhaustive | How::InOrder(_) => {
@@ -568,7 +562,7 @@ fn unknown_noise(grid: &Grid, race: &Race) -> String {
 }
 
 /// Why there is no winner.
-fn unfinished(race: &Race) -> String {
+fn why_unfinished(race: &Race) -> String {
     match race.closed {
         Some(_) if race.by == Measure::P99 => {
             "no run had the thousand operations that a p99 takes; type a longer --time, or --by latency"
@@ -580,7 +574,7 @@ fn unfinished(race: &Race) -> String {
 }
 
 /// Describes the cells of a race: `11 cells were measured and 1 could not be; runs of one cell differ by 2.0 %`.
-fn measured(race: &Race) -> String {
+fn measured_sentence(race: &Race) -> String {
     let all = race.lanes.len();
     let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
     let (of_all, failed) = match (&race.closed, all - seen) {
@@ -595,7 +589,7 @@ fn measured(race: &Race) -> String {
 }
 
 /// Lists the rivals of the winner: `. As fast within the noise: 8 x 512K direct, io_uring and 2 more`.
-fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
+fn rivals_sentence(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
     }
@@ -613,7 +607,7 @@ fn runs_that_settle(race: &Race) -> usize {
     1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
 }
 
-fn others(count: usize) -> String {
+fn count_settings(count: usize) -> String {
     if count == 1 { "1 setting".into() } else { format!("{} settings", show_count(count as f64)) }
 }
 
@@ -674,8 +668,8 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
         latency_p99_ns: mean(|s| Some(s.p99_ns? as f64)),
         latency_p99_interval_ns: None,
         latency_interval_ns: None,
-        latency_mean_ns: mean(|s| Some(s.latency_ns?.0)),
-        latency_max_ns: samples.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        latency_mean_ns: mean(|s| s.latency_mean_ns),
+        latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
         runs: samples.iter().filter(|s| s.bytes_per_s.is_some()).count(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: mean(|s| s.cpu_ns_per_byte).map(|ns| ns * MIB as f64),
@@ -690,7 +684,6 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
     let work_named = |name: String| {
         let mine: Vec<&CellFigures> =
             cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
-        let first = mine.first().map(|c| c.setting.clone());
         let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
         Work {
             sentence: format!("{} cells were measured once each.", mine.len()),
@@ -704,9 +697,9 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
             spread: None,
             cheapest_by_winner: None,
             baselines: Vec::new(),
-            knees: first
-                .as_ref()
-                .map_or_else(Vec::new, |first| knees(Measure::Bandwidth, grid.tolerance, first, &mine)),
+            knees: mine.first().map_or_else(Vec::new, |first| {
+                knees(Measure::Bandwidth, grid.tolerance, &first.setting, &mine)
+            }),
         }
     };
     grid.works().into_iter().map(work_named).collect()

@@ -4,7 +4,7 @@
 //! test of the headline. For all tests together, it counts how often each word occurred.
 
 use super::{Conclusion, Question};
-use crate::compare::{PairInTurns, compare_in_turns};
+use crate::compare::{PairInTurns, compare_in_turns, show_interval};
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Report};
@@ -18,8 +18,55 @@ impl Question for TargetComparison {
 }
 
 impl Conclusion for Targets {
+    /// Which target is the fastest in the test of the headline, and how many tests ended with each word.
     fn answer(&self) -> Option<Answer> {
-        answer(self)
+        let test = &self.rows.iter().find(|r| r.against.as_ref().is_some_and(|p| p.headline))?.test;
+        let rows = self.rows.iter().filter(|r| &r.test == test);
+        let all: Vec<Standing> =
+            rows.map(|r| Standing { target: r.target, pair: r.against.as_ref() }).collect();
+        let name = |one: &Standing| self.names.get(one.target).map_or("-", String::as_str);
+        let first = self.names.first().map_or("the first", String::as_str);
+        let with_word =
+            |wanted: Word| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
+        let is_whole = all.len() == self.names.len()
+            && all
+                .iter()
+                .all(|one| !matches!(one.word(), Word::CannotTell | Word::Incomparable | Word::Invalid));
+        let fastest = all
+            .iter()
+            .enumerate()
+            .find(|(at, one)| all.iter().enumerate().all(|(other, its)| *at == other || one.beats(its)));
+        let faster: Vec<&str> = with_word(Word::Faster).map(&name).collect();
+        let tolerance = all.iter().filter_map(Standing::metric).find_map(|m| m.tolerance).map(show_share);
+        let (word, conclusion) = match (fastest, faster.as_slice()) {
+            _ if !is_whole => {
+                (AnswerWord::CannotTell, format!("which target is the fastest in {test} is not known"))
+            }
+            (Some((_, one)), _) => (AnswerWord::Fastest, format!("{} is the fastest in {test}", name(one))),
+            (None, []) if with_word(Word::NoDifferenceSeen).next().is_some() => (
+                AnswerWord::NoDifferenceSeen,
+                format!("no target is shown to be faster than {first} in {test}"),
+            ),
+            (None, []) => {
+                let within = tolerance.map_or_else(String::new, |share| format!(" by more than {share}"));
+                (AnswerWord::Tied, format!("none is faster than {first}{within} in {test}"))
+            }
+            (None, [only]) => (
+                AnswerWord::Tied,
+                format!("{only} is faster than {first} in {test}, and another may be as fast"),
+            ),
+            (None, several) => {
+                let sentence = format!(
+                    "{} are faster than {first} in {test}, and which of them is the fastest is open",
+                    several.join(" and ")
+                );
+                (AnswerWord::Tied, sentence)
+            }
+        };
+        let numbers: Vec<String> =
+            all.iter().filter_map(|one| Some(comparison_sentence(name(one), first, one.pair?))).collect();
+        let others: Vec<String> = (1..self.names.len()).map(|target| count_sentence(self, target)).collect();
+        Some(Answer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
     }
 }
 
@@ -101,67 +148,16 @@ impl Standing<'_> {
     }
 }
 
-/// Which target is the fastest in the test of the headline, and how many tests ended with each word.
-fn answer(targets: &Targets) -> Option<Answer> {
-    let test = &targets.rows.iter().find(|r| r.against.as_ref().is_some_and(|p| p.headline))?.test;
-    let rows = targets.rows.iter().filter(|r| &r.test == test);
-    let all: Vec<Standing> = rows.map(|r| Standing { target: r.target, pair: r.against.as_ref() }).collect();
-    let name = |one: &Standing| targets.names.get(one.target).map_or("-", String::as_str);
-    let first = targets.names.first().map_or("the first", String::as_str);
-    let is = |wanted: Word| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
-    let is_whole = all.len() == targets.names.len()
-        && all.iter().all(|one| !matches!(one.word(), Word::CannotTell | Word::Incomparable | Word::Invalid));
-    let fastest = all
-        .iter()
-        .enumerate()
-        .find(|(at, one)| all.iter().enumerate().all(|(other, its)| *at == other || one.beats(its)));
-    let faster: Vec<&str> = is(Word::Faster).map(&name).collect();
-    let tolerance = all.iter().filter_map(Standing::metric).find_map(|m| m.tolerance).map(show_share);
-    let (word, conclusion) = match (fastest, faster.as_slice()) {
-        _ if !is_whole => {
-            (AnswerWord::CannotTell, format!("which target is the fastest in {test} is not known"))
-        }
-        (Some((_, one)), _) => (AnswerWord::Fastest, format!("{} is the fastest in {test}", name(one))),
-        (None, []) if is(Word::NoDifferenceSeen).next().is_some() => {
-            (AnswerWord::NoDifferenceSeen, format!("no target is shown to be faster than {first} in {test}"))
-        }
-        (None, []) => {
-            let within = tolerance.map_or_else(String::new, |share| format!(" by more than {share}"));
-            (AnswerWord::Tied, format!("none is faster than {first}{within} in {test}"))
-        }
-        (None, [only]) => {
-            (AnswerWord::Tied, format!("{only} is faster than {first} in {test}, and another may be as fast"))
-        }
-        (None, several) => {
-            let sentence = format!(
-                "{} are faster than {first} in {test}, and which of them is the fastest is open",
-                several.join(" and ")
-            );
-            (AnswerWord::Tied, sentence)
-        }
-    };
-    let numbers: Vec<String> =
-        all.iter().filter_map(|one| Some(comparison_sentence(name(one), first, one.pair?))).collect();
-    let others: Vec<String> =
-        (1..targets.names.len()).map(|target| count_sentence(targets, target)).collect();
-    Some(Answer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
-}
-
 /// Compares a target with the first one: `b is 7.4 % (3.1 to 12 %) faster than a`.
 fn comparison_sentence(name: &str, first: &str, pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else {
         return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number is in every run"));
     };
-    let interval = || {
-        metric.interval.map_or_else(String::new, |[low, high]| {
-            format!(" (95 % interval {} to {})", show_change(low), show_change(high))
-        })
-    };
     match (metric.answer, metric.bound()) {
         (Word::Faster, _) => format!("{name} is faster than {first} by {}", metric.size()),
         (Word::Slower, _) => format!("{name} is slower than {first} by {}", metric.size()),
         (Word::NoDifferenceSeen, Some(bound)) => format!("{name} is {bound} than {first}"),
-        _ => format!("{name} {}{}", show_change(metric.ratio), interval()),
+        _ => format!("{name} {}{}", show_change(metric.ratio), show_interval(metric)),
     }
 }
 

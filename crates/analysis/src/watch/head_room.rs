@@ -26,6 +26,7 @@ use model::machine::{Capacity, Direction, KnownBy, Layer, LayerKind, Place, Same
 use model::plan::Plan;
 use model::report::{Measured, Report, Verdict};
 use model::watch::{DeviceInterval, Latencies, Latency, Load, MeasuredIn, Requests};
+use std::cmp::Ordering;
 
 /// Below this number of requests per second, a direction counts as unused.
 const IN_USE_PER_S: f64 = 1e-9;
@@ -62,35 +63,58 @@ fn parts_by_order(bytes: f64, events: Option<&Latency>) -> Vec<Part> {
     parts
 }
 
-/// The best result of one class, and its session.
+/// The best result of one class.
 #[derive(Clone, Debug, PartialEq)]
 struct Class {
-    direction: Direction,
-    sequential: bool,
-    bytes: f64,
-    per_s: f64,
-    in_flight: u64,
-    throttled: bool,
+    best: Capacity,
+    /// Index of its session.
     session: usize,
+}
+
+impl Class {
+    fn bytes(&self) -> f64 {
+        self.best.request_bytes as f64
+    }
+
+    fn bytes_per_s(&self) -> f64 {
+        self.bytes() * self.best.requests_per_s
+    }
+
+    /// The time of a request.
+    fn time(&self) -> RequestTime<'_> {
+        RequestTime { seconds: 1.0 / self.best.requests_per_s, class: self }
+    }
+
+    /// The time of as many requests as `bytes` take.
+    fn time_of_bytes(&self, bytes: f64) -> RequestTime<'_> {
+        RequestTime { seconds: bytes / self.bytes_per_s(), class: self }
+    }
+}
+
+/// The time of a request, and the class that shows it.
+#[derive(Clone, Copy)]
+struct RequestTime<'c> {
+    seconds: f64,
+    class: &'c Class,
+}
+
+fn by_time(a: &RequestTime, b: &RequestTime) -> Ordering {
+    a.seconds.total_cmp(&b.seconds)
 }
 
 /// The measured result that is nearest to a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearestLimit {
-    /// The direction that uses the largest share of the device.
-    pub direction: Direction,
-    /// Request size of the result in bytes.
-    pub bytes: f64,
-    /// Requests per second of the result.
-    pub per_s: f64,
-    /// Operations that the measurement of this result kept in flight.
-    pub in_flight: u64,
+    /// The result, in the direction that uses the largest share of the device.
+    pub capacity: Capacity,
     /// Where the result was measured, and when.
     pub session: MeasuredIn,
     /// Bytes per second of the load in this direction.
     pub load_bytes_per_s: f64,
-    /// The highest throughput that was measured in this direction, in bytes per second, with its request size.
-    pub highest_throughput: (f64, f64),
+    /// The highest throughput that was measured in this direction, in bytes per second.
+    pub highest_bytes_per_s: f64,
+    /// Size of the requests that reached the highest throughput, in bytes.
+    pub highest_request_bytes: u64,
 }
 
 /// The measured capacities of one device.
@@ -127,28 +151,18 @@ impl Limits {
 
     /// Whether a cgroup limited one of the results.
     pub fn is_throttled(&self) -> bool {
-        self.classes.iter().any(|c| c.throttled)
+        self.classes.iter().any(|c| c.best.throttled)
     }
 
     fn add(&mut self, session: &MeasuredIn, capacity: &Capacity) {
-        let at = self.sessions.iter().position(|s| s == session).unwrap_or_else(|| {
+        let session = self.sessions.iter().position(|s| s == session).unwrap_or_else(|| {
             self.sessions.push(session.clone());
             self.sessions.len() - 1
         });
-        let class = Class {
-            direction: capacity.direction,
-            sequential: capacity.sequential,
-            bytes: capacity.request_bytes as f64,
-            per_s: capacity.requests_per_s,
-            in_flight: capacity.in_flight,
-            throttled: capacity.throttled,
-            session: at,
-        };
-        let is_same = |c: &&mut Class| {
-            (c.direction, c.sequential, c.bytes) == (class.direction, class.sequential, class.bytes)
-        };
-        match self.classes.iter_mut().find(is_same) {
-            Some(known) if known.per_s >= class.per_s => {}
+        let class = Class { best: capacity.clone(), session };
+        let kind = |c: &Capacity| (c.direction, c.sequential, c.request_bytes);
+        match self.classes.iter_mut().find(|c| kind(&c.best) == kind(capacity)) {
+            Some(known) if known.best.requests_per_s >= capacity.requests_per_s => {}
             Some(known) => *known = class,
             None => self.classes.push(class),
         }
@@ -174,8 +188,8 @@ impl Limits {
             same_by: self.same_by,
             sessions: self.sessions.clone(),
         };
-        for (direction, requests) in [(Direction::Read, &interval.read), (Direction::Write, &interval.write)]
-        {
+        for direction in Direction::ALL {
+            let requests = requests_in(interval, direction);
             let Some(bytes) = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S) else {
                 continue;
             };
@@ -197,38 +211,37 @@ impl Limits {
     /// The measured result that gives the lower bound of [`Limits::load`]; `None` if results contradict each other.
     pub fn nearest(&self, interval: &DeviceInterval, events: Option<&Latencies>) -> Option<NearestLimit> {
         let at_least = self.load(interval, events).at_least_percent / 100.0;
-        let directions = [(Direction::Read, &interval.read), (Direction::Write, &interval.write)];
-        let (direction, requests, bytes, class) =
-            directions.into_iter().find_map(|(direction, requests)| {
-                let bytes = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S)?;
-                let events = events.and_then(|all| all.in_direction(direction));
-                let (seconds, class) = self.bounding(direction, &parts_by_order(bytes, events))?;
-                ((seconds * requests.per_s / at_least - 1.0).abs() < SAME_SHARE)
-                    .then_some((direction, requests, bytes, class))
-            })?;
-        let mine = self.classes.iter().filter(|c| c.direction == direction);
-        let highest = mine.max_by(|a, b| (a.bytes * a.per_s).total_cmp(&(b.bytes * b.per_s)))?;
+        let (direction, load_bytes_per_s, class) = Direction::ALL.into_iter().find_map(|direction| {
+            let requests = requests_in(interval, direction);
+            let bytes = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S)?;
+            let events = events.and_then(|all| all.in_direction(direction));
+            let RequestTime { seconds, class } = self.bounding(direction, &parts_by_order(bytes, events))?;
+            ((seconds * requests.per_s / at_least - 1.0).abs() < SAME_SHARE).then_some((
+                direction,
+                bytes * requests.per_s,
+                class,
+            ))
+        })?;
+        let mine = self.classes.iter().filter(|c| c.best.direction == direction);
+        let highest = mine.max_by(|a, b| a.bytes_per_s().total_cmp(&b.bytes_per_s()))?;
         Some(NearestLimit {
-            direction,
-            bytes: class.bytes,
-            per_s: class.per_s,
-            in_flight: class.in_flight,
+            capacity: class.best.clone(),
             session: self.sessions.get(class.session)?.clone(),
-            load_bytes_per_s: bytes * requests.per_s,
-            highest_throughput: (highest.bytes * highest.per_s, highest.bytes),
+            load_bytes_per_s,
+            highest_bytes_per_s: highest.bytes_per_s(),
+            highest_request_bytes: highest.best.request_bytes,
         })
     }
 
-    /// The least mean time in s that these requests take, and the result that shows the largest part of it.
-    fn bounding(&self, direction: Direction, parts: &[Part]) -> Option<(f64, &Class)> {
-        let by_time = |a: &(f64, &Class), b: &(f64, &Class)| a.0.total_cmp(&b.0);
+    /// The least mean time that these requests take, and the class that shows the largest part of it.
+    fn bounding(&self, direction: Direction, parts: &[Part]) -> Option<RequestTime<'_>> {
         let least = |part: &Part| {
             let least = self.bounds(direction, part).map(|[least, _]| least).min_by(by_time)?;
-            Some((part.share * least.0, least.1))
+            Some(RequestTime { seconds: part.share * least.seconds, ..least })
         };
         let all = parts.iter().map(least).collect::<Option<Vec<_>>>()?;
-        let seconds: f64 = all.iter().map(|(seconds, _)| seconds).sum();
-        Some((seconds, all.into_iter().max_by(by_time)?.1))
+        let seconds: f64 = all.iter().map(|time| time.seconds).sum();
+        Some(RequestTime { seconds, ..all.into_iter().max_by(by_time)? })
     }
 
     /// Bounds of the share for the requests of one direction; `None` if nothing was measured for it.
@@ -236,31 +249,38 @@ impl Limits {
         let mut seconds = [0.0; 2];
         for part in parts {
             // Classes of two differing sessions may contradict the assumptions. They bound the share nevertheless.
-            let bounds = self.bounds(direction, part).map(|[(a, _), (b, _)]| [a.min(b), a.max(b)]);
+            let bounds = self.bounds(direction, part).map(|times| times.map(|time| time.seconds));
+            let bounds = bounds.map(|[a, b]| [a.min(b), a.max(b)]);
             let [least, most] = bounds.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
             seconds = [seconds[0] + part.share * least, seconds[1] + part.share * most];
         }
         Some(seconds.map(|seconds| seconds * requests.per_s))
     }
 
-    /// The least and the most time in s that a request of this size takes, by the nearest sizes, with the results that show them: in random
-    /// order, and sequentially if the requests may be sequential or nothing random was measured.
-    fn bounds(&self, direction: Direction, part: &Part) -> impl Iterator<Item = [(f64, &Class); 2]> {
+    /// The least and the most time that a request of this size takes, by the nearest sizes: in random order, and sequentially if the
+    /// requests may be sequential or nothing random was measured.
+    fn bounds<'s>(&'s self, direction: Direction, part: &Part) -> impl Iterator<Item = [RequestTime<'s>; 2]> {
         let bytes = part.bytes;
-        let has_random = self.classes.iter().any(|c| c.direction == direction && !c.sequential);
+        let has_random = self.classes.iter().any(|c| c.best.direction == direction && !c.best.sequential);
         let orders = if part.is_random && has_random { &[false][..] } else { &[false, true] };
         orders.iter().copied().filter_map(move |sequential| {
-            let mine =
-                || self.classes.iter().filter(|c| (c.direction, c.sequential) == (direction, sequential));
-            let smaller = mine().filter(|c| c.bytes <= bytes).max_by(|a, b| a.bytes.total_cmp(&b.bytes));
-            let larger = mine().filter(|c| c.bytes >= bytes).min_by(|a, b| a.bytes.total_cmp(&b.bytes));
-            let whole = |c: &'_ Class| 1.0 / c.per_s;
-            let by_bytes = |c: &'_ Class| bytes / (c.bytes * c.per_s);
-            let by_time = |a: &(f64, &Class), b: &(f64, &Class)| a.0.total_cmp(&b.0);
-            let least = [smaller.map(|c| (whole(c), c)), larger.map(|c| (by_bytes(c), c))];
-            let most = [larger.map(|c| (whole(c), c)), smaller.map(|c| (by_bytes(c), c))];
+            let is_mine = |c: &&Class| (c.best.direction, c.best.sequential) == (direction, sequential);
+            let mine = || self.classes.iter().filter(is_mine);
+            let smaller = mine().filter(|c| c.bytes() <= bytes).max_by_key(|c| c.best.request_bytes);
+            let larger = mine().filter(|c| c.bytes() >= bytes).min_by_key(|c| c.best.request_bytes);
+            let by_bytes = |class: Option<&'s Class>| class.map(|class| class.time_of_bytes(bytes));
+            let least = [smaller.map(Class::time), by_bytes(larger)];
+            let most = [larger.map(Class::time), by_bytes(smaller)];
             Some([least.into_iter().flatten().max_by(by_time)?, most.into_iter().flatten().min_by(by_time)?])
         })
+    }
+}
+
+/// The requests of an interval in one direction.
+pub(super) fn requests_in(interval: &DeviceInterval, direction: Direction) -> &Requests {
+    match direction {
+        Direction::Read => &interval.read,
+        Direction::Write => &interval.write,
     }
 }
 
@@ -485,7 +505,7 @@ mod tests {
         assert_eq!(with_order(&limits, 50.0, Some(4.0), 4.0), (49.0, Some(288.0)));
         // The other requests have 1 MiB, which take at least as long as random ones of 4 KiB.
         assert!(matches!(with_order(&limits, 50.0, Some(4.0), 514.0), (96.0, _)));
-        let classes = limits.classes.iter().filter(|c| c.sequential).cloned().collect();
+        let classes = limits.classes.iter().filter(|c| c.best.sequential).cloned().collect();
         let sequential_only = Limits { classes, ..limits.clone() };
         assert_eq!(with_order(&sequential_only, 0.0, Some(4.0), 4.0), any_order);
     }

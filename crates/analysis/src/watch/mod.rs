@@ -35,10 +35,10 @@
 pub mod head_room;
 
 use crate::figures::kernel_text::cpu_ticks;
-use head_room::{Limits, NearestLimit};
+use head_room::{Limits, NearestLimit, requests_in};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, Flushes};
-use model::machine::Direction;
+use model::machine::{Capacity, Direction};
 use model::units::{show_bytes, show_rate, show_share};
 use model::watch::{
     Conclusion, CpuShares, DeviceInterval, DeviceOverTime, FlushRequests, Latencies, LoadOverTime, LoadPoint,
@@ -112,20 +112,21 @@ fn requests(name: &str, a: BlockFlow, b: BlockFlow, seconds: f64) -> Known<Reque
         per_s: ios / seconds,
         mb_per_s: bytes / MB / seconds,
         mib_per_s: bytes / MIB / seconds,
-        request_bytes: over(bytes, ios),
-        await_ms: over(ms, ios),
+        request_bytes: quotient(bytes, ios),
+        await_ms: quotient(ms, ios),
         merged_per_s: merges / seconds,
-        merged_percent: over(merges * 100.0, merges + ios),
+        merged_percent: quotient(merges * 100.0, merges + ios),
     })
 }
 
 fn flushes(a: Flushes, b: Flushes, seconds: f64) -> Known<FlushRequests> {
     let ios = counted("flushes", a.ios, b.ios)?;
     let ms = passed_ms("flushes", a.ms, b.ms)?;
-    Ok(FlushRequests { per_s: ios / seconds, await_ms: over(ms, ios) })
+    Ok(FlushRequests { per_s: ios / seconds, await_ms: quotient(ms, ios) })
 }
 
-fn over(sum: f64, number: f64) -> Option<f64> {
+/// The mean of a sum; `None` if nothing was counted.
+fn quotient(sum: f64, number: f64) -> Option<f64> {
     (number > 0.0).then(|| sum / number)
 }
 
@@ -153,7 +154,7 @@ fn backwards_error(name: &str) -> String {
 const POINTS_MAX: usize = 2000;
 
 /// Adds an interval with its start and end in s since watching began.
-pub fn add(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]) {
+pub fn add_interval(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]) {
     if load.started.is_empty() {
         watched.time.clone_into(&mut load.started);
         load.intervals_per_point = 1;
@@ -234,10 +235,10 @@ const BEYOND_LIMIT_PERCENT: f64 = 105.0;
 const MORE_THAN_HALF_PERCENT: f64 = 55.0;
 
 /// Results with requests below this size measure IOPS, others throughput.
-const LARGE_BYTES: f64 = (128 << 10) as f64;
+const LARGE_BYTES: u64 = 128 << 10;
 
 /// Requests that are larger by this factor show the throughput of a device.
-const LARGER_FACTOR: f64 = 8.0;
+const LARGER_FACTOR: u64 = 8;
 
 /// Throughput has room if less than this share of it is used.
 const ROOM_SHARE: f64 = 0.5;
@@ -256,7 +257,7 @@ pub struct RequestSizeLimit {
 
 /// Returns the conclusions from the figures of a device, its block events if they are known, the results that were
 /// measured on the device, and its limit for the size of requests.
-pub fn draw(
+pub fn draw_conclusions(
     device: &str,
     figures: &DeviceInterval,
     events: Option<&Latencies>,
@@ -281,36 +282,33 @@ fn load_conclusions(
     let load = limits.load(figures, events);
     let percent = load.at_least_percent;
     let nearest = limits.nearest(figures, events);
-    let Some(nearest) = nearest.filter(|n| n.in_flight >= IN_FLIGHT_MIN && !load.throttled) else {
+    let Some(nearest) = nearest.filter(|n| n.capacity.in_flight >= IN_FLIGHT_MIN && !load.throttled) else {
         return Vec::new();
     };
-    let requests = requests_of(figures, nearest.direction);
+    let Capacity { direction, request_bytes, requests_per_s, in_flight, .. } = nearest.capacity;
+    let requests = requests_in(figures, direction);
     if !is_enough(requests, figures) {
         return Vec::new();
     }
     let is_exact = load.at_most_percent.is_some_and(|most| (most - percent).abs() < 0.5);
     let share = format!("{}{}", show_share(percent / 100.0), if is_exact { "" } else { " or more" });
-    let what = if nearest.bytes < LARGE_BYTES { "IOPS" } else { "throughput" };
+    let what = if request_bytes < LARGE_BYTES { "IOPS" } else { "throughput" };
+    let (word, bytes) = (direction.word(), show_bytes(request_bytes));
+    let day = nearest.session.day().map_or_else(String::new, |day| format!(", {day}"));
     let measured = format!(
-        "measured {} {}/s of {}, {} in flight (session {}{})",
-        show_rate(nearest.per_s),
-        nearest.direction.word(),
-        show_bytes(nearest.bytes as u64),
-        nearest.in_flight,
+        "measured {} {word}/s of {bytes}, {in_flight} in flight (session {}{day})",
+        show_rate(requests_per_s),
         nearest.session.session,
-        nearest.session.day().map_or_else(String::new, |day| format!(", {day}")),
     );
-    let events = events.and_then(|all| all.in_direction(nearest.direction));
+    let events = events.and_then(|all| all.in_direction(direction));
     let order = events.and_then(|events| events.sequential_percent);
     let now = format!(
-        "now {} {}/s of {} on average{}",
+        "now {} {word}/s of {} on average{}",
         show_rate(requests.per_s),
-        nearest.direction.word(),
         requests.request_bytes.map_or_else(|| "?".into(), |b| show_bytes(b as u64)),
         order.map_or_else(String::new, |percent| format!(", {} random", show_share(1.0 - percent / 100.0))),
     );
-    let day = nearest.session.day().map_or_else(String::new, |day| format!(", {day}"));
-    let result = format!("{} {}{day}", show_bytes(nearest.bytes as u64), nearest.direction.word());
+    let result = format!("{bytes} {word}{day}");
     let conclusion = |rule, text: String, condition: &str| Conclusion {
         rule,
         text,
@@ -342,13 +340,15 @@ fn load_conclusions(
 
 /// The conclusion that throughput has room, for a load at the measured IOPS.
 fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Conclusion> {
-    let (highest, bytes) = nearest.highest_throughput;
-    let has_room = nearest.load_bytes_per_s < highest * ROOM_SHARE;
-    if nearest.bytes >= LARGE_BYTES || bytes < nearest.bytes * LARGER_FACTOR || !has_room {
+    let NearestLimit { capacity, load_bytes_per_s, highest_bytes_per_s, highest_request_bytes, .. } = nearest;
+    let is_small = capacity.request_bytes < LARGE_BYTES;
+    let has_larger = *highest_request_bytes >= capacity.request_bytes.saturating_mul(LARGER_FACTOR);
+    let has_room = *load_bytes_per_s < highest_bytes_per_s * ROOM_SHARE;
+    if !is_small || !has_larger || !has_room {
         return None;
     }
-    let mb = |bytes_per_s: f64| show_rate(bytes_per_s / 1e6);
-    let (load, most) = (mb(nearest.load_bytes_per_s), mb(highest));
+    let [load, most] =
+        [load_bytes_per_s, highest_bytes_per_s].map(|bytes_per_s| show_rate(bytes_per_s / 1e6));
     Some(Conclusion {
         rule: Rule::IopsNotThroughput,
         text: format!(
@@ -359,8 +359,8 @@ fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Co
             "the load has reached the measured IOPS, and is below {} of the highest measured throughput: {now}; the \
              highest is {most} MB/s, in {} of {}",
             show_share(ROOM_SHARE),
-            nearest.direction.word(),
-            show_bytes(bytes as u64),
+            capacity.direction.word(),
+            show_bytes(*highest_request_bytes),
         ),
         is_new: true,
     })
@@ -373,7 +373,7 @@ fn size_conclusion(device: &str, figures: &DeviceInterval, limit: RequestSizeLim
         return None;
     }
     let (direction, requests, bytes) = Direction::ALL.into_iter().find_map(|direction| {
-        let requests = requests_of(figures, direction);
+        let requests = requests_in(figures, direction);
         let bytes = requests.request_bytes.filter(|_| is_enough(requests, figures))?;
         (bytes >= AT_SIZE_SHARE * current as f64).then_some((direction, requests, bytes))
     })?;
@@ -395,13 +395,6 @@ fn size_conclusion(device: &str, figures: &DeviceInterval, limit: RequestSizeLim
         ),
         is_new: true,
     })
-}
-
-fn requests_of(figures: &DeviceInterval, direction: Direction) -> &Requests {
-    match direction {
-        Direction::Read => &figures.read,
-        Direction::Write => &figures.write,
-    }
 }
 
 #[test]
@@ -581,12 +574,12 @@ mod conclusions_tests {
     }
 
     fn rules(figures: &DeviceInterval, limits: &Limits) -> Vec<Rule> {
-        draw("vda", figures, None, Some(limits), None).into_iter().map(|c| c.rule).collect()
+        draw_conclusions("vda", figures, None, Some(limits), None).into_iter().map(|c| c.rule).collect()
     }
 
     #[test]
     fn a_load_at_the_measured_iops_is_at_its_limit_while_throughput_has_room() {
-        let all = draw("vda", &reads(1840.0, 4.0), None, Some(&limits(32, false)), None);
+        let all = draw_conclusions("vda", &reads(1840.0, 4.0), None, Some(&limits(32, false)), None);
         let [limit, room] = &all[..] else { panic!("{all:?}") };
         assert_eq!(
             limit.text,
@@ -638,9 +631,9 @@ mod conclusions_tests {
             random_bytes: Some(4096.0),
         };
         let events = Latencies { read: Some(read), ..Latencies::default() };
-        let any_order = draw("loop1", &interval, None, Some(&limits), None);
+        let any_order = draw_conclusions("loop1", &interval, None, Some(&limits), None);
         assert!(any_order.is_empty(), "{any_order:?}");
-        let all = draw("loop1", &interval, Some(&events), Some(&limits), None);
+        let all = draw_conclusions("loop1", &interval, Some(&events), Some(&limits), None);
         assert_eq!(all.iter().map(|c| c.rule).collect::<Vec<_>>(), [Rule::AtLimit, Rule::IopsNotThroughput]);
         assert_eq!(
             all[0].text,
@@ -651,14 +644,14 @@ mod conclusions_tests {
 
     #[test]
     fn a_load_at_the_measured_throughput_allows_no_conclusion_about_iops() {
-        let all = draw("vda", &reads(240.0, 1024.0), None, Some(&limits(8, false)), None);
+        let all = draw_conclusions("vda", &reads(240.0, 1024.0), None, Some(&limits(8, false)), None);
         let [limit] = &all[..] else { panic!("{all:?}") };
         assert!(limit.text.contains("96 % of the throughput measured on it (1 MiB reads"), "{limit:?}");
     }
 
     #[test]
     fn twice_a_load_of_more_than_half_does_not_fit() {
-        let all = draw("vda", &reads(1300.0, 4.0), None, Some(&limits(32, false)), None);
+        let all = draw_conclusions("vda", &reads(1300.0, 4.0), None, Some(&limits(32, false)), None);
         let [twice] = &all[..] else { panic!("{all:?}") };
         assert!(twice.text.ends_with("twice this load would need 130 % and not fit"), "{twice:?}");
     }
@@ -684,7 +677,7 @@ mod conclusions_tests {
         assert_eq!(rules(&reads(1840.0, 4.0), &limits(32, true)), none);
         assert_eq!(rules(&DeviceInterval { seconds: 0.05, ..reads(1840.0, 4.0) }, &known), none);
         // Between two measured sizes the lower bound counts: 16 KiB take at least as long as 4 KiB.
-        let all = draw("vda", &reads(1840.0, 16.0), None, Some(&known), None);
+        let all = draw_conclusions("vda", &reads(1840.0, 16.0), None, Some(&known), None);
         assert!(all[0].text.contains("92 % or more"), "{all:?}");
     }
 
@@ -692,7 +685,7 @@ mod conclusions_tests {
     fn requests_at_max_sectors_kb_are_named_if_it_can_be_raised() {
         let at = |kib: f64, current: u64, hardware: u64| {
             let limit = RequestSizeLimit { current: current << 10, hardware: hardware << 10 };
-            draw("loop4", &reads(500.0, kib), None, None, Some(limit))
+            draw_conclusions("loop4", &reads(500.0, kib), None, None, Some(limit))
         };
         let all = at(64.0, 64, 1280);
         let [one] = &all[..] else { panic!("{all:?}") };

@@ -87,21 +87,16 @@ fn quantiles(observed: &Histogram, mean: f64) -> Law {
     for at in 1..all.len() {
         all[at].ns = all[at].ns.max(all[at - 1].ns);
     }
-    if let [.., before, last] = all.as_mut_slice() {
-        let longest = last.ns;
-        last.ns = before.ns;
-        let (share, floor) = ((last.percent - before.percent) / 100.0, before.ns);
-        let missing = mean - Think::quantiles(all.clone()).mean_ns as f64;
-        if let Some(last) = all.last_mut() {
-            last.ns = floor
-                .saturating_add((2.0 * missing.max(0.0) / share) as u64)
-                .min(longest.max(floor).saturating_mul(2));
-        }
-    }
-    let known = all.clone();
-    let share = move |ns: f64| {
-        let next = known.partition_point(|q| q.ns as f64 <= ns);
-        match (next.checked_sub(1).and_then(|at| known.get(at)), known.get(next)) {
+    let last = all.len() - 1;
+    let (longest_ns, floor_ns) = (all[last].ns, all[last - 1].ns);
+    all[last].ns = floor_ns;
+    let missing = mean - Think::quantiles(all.clone()).mean_ns as f64;
+    let share = (all[last].percent - all[last - 1].percent) / 100.0;
+    let stretched_ns = floor_ns.saturating_add((2.0 * missing.max(0.0) / share) as u64);
+    all[last].ns = stretched_ns.min(longest_ns.max(floor_ns).saturating_mul(2));
+    let share = |ns: f64| {
+        let next = all.partition_point(|q| q.ns as f64 <= ns);
+        match (next.checked_sub(1).and_then(|at| all.get(at)), all.get(next)) {
             (Some(low), Some(high)) => {
                 let part = (ns - low.ns as f64) / (high.ns as f64 - low.ns as f64);
                 (low.percent + (high.percent - low.percent) * part) / 100.0
@@ -110,7 +105,8 @@ fn quantiles(observed: &Histogram, mean: f64) -> Law {
             (_, None) => 1.0,
         }
     };
-    Law { think: Think::quantiles(all), distance: Some(distance(observed, &share, 0.0)), overhead_ns: 0 }
+    let distance = Some(distance(observed, &share, 0.0));
+    Law { think: Think::quantiles(all), distance, overhead_ns: 0 }
 }
 
 /// Returns the maximum difference between the observation and the distribution function `at`. Times below
@@ -155,8 +151,8 @@ const MIN_CONFIRMED_GROWTH: f64 = 1.02;
 const MIN_GROWTH: f64 = 1.1;
 /// Gaps in ns below which arrivals count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;
-/// Range of changes between on and off per short interval that can be estimated.
-const CHANGES_RANGE: (f64, f64) = (0.02, 50.0);
+/// The fewest and the most changes between on and off per short interval that can be estimated.
+const CHANGES_RANGE: [f64; 2] = [0.02, 50.0];
 
 /// Arrivals and their fit.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,7 +205,7 @@ fn prefer_independent(fit: Fit, rate: f64, gaps: &Histogram) -> Fit {
 fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
     // The growth of g from the short to the long interval falls from 10 to 1 as the rate of changes rises.
     let growth = (long - 1.0) / (short - 1.0).max(0.05);
-    let (mut low, mut high) = CHANGES_RANGE;
+    let [mut low, mut high] = CHANGES_RANGE;
     for _ in 0..60 {
         let middle = (low * high).sqrt();
         let grows = growth_factor(10.0 * middle) / growth_factor(middle);

@@ -116,7 +116,7 @@ impl Fitted {
         self.streams.iter().any(|stream| !stream.entries.iter().any(is_held))
     }
 
-    pub(super) fn from_survey(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
+    fn from_survey(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
         let all = &surveyed.all;
         let first_ns = all.first_ns.unwrap_or(0);
         let span_ns = all.last_ns.saturating_sub(first_ns).min(MAX_TIME_NS);
@@ -136,21 +136,22 @@ impl Fitted {
             let (active_ns, times) = active(part, first_ns, span_ns);
             let loads = gathered.loads(part.tasks);
             // If one of the task's two loads has flushes but no writes, add these flushes to the load with writes.
-            let bare: u64 =
+            let lone_syncs: u64 =
                 loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
             let host = (0..loads.len()).filter(|at| loads[*at].0.kinds[1].count() > 0).max_by_key(by_syncs);
-            let about = |(index, (load, what)): (usize, (_, _))| {
+            let load_of_part = |(index, (load, what)): (usize, (_, _))| {
                 let load: &Load = load;
                 let (writes, is_host) = (load.kinds[1].count(), host == Some(index));
                 let of_others = if is_host && writer == Some(at) { foreign_syncs } else { 0 };
-                let own = load.syncs + if is_host { bare } else { 0 };
+                let own = load.syncs + if is_host { lone_syncs } else { 0 };
                 let syncs = if writes > 0 { own + of_others } else { 0 };
                 let times = times.clone();
                 LoadOfPart { part, load, what, active_ns, times, syncs, of_others }
             };
-            let abouts: Vec<LoadOfPart<'_>> = loads.iter().copied().enumerate().map(about).collect();
-            match abouts.as_slice() {
+            let loads_of_part: Vec<LoadOfPart<'_>> =
+                loads.iter().copied().enumerate().map(load_of_part).collect();
+            match loads_of_part.as_slice() {
                 [few, many] if gathered.alternates() && !few.is_stable() && !many.is_stable() => {
                     let whole = LoadOfPart { load: &gathered.whole, what: "", times, ..*few };
                     let [of_few, of_many] = &gathered.sides;
@@ -169,18 +170,17 @@ impl Fitted {
     }
 
     fn remark(&mut self, surveyed: &Surveyed, lost_syncs: u64) {
-        let mut add = |count: u64, what: &str| {
-            if count > 0 {
-                self.remarks.push(format!("{} {what}", show_count(count as f64)));
-            }
-        };
-        add(surveyed.left_out, "requests are omitted: a job has no operation for them.");
-        add(lost_syncs, "flushes are omitted: there are no writes to flush.");
-        add(surveyed.large, "operations larger than 1 GiB count as 1 GiB.");
-        add(
-            surveyed.unfinished,
-            "operations have no known completion: think times and depths of their tasks are unknown.",
-        );
+        let remarks = [
+            (surveyed.left_out, "requests are omitted: a job has no operation for them."),
+            (lost_syncs, "flushes are omitted: there are no writes to flush."),
+            (surveyed.large, "operations larger than 1 GiB count as 1 GiB."),
+            (
+                surveyed.unfinished,
+                "operations have no known completion: think times and depths of their tasks are unknown.",
+            ),
+        ];
+        let remarks = remarks.into_iter().filter(|(count, _)| *count > 0);
+        self.remarks.extend(remarks.map(|(count, what)| format!("{} {what}", show_count(count as f64))));
     }
 }
 
@@ -258,7 +258,7 @@ impl LoadOfPart<'_> {
         }
     }
 
-    pub(super) fn named(&self, what: &str) -> StreamText {
+    fn named(&self, what: &str) -> StreamText {
         let Part { name, tasks, .. } = self.part;
         let whose = match tasks {
             1 => String::new(),
@@ -295,16 +295,16 @@ impl LoadOfPart<'_> {
                 (_, true) => format!(" {}s in long runs", flow.kind.word()),
             };
             let mut stream = self.named(&what);
-            let mut kinds = vec![(flow.kind, &flow.class)];
+            let mut kinds = vec![(flow.kind, flow.class.clone())];
             if largest == Some(at) {
-                kinds.extend(rare.iter().map(|(kind, class)| (*kind, class)));
+                kinds.extend(rare.iter().cloned());
                 kinds.sort_by_key(|(kind, _)| *kind as usize);
             }
             let shape = Shape::from_classes(kinds, sectors, flow.long);
             stream.entries.extend(shape.entries());
             self.arrive(&mut stream, flow, shape.operations());
-            let depth = self.open_loop_depth(&shape);
             let most = self.load.pacing.depth_max();
+            let depth = most.saturating_mul(DEPTH_FACTOR).max(MIN_DEPTH).min(max_depth_in_memory(&shape));
             stream.entries.push(Entry::bare(
                 "depth",
                 &depth.to_string(),
@@ -382,26 +382,16 @@ impl LoadOfPart<'_> {
         stream.entries.push(Entry::text("arrivals", &format_rounded_arrivals(fit.arrivals), comment));
     }
 
-    /// Returns the depth for an open loop.
-    fn open_loop_depth(&self, shape: &Shape<'_>) -> u32 {
-        self.load
-            .pacing
-            .depth_max()
-            .saturating_mul(DEPTH_FACTOR)
-            .max(MIN_DEPTH)
-            .min(max_depth_in_memory(shape))
-    }
-
     /// Returns the key `batch` with the number of operations per call. Returns `None` if operations were issued one by one. Also returns
     /// `None` if operations continue each other, because the kernel would merge the operations of a call into one request.
-    pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
+    fn calls(pacing: &Pacing, shape: &Shape, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
         let comment = format!("{} operations per call on average", format_number(mean));
         let batch = (mean.round() as u32).min(depth);
         (batch > 1).then(|| Entry::text("batch", &batch.to_string(), comment))
     }
 
-    pub(super) fn flushes(&self, writes: u64, drain: bool) -> Vec<Entry> {
+    fn flushes(&self, writes: u64, drain: bool) -> Vec<Entry> {
         if self.syncs == 0 || writes == 0 {
             return Vec::new();
         }
@@ -430,17 +420,13 @@ impl LoadOfPart<'_> {
         };
         let mut out = vec![Entry::bare("fdatasync", &text, comment)];
         if drain {
-            out.push(Entry {
-                key: "drain",
-                value: "true".into(),
-                comment: "the sync waits for the writes before it".into(),
-            });
+            out.push(Entry::bare("drain", "true", "the sync waits for the writes before it".into()));
         }
         out
     }
 
     /// Returns the key that makes all writes stable at completion; `None` if too few writes are stable in the capture.
-    pub(super) fn stable_entry(&self) -> Option<Entry> {
+    fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
             "{} of {} writes are stable on completion, with a flush",
@@ -450,7 +436,7 @@ impl LoadOfPart<'_> {
         self.is_stable().then(|| Entry::text("cache", "direct-dsync", comment))
     }
 
-    pub(super) fn is_stable(&self) -> bool {
+    fn is_stable(&self) -> bool {
         let writes = self.load.kinds[1].count();
         let many = |count: u64| count as f64 >= STABLE_SHARE * writes as f64 && count > 0;
         many(self.load.stable) && many(self.load.syncs)
@@ -458,7 +444,7 @@ impl LoadOfPart<'_> {
 }
 
 /// Returns the maximum number of operations within the memory limit.
-pub(super) fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
+fn max_depth_in_memory(shape: &Shape) -> u32 {
     (MAX_DEPTH_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
 }
 
@@ -474,20 +460,19 @@ fn format_rounded_arrivals(arrivals: Arrivals) -> String {
 }
 
 /// Formats a number with up to four decimals.
-pub(super) fn format_fraction(number: f64) -> String {
+fn format_fraction(number: f64) -> String {
     let number = (number * 1e4).round().max(1.0) / 1e4;
     number.to_string()
 }
 
-pub(super) fn format_figure(figure: Option<f64>) -> String {
+fn format_figure(figure: Option<f64>) -> String {
     figure.map_or_else(|| "unknown".into(), |figure| format!("{figure:.2}"))
 }
 
 impl LoadOfPart<'_> {
     /// Returns a stream that waits for its own operations.
-    pub(super) fn closed(&self, chosen: &Loop, signs: Signs) -> StreamText {
-        let classes = self.classes();
-        let shape = self.shape(&classes);
+    fn closed(&self, chosen: &Loop, signs: Signs) -> StreamText {
+        let shape = self.shape();
         let mut stream = self.named("");
         stream.entries.extend(shape.entries());
         let burst = self.wait(chosen, signs, &shape, &mut stream);
@@ -500,19 +485,14 @@ impl LoadOfPart<'_> {
         stream
     }
 
-    /// Returns each direction as one class, without the separation of long runs.
-    pub(super) fn classes(&self) -> Vec<Class> {
-        self.load.kinds.iter().map(KindFigures::whole).collect()
-    }
-
-    /// Returns the shape of all directions together.
-    pub(super) fn shape<'c>(&self, classes: &'c [Class]) -> Shape<'c> {
+    /// Returns the shape of all directions together, without the separation of long runs.
+    fn shape(&self) -> Shape {
         let kinds = &self.load.kinds;
         let long: u64 = kinds.iter().map(|kind| kind.classes[1].operations()).sum();
         let all: u64 = kinds.iter().map(KindFigures::count).sum();
         let directions = kinds.iter().filter(|kind| kind.count() > 0).count();
         let sequential = directions == 1 && long as f64 >= MOSTLY_LONG_SHARE * all as f64;
-        let by_kind = DATA_KINDS.into_iter().zip(classes).collect();
+        let by_kind = DATA_KINDS.into_iter().zip(kinds.iter().map(KindFigures::whole)).collect();
         Shape::from_classes(
             by_kind,
             alignment_sectors(kinds.iter().fold(0, |bits, kind| bits | kind.bits)),
@@ -520,13 +500,8 @@ impl LoadOfPart<'_> {
         )
     }
 
-    /// Returns the maximum number of operations in flight within the memory limit.
-    pub(super) fn max_depth(&self) -> u32 {
-        max_depth_in_memory(&self.shape(&self.classes()))
-    }
-
     /// Adds the keys for what the stream waits for. Returns the operations per burst.
-    fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape<'_>, stream: &mut StreamText) -> u32 {
+    fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap, IDC {} in 10 ms",
             100.0 * signs.overlapping,
@@ -579,7 +554,7 @@ fn format_think_law(law: &Law, factor: f64) -> (String, String) {
 }
 
 /// Formats a distribution of times, multiplied by `factor`. Also returns text about how well it fits.
-pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
+fn format_law(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
     think.mean_ns = scale(think.mean_ns);
@@ -628,21 +603,18 @@ fn bursts(length: f64, burst: f64) -> f64 {
 
 impl LoadOfPart<'_> {
     /// Returns a stream that alternates between the two sides.
-    pub(super) fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
+    fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
         let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
         let mut stream = self.named("");
-        let turns = sides.map(|(about, side)| about.turn(side, cycles));
-        let depth = sides
-            .iter()
-            .map(|(about, side)| side.pacing.depth_max().min(about.max_depth()))
-            .max()
-            .unwrap_or(1);
+        let turns = sides.map(|(load, side)| load.turn(side, cycles));
+        let max_depth = |(load, side): &(&LoadOfPart<'_>, &Side)| {
+            side.pacing.depth_max().min(max_depth_in_memory(&load.shape()))
+        };
+        let depth = sides.iter().map(max_depth).max().unwrap_or(1);
         let comment = format!("at most {depth} were in flight; the turns alternate {cycles} times");
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
-        stream.entries.extend(sides.iter().find_map(|(about, side)| {
-            let classes = about.classes();
-            Self::calls(&side.pacing, &about.shape(&classes), depth)
-        }));
+        let calls = sides.iter().find_map(|(load, side)| Self::calls(&side.pacing, &load.shape(), depth));
+        stream.entries.extend(calls);
         stream.entries.extend(self.times.iter().cloned());
         stream.turns = turns.into();
         stream
@@ -650,8 +622,7 @@ impl LoadOfPart<'_> {
 
     /// Returns the keys of one turn.
     fn turn(&self, side: &Side, cycles: u64) -> Vec<Entry> {
-        let classes = self.classes();
-        let shape = self.shape(&classes);
+        let shape = self.shape();
         let operations = shape.operations();
         let length = operations as f64 / cycles as f64;
         let range =

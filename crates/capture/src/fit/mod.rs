@@ -42,7 +42,7 @@ pub struct Observed {
 }
 
 /// Figures of the observed operations.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Time from the first issue to the last completion, in ns.
     pub elapsed_ns: u64,
@@ -56,7 +56,9 @@ pub struct Figures {
     pub latencies: [Histogram; Kind::ALL.len()],
     /// Number of operations of other tasks.
     pub of_others: u64,
+    /// Number of reads and writes of each size in sectors.
     sizes: BTreeMap<u32, u64>,
+    /// Number of reads and writes in each bin of offsets.
     offsets: Vec<u64>,
     /// Sectors of a bin of offsets.
     width: u64,
@@ -68,15 +70,9 @@ impl Observed {
         Self {
             operations: Operations::from_origin(origin, &Changes::default()),
             figures: Figures {
-                elapsed_ns: 0,
-                counts: [0; Kind::ALL.len()],
-                bytes: 0,
-                depth: None,
-                latencies: Default::default(),
-                of_others: 0,
-                sizes: BTreeMap::new(),
                 offsets: vec![0; BINS],
                 width: end_sector.div_ceil(BINS as u64).max(1),
+                ..Figures::default()
             },
             in_flight_ns: 0,
             first_ns: None,
@@ -159,6 +155,7 @@ impl Figures {
     }
 }
 
+/// Returns the distance (Kolmogorov-Smirnov) between two lists of counts of the same classes; `None` if a list has only zeros.
 fn distance(a: &[u64], b: &[u64]) -> Option<f64> {
     let (all_a, all_b) = (a.iter().sum::<u64>(), b.iter().sum::<u64>());
     if all_a == 0 || all_b == 0 {

@@ -276,7 +276,7 @@ const MIN_TURNS: u64 = 3;
 pub(super) struct Side {
     pub(super) pacing: Pacing,
     clock_ns: u64,
-    /// For each busy interval of this side: the time from the beginning of the previous busy interval of either side to its beginning.
+    /// For each busy interval of this side with data: the time since the previous one of either side began.
     pub(super) periods: Histogram,
     /// Number of turns.
     pub(super) turns: u64,
@@ -287,11 +287,6 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Begins a turn.
-    pub(super) fn begin(&mut self) {
-        self.turns += 1;
-    }
-
     /// Ends a turn.
     pub(super) fn end(&mut self) {
         let length = std::mem::take(&mut self.turn_operations);
@@ -299,11 +294,6 @@ impl Side {
             self.lengths =
                 Some(self.lengths.map_or((length, length), |(a, b)| (a.min(length), b.max(length))));
         }
-    }
-
-    /// Records the time between the beginnings of two busy intervals with data.
-    pub(super) fn begins_after(&mut self, ns: u64) {
-        self.periods.record(ns);
     }
 
     /// Adds a busy interval. `busy_interval` has its operations with their times in ns, `idle_ns` is the idle time before it, and

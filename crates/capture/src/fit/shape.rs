@@ -17,9 +17,9 @@ const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.
-pub(super) struct Shape<'a> {
+pub(super) struct Shape {
     /// The figures of reads, writes and trims.
-    pub(super) kinds: Vec<(Kind, &'a Class)>,
+    pub(super) kinds: Vec<(Kind, Class)>,
     /// All operations together.
     all: Class,
     /// Alignment of offsets and sizes, in sectors.
@@ -28,22 +28,23 @@ pub(super) struct Shape<'a> {
     pub(super) is_sequential: bool,
 }
 
-impl<'a> Shape<'a> {
-    pub(super) fn from_classes(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
+impl Shape {
+    pub(super) fn from_classes(kinds: Vec<(Kind, Class)>, align: u64, may_be_sequential: bool) -> Self {
         let sum: u64 = kinds.iter().map(|(_, class)| class.operations()).sum();
         // Omit kinds whose share is smaller than the smallest share of a job file.
         let is_representable =
             |count: u64| count > 0 && u128::from(count) * u128::from(MILLION) >= u128::from(sum);
         let kinds: Vec<_> =
             kinds.into_iter().filter(|(_, class)| is_representable(class.operations())).collect();
-        let mut all = kinds.first().map(|(_, class)| (*class).clone()).unwrap_or_default();
+        let mut all = kinds.first().map(|(_, class)| class.clone()).unwrap_or_default();
         kinds.iter().skip(1).for_each(|(_, class)| all.join(class));
         let (begin, end) = all.span.unwrap_or((0, 1));
         let runs = all.begun.max(1);
         let run_sectors = all.sizes.bytes() / runs as f64 / SECTOR as f64;
-        let few = runs <= 2 * u64::from(all.at_once()) + 1;
-        let through = run_sectors * f64::from(all.at_once()) >= MIN_RUN_COVERAGE * (end - begin) as f64;
-        let is_sequential = may_be_sequential && (few || through);
+        let has_few_runs = runs <= 2 * u64::from(all.at_once()) + 1;
+        let runs_cover_region =
+            run_sectors * f64::from(all.at_once()) >= MIN_RUN_COVERAGE * (end - begin) as f64;
+        let is_sequential = may_be_sequential && (has_few_runs || runs_cover_region);
         Self { kinds, all, align, is_sequential }
     }
 
@@ -100,16 +101,9 @@ impl<'a> Shape<'a> {
             return None;
         }
         let counts = DATA_KINDS.map(|kind| self.of_kind(kind));
-        let shares: Vec<(u32, u64)> = (0..).zip(counts).collect();
-        let parts = to_parts(&shares, self.operations());
-        let part = |at: u32| parts.iter().find(|(kind, _)| *kind == at).map_or(0, |(_, part)| *part);
-        let text = [0, 1, 2].map(|at| percent(part(at))).join("/");
-        let shown = counts.map(|count| show_count(count as f64));
-        Some(Entry::text(
-            "mix",
-            &text,
-            format!("{} reads, {} writes, {} trims", shown[0], shown[1], shown[2]),
-        ))
+        let [reads, writes, trims] = counts.map(|count| show_count(count as f64));
+        let comment = format!("{reads} reads, {writes} writes, {trims} trims");
+        Some(Entry::text("mix", &percents(counts, self.operations()).join("/"), comment))
     }
 
     fn sizes(&self) -> Entry {
@@ -135,16 +129,8 @@ impl<'a> Shape<'a> {
         let (begin, end) = self.all.span.unwrap_or((0, 1));
         if self.is_sequential {
             return vec![
-                Entry::text(
-                    "offset",
-                    &format_bytes(begin.saturating_mul(SECTOR)),
-                    "first byte touched".into(),
-                ),
-                Entry::text(
-                    "size",
-                    &format_bytes((end - begin).saturating_mul(SECTOR)),
-                    "up to the last byte touched".into(),
-                ),
+                Entry::bytes("offset", begin.saturating_mul(SECTOR), "first byte touched"),
+                Entry::bytes("size", (end - begin).saturating_mul(SECTOR), "up to the last byte touched"),
             ];
         }
         let (align, most) = (self.align * SECTOR, self.largest());
@@ -170,27 +156,20 @@ impl<'a> Shape<'a> {
             first += zone.bins * width;
         }
         let mut out = vec![
-            Entry::text("offset", &format_bytes(offset), "first byte touched, rounded to a bin".into()),
-            Entry::text("size", &format_bytes(room), "up to the last byte touched".into()),
+            Entry::bytes("offset", offset, "first byte touched, rounded to a bin"),
+            Entry::bytes("size", room, "up to the last byte touched"),
         ];
         if kept.len() > 1 {
-            let shares: Vec<(u32, u64)> = (0..).zip(kept.iter().map(|(operations, _)| *operations)).collect();
-            let parts = to_parts(&shares, self.operations());
-            let part = |at: u32| parts.iter().find(|(zone, _)| *zone == at).map_or(0, |(_, part)| *part);
-            let one = |(at, (_, bytes)): (u32, &(u64, u64))| {
-                format!("{}/{}", percent(part(at)), format_bytes(*bytes))
-            };
-            let text: Vec<String> = (0..).zip(&kept).map(one).collect();
+            let percents = percents(kept.iter().map(|(operations, _)| *operations), self.operations());
+            let zones = percents.iter().zip(&kept);
+            let text: Vec<String> =
+                zones.map(|(percent, (_, bytes))| format!("{percent}/{}", format_bytes(*bytes))).collect();
             let comment = format!("{} zones of {} bins; KS {distance:.3}", kept.len(), filled.len());
             out.push(Entry::text("random", &format!("zones:{}", text.join(",")), comment));
         }
         let smallest = self.kinds.iter().filter_map(|(_, class)| class.sizes.smallest()).min().unwrap_or(0);
         if u64::from(smallest) != self.align {
-            out.push(Entry::text(
-                "align",
-                &format_bytes(align),
-                "common divisor of all offsets and sizes".into(),
-            ));
+            out.push(Entry::bytes("align", align, "common divisor of all offsets and sizes"));
         }
         out
     }
@@ -226,6 +205,14 @@ fn format_size_shares(shares: &Shares) -> String {
     }
 }
 
+/// Formats each count as a percentage of all operations. The percentages sum to 100.
+fn percents(counts: impl IntoIterator<Item = u64>, operations: u64) -> Vec<String> {
+    let counts: Vec<(u32, u64)> = (0..).zip(counts).collect();
+    let parts = to_parts(&counts, operations);
+    let part = |at: u32| parts.iter().find(|(known, _)| *known == at).map_or(0, |(_, part)| *part);
+    counts.iter().map(|(at, _)| percent(part(*at))).collect()
+}
+
 /// Formats millionths as percent.
 fn percent(part: u64) -> String {
     (part as f64 / 1e4).to_string()
@@ -258,6 +245,10 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn text(key: &'static str, value: &str, comment: String) -> Self {
         Self { key, value: format!("{value:?}"), comment }
+    }
+
+    fn bytes(key: &'static str, bytes: u64, comment: &str) -> Self {
+        Self::text(key, &format_bytes(bytes), comment.to_owned())
     }
 
     pub(super) fn bare(key: &'static str, value: &str, comment: String) -> Self {

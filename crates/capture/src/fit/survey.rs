@@ -206,16 +206,14 @@ impl Surveyed {
         self.part_of_task = vec![0; tasks.len()];
         let mut others = Part { name: OTHER_TASKS.into(), ..Part::default() };
         for (part, members) in drafts {
-            if self.parts.len() < MAX_PARTS && self.is_own(&part.seen) {
-                let at = self.parts.len() as u16;
-                for member in &members {
-                    self.part_of_task[*member] = at;
-                }
+            let is_own = self.parts.len() < MAX_PARTS && self.is_own(&part.seen);
+            let at = if is_own { self.parts.len() as u16 } else { u16::MAX };
+            for member in members {
+                self.part_of_task[member] = at;
+            }
+            if is_own {
                 self.parts.push(part);
             } else {
-                for member in &members {
-                    self.part_of_task[*member] = u16::MAX;
-                }
                 others.tasks += part.tasks;
                 others.seen.join(&part.seen);
             }
@@ -278,7 +276,7 @@ pub struct Gathering {
 
 /// The figures of a part: of the whole part, of its busy intervals with few operations, and of its busy intervals with many. Nothing is in
 /// flight between two busy intervals.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) whole: Load,
     few: Load,
@@ -300,7 +298,7 @@ pub(super) struct Gathered {
 }
 
 /// Figures of operations.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Load {
     /// Reads, writes and trims.
     pub(super) kinds: [KindFigures; DATA_KINDS.len()],
@@ -366,20 +364,7 @@ impl Gathering {
 impl Gathered {
     fn from_part(part: &Part) -> Self {
         let load = || Load::from_part(part);
-        let (busy_interval, data, until_ns) = (Vec::new(), 0, 0);
-        let (sides, is_many, ended_ns, began_ns) = (Default::default(), None, 0, None);
-        Self {
-            whole: load(),
-            few: load(),
-            many: load(),
-            sides,
-            is_many,
-            ended_ns,
-            began_ns,
-            busy_interval,
-            data,
-            until_ns,
-        }
+        Self { whole: load(), few: load(), many: load(), ..Self::default() }
     }
 
     fn add(&mut self, operation: &Operation, first_ns: u64) {
@@ -404,10 +389,10 @@ impl Gathered {
                 let is_many = data >= MANY_OPERATIONS;
                 if self.is_many.replace(is_many) != Some(is_many) {
                     self.sides[usize::from(!is_many)].end();
-                    self.sides[usize::from(is_many)].begin();
+                    self.sides[usize::from(is_many)].turns += 1;
                 }
                 if let Some(before_ns) = self.began_ns.replace(*since_ns) {
-                    self.sides[usize::from(is_many)].begins_after(since_ns.saturating_sub(before_ns));
+                    self.sides[usize::from(is_many)].periods.record(since_ns.saturating_sub(before_ns));
                 }
                 is_many
             }
@@ -448,7 +433,7 @@ impl Load {
         let bins = Bins::over(first, after_last, alignment_sectors(part.seen.bits));
         let class = || Class { bins: bins.clone(), ..Class::default() };
         let kind = |_| KindFigures { classes: [class(), class()], ..KindFigures::default() };
-        Self { kinds: DATA_KINDS.map(kind), pacing: Pacing::default(), syncs: 0, stable: 0 }
+        Self { kinds: DATA_KINDS.map(kind), ..Self::default() }
     }
 
     /// Reads, writes and trims.

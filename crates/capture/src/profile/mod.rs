@@ -19,9 +19,9 @@ use timing::{ArrivalCounts, InFlight, TimeSeries};
 use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Computes a profile.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Profiler {
-    filter: RowFilter,
+    selection: Selection,
     has_bios: bool,
     requests: u64,
     failed: u64,
@@ -44,23 +44,15 @@ impl Profiler {
     pub fn new(origin: &Origin, restriction: &Restriction) -> Self {
         let bytes = origin.partition.as_ref().map(|part| part.sectors.saturating_mul(trace::SECTOR));
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
+        let from_ns = restriction.from_ns.unwrap_or(0);
         Self {
-            filter: RowFilter::new(restriction),
+            selection: Selection::new(restriction),
             has_bios: origin.unit == Unit::Bios,
-            requests: 0,
-            failed: 0,
-            without_completion: 0,
-            late: 0,
-            of_kernel_workers: 0,
-            last_issue_ns: restriction.from_ns.unwrap_or(0),
-            last_end_ns: 0,
-            operations: Operations::default(),
+            last_issue_ns: from_ns,
             footprint: FootprintCounter::new(bytes.filter(|bytes| *bytes > 0)),
-            arrivals: ArrivalCounts::new(restriction.from_ns.unwrap_or(0)),
-            in_flight: InFlight::default(),
-            flushes: FlushCounts::default(),
-            time_series: TimeSeries::new(restriction.from_ns.unwrap_or(0)),
-            tasks: Tasks::default(),
+            arrivals: ArrivalCounts::new(from_ns),
+            time_series: TimeSeries::new(from_ns),
+            ..Self::default()
         }
     }
 
@@ -72,7 +64,7 @@ impl Profiler {
     }
 
     fn add_one(&mut self, row: &Row, names: &Names) {
-        if !self.filter.has(row, names) {
+        if !self.selection.has(row, names) {
             return;
         }
         let Some(flags) = names.flags_at(row.flags) else { return };
@@ -99,7 +91,7 @@ impl Profiler {
             self.in_flight.add(row);
         }
         if op == Op::Flush {
-            self.flushes.at_device();
+            self.flushes.at_device += 1;
             // A bio belongs to the task that submitted it.
             if self.has_bios {
                 self.flushes.asked(row, flags);
@@ -112,7 +104,7 @@ impl Profiler {
     /// Returns the profile. The duration is that of the capture or the restriction. If neither is known, the
     /// profile ends at the last completion.
     pub fn finish(self, captured_ns: Option<u64>, names: &Names) -> Profile {
-        let duration_ns = self.filter.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
+        let duration_ns = self.selection.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
         let requests = self.requests;
         let (tasks, other_tasks) = self.tasks.finish(requests, names);
         let writes = |task| self.tasks.writes(task);
@@ -135,35 +127,22 @@ impl Profiler {
     }
 }
 
-/// A restriction, and whether each task matches it.
-#[derive(Debug)]
-struct RowFilter {
+/// Selects the rows of a restriction.
+#[derive(Debug, Default)]
+pub struct Selection {
     restriction: Restriction,
+    /// Whether each task matches the restriction, by task index.
     tasks: Vec<bool>,
 }
-
-/// Selects the rows of a restriction, for a listing of rows.
-#[derive(Debug)]
-pub struct Selection(RowFilter);
 
 impl Selection {
     /// Creates the selection of a restriction.
     pub fn new(restriction: &Restriction) -> Self {
-        Self(RowFilter::new(restriction))
+        Self { restriction: restriction.clone(), tasks: Vec::new() }
     }
 
     /// Whether a row is selected.
     pub fn has(&mut self, row: &Row, names: &Names) -> bool {
-        self.0.has(row, names)
-    }
-}
-
-impl RowFilter {
-    fn new(restriction: &Restriction) -> Self {
-        Self { restriction: restriction.clone(), tasks: Vec::new() }
-    }
-
-    fn has(&mut self, row: &Row, names: &Names) -> bool {
         let Restriction { from_ns, to_ns, task } = &self.restriction;
         if from_ns.is_some_and(|from| row.issue_ns < from) || to_ns.is_some_and(|to| row.issue_ns >= to) {
             return false;
@@ -171,7 +150,7 @@ impl RowFilter {
         let Some(word) = task else { return true };
         // Tasks are numbered in order of appearance, so earlier results remain valid.
         let new = names.all_tasks().get(self.tasks.len()..).unwrap_or_default();
-        self.tasks.extend(new.iter().map(|task: &Task| task.is(word)));
+        self.tasks.extend(new.iter().map(|task: &Task| task.matches(word)));
         self.tasks.get(row.task as usize).copied().unwrap_or(false)
     }
 
@@ -206,7 +185,7 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// Requests of one operation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct OperationCounts {
     requests: u64,
     bytes: u64,
@@ -228,7 +207,7 @@ struct Operations {
 
 impl Operations {
     fn add(&mut self, op: Op, row: &Row, flags: &Flags) {
-        let counts = self.by_op.entry(op).or_insert_with(|| Box::new(OperationCounts::new()));
+        let counts = self.by_op.entry(op).or_default();
         counts.requests += 1;
         counts.bytes = counts.bytes.saturating_add(row.bytes());
         for &letter in flags.rwbs.as_bytes().get(1..).unwrap_or_default() {
@@ -279,23 +258,6 @@ impl Operations {
     }
 }
 
-impl OperationCounts {
-    fn new() -> Self {
-        Self {
-            requests: 0,
-            bytes: 0,
-            fua: 0,
-            read_ahead: 0,
-            metadata: 0,
-            synchronous: 0,
-            sizes: SizeCounts::default(),
-            sequence: SequenceCounter::default(),
-            latency: Histogram::new(),
-            queued: Histogram::new(),
-        }
-    }
-}
-
 /// Maximum number of distinct sizes, more than a kernel generates.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Number of reported frequent sizes.
@@ -317,6 +279,7 @@ pub(crate) fn count_size(counts: &mut BTreeMap<u32, u64>, sectors: u32, count: u
 #[derive(Debug, Default)]
 struct SizeCounts {
     counts: BTreeMap<u32, u64>,
+    /// The last size and how often it occurred in a row, which is not in `counts` yet.
     last: (u32, u64),
 }
 
@@ -333,10 +296,9 @@ impl SizeCounts {
 
     fn keep(&mut self) {
         let (sectors, count) = std::mem::take(&mut self.last);
-        if count == 0 {
-            return;
+        if count > 0 {
+            count_size(&mut self.counts, sectors, count);
         }
-        count_size(&mut self.counts, sectors, count);
     }
 
     /// Returns the size statistics; `None` if no request has a size.
@@ -352,11 +314,11 @@ impl SizeCounts {
         let quantile = |q: f64| {
             let rank = (q * all as f64).ceil().max(1.0) as u64;
             let mut seen = 0;
-            let mut found = self.counts.iter().find(|(_, count)| {
+            let found = self.counts.iter().find(|(_, count)| {
                 seen += **count;
                 seen >= rank
             });
-            found.take().map_or(0, |(size, _)| bytes(*size))
+            found.map_or(0, |(size, _)| bytes(*size))
         };
         let percentiles =
             SIZE_PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), quantile(*q))).collect();
@@ -376,26 +338,18 @@ impl SizeCounts {
 const MAX_OWNERS: usize = 5;
 
 /// Flushes, and who requested them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct FlushCounts {
     at_device: u64,
     empty: u64,
     with_data: u64,
+    /// Latencies of the requested flushes.
     asked: Histogram,
-    by: HashMap<u32, u64>,
-}
-
-impl Default for FlushCounts {
-    fn default() -> Self {
-        Self { at_device: 0, empty: 0, with_data: 0, asked: Histogram::new(), by: HashMap::new() }
-    }
+    /// Number of requested flushes, by task index.
+    by_task: HashMap<u32, u64>,
 }
 
 impl FlushCounts {
-    fn at_device(&mut self) {
-        self.at_device += 1;
-    }
-
     fn asked(&mut self, row: &Row, flags: &Flags) {
         if row.sectors == 0 {
             self.empty += 1;
@@ -405,11 +359,11 @@ impl FlushCounts {
         if let Some(ns) = row.latency_ns {
             self.asked.record(ns);
         }
-        *self.by.entry(row.task).or_default() += 1;
+        *self.by_task.entry(row.task).or_default() += 1;
     }
 
     fn finish(self, names: &Names, writes: &dyn Fn(u32) -> u64) -> Flushes {
-        let mut owners: Vec<(u32, u64)> = self.by.into_iter().collect();
+        let mut owners: Vec<(u32, u64)> = self.by_task.into_iter().collect();
         owners.sort_by_key(|(task, asked)| (std::cmp::Reverse(*asked), *task));
         owners.truncate(MAX_OWNERS);
         let owner = |(task, asked): (u32, u64)| {

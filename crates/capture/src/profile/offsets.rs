@@ -190,28 +190,23 @@ impl Blocks {
 }
 
 /// Touched blocks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FootprintCounter {
     reads: Blocks,
     writes: Blocks,
+    /// Sum over the requests: the number of blocks that each touches.
     touches: u64,
+    /// The first and the last touched block.
     first: u64,
     last: u64,
     device_bytes: Option<u64>,
+    /// Number of requests that begin in each zone of the device.
     zones: Vec<u64>,
 }
 
 impl FootprintCounter {
     pub(super) fn new(device_bytes: Option<u64>) -> Self {
-        Self {
-            reads: Blocks::default(),
-            writes: Blocks::default(),
-            touches: 0,
-            first: u64::MAX,
-            last: 0,
-            device_bytes,
-            zones: vec![0; ZONES],
-        }
+        Self { first: u64::MAX, device_bytes, zones: vec![0; ZONES], ..Self::default() }
     }
 
     pub(super) fn add(&mut self, op: Op, row: &Row) {

@@ -6,7 +6,7 @@
 //!    duration nor the largest offset is known beforehand. Therefore the intervals, and the rows of the grid of offsets, begin short, and
 //!    pairs of them are merged whenever a request is beyond the last one. Memory grows neither with requests nor with time.
 
-use crate::profile::latency;
+use crate::profile::{latency, share};
 use model::captured::{Arrivals, Course, CourseOf, Depth, DepthShare, Op, Place, Places};
 use model::histogram::Histogram;
 use std::cmp::Reverse;
@@ -39,7 +39,7 @@ pub(crate) struct Counts {
 }
 
 /// Arrivals of all requests, of reads and of writes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ArrivalCounts {
     from_ns: u64,
     arrivals: [ArrivalCounter; 3],
@@ -183,10 +183,9 @@ impl InFlight {
         if let Some(idle) = self.times.first_mut() {
             *idle = whole - busy;
         }
-        let share = |time: u64| if whole == 0 { 0.0 } else { time as f64 / whole as f64 };
         let reported = self.times.iter().enumerate().filter(|(_, time)| **time > 0).map(|(class, time)| {
             let (from, to) = bounds(class as u64);
-            DepthShare { from, to, share: share(*time) }
+            DepthShare { from, to, share: share(*time, whole) }
         });
         Some(Depth { mean, busy_mean, max: self.most, shares: reported.collect() })
     }
@@ -239,7 +238,7 @@ struct Step {
 }
 
 /// Computes time series.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TimeSeries {
     from_ns: u64,
     step_ns: u64,

@@ -210,12 +210,6 @@ impl Race {
         open.into_iter().flatten().filter_map(|at| self.lanes.get(*at)).filter(|lane| lane.is_due(self.round))
     }
 
-    /// Begins a round of these lanes.
-    pub(super) fn begin_round(&mut self, members: Vec<usize>) {
-        self.round += 1;
-        self.members = members;
-    }
-
     /// Lanes without a failed run.
     pub(super) fn sound(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.lanes.iter().enumerate().filter(|(_, lane)| !lane.failed)
@@ -390,7 +384,7 @@ impl Race {
     }
 
     /// Number of fresh runs that are still to come; an estimate while the race is open.
-    pub(super) fn finals(&self) -> usize {
+    pub(super) fn fresh_runs_to_come(&self) -> usize {
         if self.closed.is_none() {
             return FRESH * (2 + self.baselines.len());
         }
@@ -417,8 +411,10 @@ const CHECKS: f64 = 4.0;
 /// Part of a cell's runs that a trimmed mean leaves out at either end, as a divisor.
 const TRIMMED: usize = 5;
 
-/// Share of the pairs of successive runs that differ by no more than the noise explains, and the normal quantile of that share.
-const SHARE_OF_PAIRS: (f64, f64) = (0.9, 1.645);
+/// The noise follows from the difference that this share of the pairs of successive runs does not exceed.
+const SHARE_OF_PAIRS: f64 = 0.9;
+/// A normal deviate is within this many standard deviations with the probability [`SHARE_OF_PAIRS`].
+const DEVIATIONS: f64 = 1.645;
 
 /// Degrees of freedom for each pair.
 const DEGREES_PER_PAIR: f64 = 0.6;
@@ -426,9 +422,11 @@ const DEGREES_PER_PAIR: f64 = 0.6;
 /// Maximum number of rounds that are passes through all cells.
 const PASSES: usize = 2;
 
-/// Runs and pairs. A cell with at least this number of runs has many. If all cells with many runs together have at least this
-/// number of pairs of successive runs, the noise of all cells is estimated from these pairs.
-const MANY: (usize, usize) = (8, 30);
+/// A cell with at least this number of runs has many.
+const MANY_RUNS: usize = 8;
+/// If all cells with many runs together have at least this number of pairs of successive runs, the noise of all cells is
+/// estimated from these pairs.
+const MANY_PAIRS: usize = 30;
 
 /// The noise of one cell is a weighted mean of its own noise and that of all cells. The noise of all cells counts like
 /// this number of runs.
@@ -504,17 +502,19 @@ impl Levels {
             let differ: Vec<f64> = differ.collect();
             pairs.extend(&differ);
             // Only rounds after the passes through all cells count: in the passes, the states follow the noisier cells.
-            let later = differ.iter().zip(runs).filter(|(_, run)| run.0 >= PASSES && runs.len() >= MANY.0);
+            let later =
+                differ.iter().zip(runs).filter(|(_, (round, _))| *round >= PASSES && runs.len() >= MANY_RUNS);
             pairs_of_many.extend(later.map(|(differ, _)| differ));
         }
         let overall = deviation(&mut pairs);
-        let frequent = deviation(&mut pairs_of_many).filter(|_| pairs_of_many.len() >= MANY.1).or(overall);
+        let frequent =
+            deviation(&mut pairs_of_many).filter(|_| pairs_of_many.len() >= MANY_PAIRS).or(overall);
         let variance = |deviation: Option<f64>| deviation.map_or(f64::INFINITY, |d| d * d);
         let level = |(runs, value): (&Vec<Scored>, &f64)| {
             let fewest = runs.iter().map(|(round, _)| members[*round]).fold(f64::INFINITY, f64::min);
             let own = trimmed_variance(&without(runs, &states)) * hidden(fewest);
             let count = runs.len() as f64;
-            let common = variance(if runs.len() < MANY.0 { overall } else { frequent });
+            let common = variance(if runs.len() < MANY_RUNS { overall } else { frequent });
             let common = if runs.len() < TRIMMED { common } else { TRIMMED_VARIANCE * common };
             let mixed = (RUNS_OF_OTHERS * common + (count - 1.0) * own) / (RUNS_OF_OTHERS + count - 1.0);
             (count > 0.0).then(|| Level { value: *value, variance: common.max(mixed), runs: count })
@@ -599,10 +599,9 @@ fn trimmed(scores: &[f64]) -> (Vec<f64>, usize) {
 /// The standard deviation that explains the differences of pairs; `None` without a pair.
 fn deviation(pairs: &mut [f64]) -> Option<f64> {
     pairs.sort_by(f64::total_cmp);
-    let (share, quantile) = SHARE_OF_PAIRS;
-    let rank = (share * pairs.len() as f64).ceil() as usize;
+    let rank = (SHARE_OF_PAIRS * pairs.len() as f64).ceil() as usize;
     let below = pairs.get(rank.checked_sub(1)?)?;
-    Some(below / quantile / std::f64::consts::SQRT_2)
+    Some(below / DEVIATIONS / std::f64::consts::SQRT_2)
 }
 
 fn scores(runs: &[Scored]) -> Vec<f64> {
