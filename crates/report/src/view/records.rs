@@ -4,6 +4,8 @@
 //! unknown or withheld.
 
 use super::findings;
+use crate::view::numbers::at_rank;
+use crate::view::results::directions;
 use crate::view::table::{Columns, Records};
 use model::command::{Moved, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
@@ -32,7 +34,7 @@ impl<R> Columns<R> {
     fn percentiles(mut self, prefix: &str, figures: impl for<'r> Fn(&'r R) -> Option<&'r Figures>) -> Self {
         for rank in ["50", "90", "95", "99", "99.9"] {
             let heading = format!("{prefix}p{}_ns", rank.replace('.', "_"));
-            self = self.value(heading, |item| at_rank(figures(item), rank));
+            self = self.value(heading, |item| at_rank(&figures(item)?.latency_ns.percentiles, rank));
         }
         self
     }
@@ -126,13 +128,9 @@ impl DirectionRow<'_> {
 
 /// Returns a row for each direction.
 fn result_records(report: &Report) -> Records {
-    let rows = report.results.iter().flat_map(|result| {
-        let Measured { read, write, trim, sync, .. } = result;
-        let all = [("read", read), ("write", write), ("trim", trim), ("sync", sync)];
-        all.into_iter().filter_map(move |(word, figures)| {
-            Some(DirectionRow { result, word, figures: figures.as_ref()? })
-        })
-    });
+    let of_result =
+        |result| directions(result).map(move |(word, figures)| DirectionRow { result, word, figures });
+    let rows = report.results.iter().flat_map(of_result);
     Columns::new(rows)
         .text("name", |row| &row.result.name)
         .text("true_name", |row| &row.result.true_name)
@@ -154,11 +152,6 @@ fn result_records(report: &Report) -> Records {
 /// Returns the ids of the accepted findings that affect the numbers.
 fn accepted_ids(result: Option<&Measured>) -> Option<String> {
     result.map(|r| CheckId::list(&r.accepted, " "))
-}
-
-/// Returns a percentile of latency in ns; `None` if it is unknown.
-fn at_rank(figures: Option<&Figures>, rank: &str) -> Option<u64> {
-    figures?.latency_ns.percentiles.get(rank).copied().flatten()
 }
 
 /// A cell of a grid: measured or skipped.
@@ -259,6 +252,10 @@ impl InterfaceRow<'_> {
         result.read.as_ref().or(result.write.as_ref())
     }
 
+    fn percentile(&self, rank: &str) -> Option<u64> {
+        at_rank(&self.figures()?.latency_ns.percentiles, rank)
+    }
+
     fn stored_before(&self) -> Option<&Extents> {
         self.row.stored_before.as_ref().ok()
     }
@@ -280,10 +277,10 @@ fn interface_records(report: &Report, api: &Api) -> Records {
         .value("synced_mb_per_s", |all| all.row.synced_mb_per_s)
         .ends("synced_mb_per_s", |all| all.row.synced_mb_per_s_interval)
         .value("p50_ns", |all| all.row.p50_ns)
-        .value("p90_ns", |all| at_rank(all.figures(), "90"))
-        .value("p95_ns", |all| at_rank(all.figures(), "95"))
+        .value("p90_ns", |all| all.percentile("90"))
+        .value("p95_ns", |all| all.percentile("95"))
         .value("p99_ns", |all| all.row.p99_ns)
-        .value("p99_9_ns", |all| at_rank(all.figures(), "99.9"))
+        .value("p99_9_ns", |all| all.percentile("99.9"))
         .value("user_ns_per_byte", |all| all.row.user_ns_per_byte)
         .value("system_ns_per_byte", |all| all.row.system_ns_per_byte)
         .value("calls_per_mib", |all| known(&all.row.calls_per_mib))

@@ -51,7 +51,7 @@ impl<'r> ResultRow<'r> {
     }
 
     fn percentile(&self, rank: &str) -> Option<String> {
-        self.cell(self.figures.map(|figures| percentile(&figures.latency_ns, rank)))
+        self.cell(self.figures.map(|figures| percentile(&figures.latency_ns.percentiles, rank)))
     }
 
     /// Returns the limiter without its article, so that the longest one fits the width.
@@ -79,13 +79,26 @@ pub(crate) fn result_table(results: &[Measured]) -> Table {
         .table(&["MiB/s", "depth", "device IOPS", "p99.9", "limited by", "p50"])
 }
 
+/// Returns the figures of each direction of a result by its name, such as `read`.
+pub(crate) fn directions(result: &Measured) -> impl Iterator<Item = (&'static str, &Figures)> {
+    let all =
+        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
+    all.into_iter().filter_map(|(word, figures)| Some((word, figures.as_ref()?)))
+}
+
+/// Returns the figures of reads, writes and trims by their names.
+pub(crate) fn directions_without_sync(result: &Measured) -> impl Iterator<Item = (&'static str, &Figures)> {
+    directions(result).filter(|(word, _)| *word != "sync")
+}
+
+/// Returns the figures of the direction with the most operations, except syncs.
+pub(crate) fn main_figures(result: &Measured) -> Option<&Figures> {
+    directions_without_sync(result).map(|(_, figures)| figures).max_by_key(|figures| figures.ops)
+}
+
 /// Returns a row for each direction; a mix starts with a row for both.
 fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
-    let parts: Vec<(&str, &Figures)> =
-        [("read", &result.read), ("write", &result.write), ("trim", &result.trim)]
-            .into_iter()
-            .filter_map(|(w, f)| Some((w, f.as_ref()?)))
-            .collect();
+    let parts: Vec<(&str, &Figures)> = directions_without_sync(result).collect();
     let first = ResultRow { name: result.name.clone(), result: Some(result), ..ResultRow::default() };
     if result.void || parts.is_empty() {
         return vec![ResultRow { is_empty: true, ..first }];

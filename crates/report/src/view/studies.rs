@@ -1,6 +1,9 @@
 //! Studies: a table of each study, which replaces the table of results.
 
-use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark, verdict_word};
+use crate::view::numbers::{
+    at_rank, half_width, percentile, short_bytes, supported, verdict_mark, verdict_word,
+};
+use crate::view::results::directions_without_sync;
 use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
 use model::comparison::{Answer, Pair};
@@ -196,14 +199,14 @@ impl<'r, R> Rated<'r, R> {
 
     fn percentile(&self, rank: &str) -> Option<String> {
         self.total?;
-        only_direction(self.result?).map(|figures| percentile(&figures.latency_ns, rank))
+        only_direction(self.result?).map(|figures| percentile(&figures.latency_ns.percentiles, rank))
     }
 }
 
 /// Returns the figures of a result with a single direction; `None` with several, because percentiles exist only per
 /// direction.
 fn only_direction(result: &Measured) -> Option<&Figures> {
-    let mut all = [&result.read, &result.write, &result.trim].into_iter().flatten();
+    let mut all = directions_without_sync(result).map(|(_, figures)| figures);
     all.next().filter(|_| all.next().is_none())
 }
 
@@ -292,18 +295,15 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
     let of_target = format!("p{}", curve.percentile());
     let drop_order = ["device depth", "late", "mean", "p50", "p99.9", "served/s", "p99"];
     let drop_order: Vec<&str> = drop_order.into_iter().filter(|name| *name != of_target).collect();
-    let at = |point: &LoadPoint, rank: &str| {
-        or_dash(point.percentiles_ns.get(rank).copied().flatten(), |ns| show_ns(ns as f64))
-    };
     Columns::new(shown_loads(curve, all))
         .value("load", |point| share_of_capacity(point, results))
         .label("verdict", |point| results.get(point.result).map(verdict_mark))
         .value("offered/s", |point| show_rate(point.offered_iops as f64))
         .value("served/s", |point| or_dash(point.achieved_iops, show_rate))
         .value("mean", |point| or_dash(point.mean_ns, show_ns))
-        .value("p50", |point| at(point, "50"))
-        .value("p99", |point| at(point, "99"))
-        .value("p99.9", |point| at(point, "99.9"))
+        .value("p50", |point| percentile(&point.percentiles_ns, "50"))
+        .value("p99", |point| percentile(&point.percentiles_ns, "99"))
+        .value("p99.9", |point| percentile(&point.percentiles_ns, "99.9"))
         .value("late", |point| or_dash(point.lateness_share(curve.percentile()), show_share))
         .value("device depth", |point| or_dash(point.device_depth, show_rate))
         .label("state", |point| describe_state(point, curve))
@@ -321,7 +321,7 @@ fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut parts = Vec::new();
     let rank = curve.percentile();
     if !["50", "99", "99.9"].contains(&rank)
-        && let Some(ns) = point.percentiles_ns.get(rank).copied().flatten()
+        && let Some(ns) = at_rank(&point.percentiles_ns, rank)
     {
         parts.push(format!("p{rank} {}", show_ns(ns as f64)));
     }

@@ -346,7 +346,9 @@ pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
     let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
     let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
     let at = |result: &Measured, rank: &str| {
-        or_dash(result.read.as_ref().or(result.write.as_ref()), |f| percentile(&f.latency_ns, rank))
+        or_dash(result.read.as_ref().or(result.write.as_ref()), |f| {
+            percentile(&f.latency_ns.percentiles, rank)
+        })
     };
     Columns::new(with_results.filter(|(_, result)| !result.void))
         .label("size", |(cell, _)| show_block(u64::from(cell.setting.block_bytes)))

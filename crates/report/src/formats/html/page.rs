@@ -19,19 +19,20 @@ struct PageTemplate<'p> {
     version: &'p str,
     title: &'p str,
     header: &'p [String],
-    sections: &'p [String],
+    sections: Vec<&'p String>,
     style: &'static str,
     script: &'static str,
     script_hash: &'static str,
 }
 
-/// Returns a complete page from the title of its tab, the line at the top (`header`), and its sections as HTML.
+/// Returns a complete page from the title of its tab, the line at the top (`header`), and its sections as HTML. Empty
+/// sections are left out.
 pub(super) fn page(version: &str, title: &str, header: &[String], sections: &[String]) -> String {
     let shell = PageTemplate {
         version,
-        title,
+        title: &format!("{title} · fathom"),
         header,
-        sections,
+        sections: sections.iter().filter(|section| !section.is_empty()).collect(),
         style: STYLE,
         script: SCRIPT,
         script_hash: SCRIPT_HASH,
@@ -49,8 +50,7 @@ pub(super) fn write_page(
     header: &[String],
     sections: &[String],
 ) -> io::Result<()> {
-    let sections: Vec<String> = sections.iter().filter(|s| !s.is_empty()).cloned().collect();
-    to.write_all(page(VERSION, &format!("{title} · fathom"), header, &sections).as_bytes())
+    to.write_all(page(VERSION, title, header, sections).as_bytes())
 }
 
 #[derive(Template)]
@@ -99,7 +99,6 @@ pub(super) fn plain_card(heading: &str, body: &str) -> String {
 struct DetailsTemplate<'p> {
     summary: &'p str,
     body: &'p str,
-    is_open: bool,
 }
 
 /// Returns HTML that hides `body` until the user opens it. Returns an empty string if `body` is empty.
@@ -107,7 +106,7 @@ pub(super) fn folded(summary: &str, body: &str) -> String {
     if body.is_empty() {
         return String::new();
     }
-    DetailsTemplate { summary, body, is_open: false }.render().unwrap_or_default()
+    DetailsTemplate { summary, body }.render().unwrap_or_default()
 }
 
 #[derive(Template)]

@@ -3,14 +3,14 @@
 
 use super::page::filters;
 use super::page::{card, facts, folded, icon, page, plain_card, repeat_card, time, with_micro_sign};
-use super::plot::{Axis, Label, Plot, SIDE};
-use super::time_series::{Direction, Events, result_directions};
+use super::plot::{Axis, Plot, SIDE};
+use super::time_series::Events;
 use super::{page, plot, results, studies};
 use crate::Style;
 use crate::view::findings::{acts, answer_word, merge_repeated};
-use crate::view::numbers::{accepted, supported};
+use crate::view::numbers::{accepted, at_rank, supported};
 use crate::view::report::{describe_ending, headline_number};
-use crate::view::results::{read_write_tests, replay_caption, replay_table};
+use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
 use crate::view::table::{Columns, or_dash};
 use crate::view::{comparison, findings};
 use askama::Template;
@@ -39,14 +39,13 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
     sections.extend(rerun_card(report));
     sections.push(other_cards(report, &shown));
     sections.push(foot_cards(report));
-    sections.retain(|section| !section.is_empty());
     to.write_all(page(&report.fathom.version, &tab_title(report), &page_header(report), &sections).as_bytes())
 }
 
 /// Returns the title of the tab, with the most important words first.
 fn tab_title(report: &Report) -> String {
     let number = findings::headline_value(&report.headline);
-    format!("{} · {number} · {} · fathom", report.verdict.word(), report.headline.name)
+    format!("{} · {number} · {}", report.verdict.word(), report.headline.name)
 }
 
 /// Returns the line at the top of the page.
@@ -60,12 +59,15 @@ fn page_header(report: &Report) -> Vec<String> {
 fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {
-            let is_one = report.results.len() == 1;
-            let all = if is_one { String::new() } else { all_results_table(report) };
-            (
-                if is_one { single_result_tiles(report) } else { grid_card(report) },
-                format!("{}{all}", results::result_cards(report)),
-            )
+            let cards = results::result_cards(report);
+            if let [only] = report.results.as_slice() {
+                return (tiles(only), cards);
+            }
+            let lead = [
+                "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
+            ];
+            let all = card("All figures", &lead, &studies::figures(report, "Every result"));
+            (grid_card(report), cards + &all)
         }
         Studied::Layers(layers) => {
             let figures = plain_card("All figures", &studies::figures(report, "Every layer"));
@@ -110,18 +112,6 @@ fn grid_card(report: &Report) -> String {
         body = studies::figures(report, "Every result");
     }
     card("Every test", &lead, &body)
-}
-
-/// Returns the figures of a single result.
-fn single_result_tiles(report: &Report) -> String {
-    report.results.first().map_or_else(String::new, tiles)
-}
-
-fn all_results_table(report: &Report) -> String {
-    let lead = [
-        "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
-    ];
-    card("All figures", &lead, &studies::figures(report, "Every result"))
 }
 
 /// Returns the comparison of a replay with its original.
@@ -327,7 +317,6 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
         }
     };
     let ends = quoted.interval.map(|[low, high]| [mark(low, "◂"), mark(high, "▸")]);
-    plot.labels = Vec::<Label>::new();
     plot.x = ends.into_iter().flatten().collect();
     plot.x.retain(|tick| (tick.at - x.along(value)).abs() > 60.0);
     Some(plot)
@@ -350,18 +339,16 @@ pub(super) fn tiles(result: &Measured) -> String {
     if result.void {
         return String::new();
     }
-    let main = [&result.read, &result.write, &result.trim].into_iter().flatten().max_by_key(|f| f.ops);
-    let tiles: Vec<Tile> =
-        main.map(|f| latency_tiles(f, result)).into_iter().flatten().chain(rate_tiles(result)).collect();
+    let latencies = main_figures(result).map(|figures| latency_tiles(figures, result));
+    let tiles: Vec<Tile> = latencies.into_iter().flatten().chain(rate_tiles(result)).collect();
     if tiles.is_empty() { String::new() } else { Tiles { tiles }.render().unwrap_or_default() }
 }
 
 fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
-    let is_direction = |d: Direction| d.figures(result).is_some_and(|f| std::ptr::eq(f, figures));
-    let several = result_directions(result).count() > 1;
-    let word = result_directions(result).find(|d| is_direction(*d)).map_or("", |d| d.word);
-    let prefix = if several { format!("{word} ") } else { String::new() };
-    let value = |rank: &str| figures.latency_ns.percentiles.get(rank).copied().flatten();
+    let own = directions(result).find(|(_, of_direction)| std::ptr::eq(*of_direction, figures));
+    let has_several = directions(result).count() > 1;
+    let prefix = own.filter(|_| has_several).map_or_else(String::new, |(word, _)| format!("{word} "));
+    let value = |rank: &str| at_rank(&figures.latency_ns.percentiles, rank);
     let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");
     let names = [
         ("50", "Median latency".to_owned()),
@@ -451,7 +438,7 @@ fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
         };
     }
     let mut note = format!("{} IOPS", supported(figures.iops, figures.iops_interval));
-    if let Some(ns) = figures.latency_ns.percentiles.get("50").copied().flatten() {
+    if let Some(ns) = at_rank(&figures.latency_ns.percentiles, "50") {
         let _ = write!(note, ", p50 {}", time(ns as f64));
     }
     let part = if most > 0.0 { figures.mb_per_s / most } else { 0.0 };

@@ -11,7 +11,7 @@ use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
 use super::{page, plot, size_curves};
-use crate::view::numbers::{interval_ends, supported};
+use crate::view::numbers::{at_rank, interval_ends, supported};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::studies::{describe_raw_rate, raw_rate};
@@ -51,18 +51,18 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
         }
         out
     };
-    let rates = IntervalHeadings::new(
-        "Operations per second at each layer, with the device's own count",
-        "Layer",
-        "IOPS with its 95 % interval, logarithmic",
-        &["IOPS", "95 %", "Device", "Against the layer below"],
-    );
-    let latencies = IntervalHeadings::new(
-        "Mean latency at each layer, with the device's own",
-        "Layer",
-        "Mean latency with its 95 % interval, logarithmic",
-        &["Latency", "95 %", "Device"],
-    );
+    let rates = IntervalHeadings {
+        caption: "Operations per second at each layer, with the device's own count",
+        first: "Layer",
+        axis: "IOPS with its 95 % interval, logarithmic",
+        headings: &["IOPS", "95 %", "Device", "Against the layer below"],
+    };
+    let latencies = IntervalHeadings {
+        caption: "Mean latency at each layer, with the device's own",
+        first: "Layer",
+        axis: "Mean latency with its 95 % interval, logarithmic",
+        headings: &["Latency", "95 %", "Device"],
+    };
     let explained = "From the lowest layer up. Dot: fathom's figure; line: its 95 % interval, with an arrow where it continues; dashed: what the \
                      topmost device below counted; hollow: a finding qualifies it.";
     let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
@@ -127,6 +127,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 let none = api.no_advice.iter().find(|n| n.work == first.work)?;
                 Some(format!("{}: no recommendation, because {}.", none.work, none.why))
             }));
+            let first_row = rows.len();
             for row in of_work {
                 let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
                 let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
@@ -148,21 +149,19 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                     rows.push(with(name, row.synced_mb_per_s, row.synced_mb_per_s_interval, none));
                 }
             }
-            if let Some(row) = rows.iter_mut().rev().nth(titled_rows(of_work) - 1) {
-                row.title.clone_from(&first.work);
-            }
+            rows[first_row].title.clone_from(&first.work);
         }
         let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies it; ★ the \
                      one to use; with sync: the final sync is in the time.";
         lead.push(marks.to_owned());
         lead.extend(raw.map(|row| format!("Dashed: {}", describe_raw_rate(row))));
         let caption = format!("{heading} through each interface");
-        let labels = IntervalHeadings::new(
-            &caption,
-            "Interface",
-            "MB/s with its 95 % interval, logarithmic",
-            &["MB/s", "95 %", "p50", "p99"],
-        );
+        let labels = IntervalHeadings {
+            caption: &caption,
+            first: "Interface",
+            axis: "MB/s with its 95 % interval, logarithmic",
+            headings: &["MB/s", "95 %", "p50", "p99"],
+        };
         out += &card(heading, &lead, &draw_intervals(&labels, rows, rate_tick));
     }
     let missing =
@@ -173,11 +172,6 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
         "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
     ];
     out + &card("All figures", &lead, &body)
-}
-
-/// Returns the number of rows for a workload. A workload with a synced rate has an additional row.
-fn titled_rows(of_work: &[&ApiRow]) -> usize {
-    of_work.len() + of_work.iter().filter(|row| row.synced_mb_per_s.is_some()).count()
 }
 
 /// Returns the card that compares targets.
@@ -204,12 +198,12 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
             });
         }
     }
-    let labels = IntervalHeadings::new(
-        "Every test on every target",
-        "Target",
-        "Rate with its 95 % interval, logarithmic",
-        &["Rate", "Against the first", "Answer"],
-    );
+    let labels = IntervalHeadings {
+        caption: "Every test on every target",
+        first: "Target",
+        axis: "Rate with its 95 % interval, logarithmic",
+        headings: &["Rate", "Against the first", "Answer"],
+    };
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
     out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
     out + &plain_card("All figures", &figures(report, "Every test on every target, with its intervals"))
@@ -229,19 +223,19 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
         let (shown, all) = (hosts.len(), hosts.len() + others);
         let of_all = if others > 0 { format!(", the {shown} slowest of {all}") } else { String::new() };
         let rates_caption = format!("{}: the rate of each host{of_all}", result.name);
-        let rates = IntervalHeadings::new(
-            &rates_caption,
-            "Host",
-            "IOPS, logarithmic",
-            &["IOPS", "Share", "Limited by"],
-        );
+        let rates = IntervalHeadings {
+            caption: &rates_caption,
+            first: "Host",
+            axis: "IOPS, logarithmic",
+            headings: &["IOPS", "Share", "Limited by"],
+        };
         let caption = format!("{}: the latency of each host{of_all}", result.name);
-        let latencies = IntervalHeadings::new(
-            &caption,
-            "Host",
-            "Dot: median latency; line: to the 99th percentile; logarithmic",
-            &["p50", "p99"],
-        );
+        let latencies = IntervalHeadings {
+            caption: &caption,
+            first: "Host",
+            axis: "Dot: median latency; line: to the 99th percentile; logarithmic",
+            headings: &["p50", "p99"],
+        };
         let of_rates = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
         let of_latencies = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
         body += &draw_intervals(&rates, with_title(&result.name, of_rates), rate_tick);
@@ -260,7 +254,7 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
 }
 
 /// Adds a title above the first row.
-fn with_title(title: &str, mut rows: Vec<IntervalRow>) -> Vec<IntervalRow> {
+pub(super) fn with_title(title: &str, mut rows: Vec<IntervalRow>) -> Vec<IntervalRow> {
     rows.iter_mut().take(1).for_each(|row| title.clone_into(&mut row.title));
     rows
 }
@@ -282,7 +276,7 @@ fn host_latency_rows<'r>(
 ) -> impl Iterator<Item = IntervalRow> + 'r {
     let several = rate.p50_ns.len() > 1;
     rate.p50_ns.iter().map(move |(kind, p50)| {
-        let p99 = rate.p99_ns.get(kind).copied().flatten();
+        let p99 = at_rank(&rate.p99_ns, kind);
         let number = |ns: Option<u64>| ns.map(|ns| ns as f64);
         IntervalRow {
             name: if several { format!("{}, {kind}", host.name) } else { host.name.clone() },
@@ -327,12 +321,12 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
             ..IntervalRow::default()
         }
     });
-    let labels = IntervalHeadings::new(
-        "Results by number of hosts",
-        "Hosts",
-        "IOPS of all hosts with its 95 % interval, logarithmic",
-        &["IOPS", "Per host", "Efficiency"],
-    );
+    let labels = IntervalHeadings {
+        caption: "Results by number of hosts",
+        first: "Hosts",
+        axis: "IOPS of all hosts with its 95 % interval, logarithmic",
+        headings: &["IOPS", "Per host", "Efficiency"],
+    };
     let lead = [
         "Dot: operations per second of all hosts; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
          to the fewest hosts.",
@@ -426,7 +420,7 @@ impl<'c> CurveDrawing<'c> {
     }
 
     fn value(point: &LoadPoint, rank: &str) -> f64 {
-        point.percentiles_ns.get(rank).copied().flatten().map_or(f64::NAN, |ns| ns as f64)
+        at_rank(&point.percentiles_ns, rank).map_or(f64::NAN, |ns| ns as f64)
     }
 
     /// Returns the latencies that the axis must include.
@@ -781,22 +775,17 @@ pub(super) struct IntervalRow {
 #[derive(Template)]
 #[template(path = "whiskers.html")]
 struct IntervalTable<'w> {
-    caption: &'w str,
-    first: &'w str,
-    axis_title: &'w str,
-    headings: &'w [&'w str],
+    labels: &'w IntervalHeadings<'w>,
     ticks: Vec<Tick>,
     rows: Vec<DrawnRow>,
 }
 
 struct DrawnRow {
-    title: String,
-    name: String,
+    row: IntervalRow,
     whisker: Option<Whisker>,
     device: Option<Whisker>,
-    hollow: bool,
+    /// Start and width of the margin.
     margin: Option<[f64; 2]>,
-    cells: Vec<String>,
 }
 
 impl IntervalTable<'_> {
@@ -818,17 +807,11 @@ pub(super) struct IntervalHeadings<'w> {
     pub(super) headings: &'w [&'w str],
 }
 
-impl<'w> IntervalHeadings<'w> {
-    pub(super) fn new(caption: &'w str, first: &'w str, axis: &'w str, headings: &'w [&'w str]) -> Self {
-        Self { caption, first, axis, headings }
-    }
-}
-
 /// Returns a logarithmic axis that includes all values.
-pub(super) fn common_axis(rows: &[IntervalRow]) -> Axis {
-    let known: Vec<(f64, Option<[f64; 2]>)> = rows.iter().filter_map(|r| r.value).collect();
-    let devices = rows.iter().filter_map(|r| r.device);
-    Axis::log(interval_range(&known).chain(devices).chain(rows.iter().filter_map(|r| r.margin).flatten()))
+pub(super) fn common_axis<'r>(rows: impl Iterator<Item = &'r IntervalRow> + Clone) -> Axis {
+    let known: Vec<(f64, Option<[f64; 2]>)> = rows.clone().filter_map(|r| r.value).collect();
+    let devices = rows.clone().filter_map(|r| r.device);
+    Axis::log(interval_range(&known).chain(devices).chain(rows.filter_map(|r| r.margin).flatten()))
 }
 
 /// Draws the rows on their own axis.
@@ -837,7 +820,7 @@ pub(super) fn draw_intervals(
     rows: Vec<IntervalRow>,
     show: impl Fn(f64) -> String,
 ) -> String {
-    draw_intervals_on(&common_axis(&rows), labels, rows, show)
+    draw_intervals_on(&common_axis(rows.iter()), labels, rows, show)
 }
 
 /// Draws the rows on a given axis, which other tables may share.
@@ -852,20 +835,10 @@ pub(super) fn draw_intervals_on(
         whisker: row.value.map(|(value, interval)| whisker(axis, value, interval)),
         device: row.device.filter(|v| *v > 0.0).map(|v| whisker(axis, v, None)),
         margin: row.margin.map(|[low, high]| [place(low), place(high) - place(low)]),
-        title: row.title,
-        name: row.name,
-        hollow: row.hollow,
-        cells: row.cells,
+        row,
     });
-    let html = IntervalTable {
-        caption: labels.caption,
-        first: labels.first,
-        axis_title: labels.axis,
-        headings: labels.headings,
-        rows: drawn.collect(),
-        ticks: axis.few_ticks(MAX_TICKS, show),
-    };
-    html.render().unwrap_or_default()
+    let table = IntervalTable { labels, rows: drawn.collect(), ticks: axis.few_ticks(MAX_TICKS, show) };
+    table.render().unwrap_or_default()
 }
 
 #[test]
@@ -892,8 +865,8 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
 #[test]
 fn values_are_placed_on_the_shared_axis() {
     let row = |value: f64| vec![IntervalRow { value: Some((value, None)), ..IntervalRow::default() }];
-    let labels = IntervalHeadings::new("", "", "", &[]);
-    let axis = common_axis(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());
+    let labels = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
+    let axis = common_axis([row(1.0), row(100.0)].iter().flatten());
     let place = |value: f64| {
         let html = draw_intervals_on(&axis, &labels, row(value), |v| v.to_string());
         html.split("class=\"pt\" style=\"left:").nth(1).and_then(|r| r.split('%').next()?.parse::<f64>().ok())

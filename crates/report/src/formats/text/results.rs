@@ -8,7 +8,9 @@
 
 use crate::page::{Page, display_width};
 use crate::view::numbers::{interval_ends, percentile, short_bytes};
-use crate::view::results::{describe_fairness, host_table, replay_caption, replay_table, result_table};
+use crate::view::results::{
+    describe_fairness, directions_without_sync, host_table, replay_caption, replay_table, result_table,
+};
 use crate::view::table::{Columns, Table, or_dash};
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
@@ -69,11 +71,10 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
 
 /// Prints service time and lateness separately for an open loop. The table's latencies include both.
 fn show_open_loop(out: &mut Page, result: &Measured) {
-    for (word, figures) in [("reads", &result.read), ("writes", &result.write), ("trims", &result.trim)] {
-        let Some(figures) = figures else { continue };
+    for (word, figures) in directions_without_sync(result) {
         let (Some(service), Some(late)) = (&figures.service_ns, &figures.lateness_ns) else { continue };
         let text = format!(
-            "{}, {word}: open loop, so latencies count from the intended start; service {}; lateness of the submission {}.",
+            "{}, {word}s: open loop, so latencies count from the intended start; service {}; lateness of the submission {}.",
             result.name,
             median_and_tail(service),
             median_and_tail(late)
@@ -116,7 +117,8 @@ fn show_cost(out: &mut Page, result: &Measured) {
 
 /// `p50 180 us, p99 1.20 ms`.
 fn median_and_tail(latency: &Latency) -> String {
-    format!("p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"))
+    let [p50, p99] = ["50", "99"].map(|rank| percentile(&latency.percentiles, rank));
+    format!("p50 {p50}, p99 {p99}")
 }
 
 /// Maximum width of the table.

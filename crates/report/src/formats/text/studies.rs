@@ -5,6 +5,7 @@
 use super::results;
 use crate::page::Page;
 use crate::view::findings::full_report_hint;
+use crate::view::numbers::at_rank;
 use crate::view::studies::{
     COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
     layer_table, load_table, raw_rate, shown_loads, target_table,
@@ -361,7 +362,7 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
 /// Draws the percentile over the load on a logarithmic scale: a mark for each load, `!` for overload, and the latency target as a line.
 fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = curve.percentile();
-    let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
+    let value = |p: &LoadPoint| at_rank(&p.percentiles_ns, rank).map(|ns| ns.max(1) as f64);
     let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
     let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(latency_target).collect();
     let most = curve.points.iter().filter_map(|p| p.share).fold(1.0, f64::max);
