@@ -7,7 +7,7 @@ use crate::documentation::{is_command, page_parts};
 use crate::page::{display_width, prose};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
-use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
+use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_findings, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
@@ -182,7 +182,7 @@ fn full_page(report: &Report, all: bool) -> String {
         out += &format!("\n{}", quick_text(report).trim_end_matches('\n'));
         out.push('\n');
     }
-    let shown = if all { findings::shown_findings(report) } else { findings::worst_findings(report) };
+    let shown = if all { shown_findings(report) } else { findings::worst_findings(report) };
     let limiter = findings::describe_limiter(report, &shown);
     let reason = findings::verdict_reason(report, &shown).map(str::to_owned);
     for text in reason.into_iter().chain(describe_ending(report)).chain([limiter]) {
@@ -220,7 +220,7 @@ fn first_line(report: &Report) -> String {
 
 fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
     let mut items: Vec<String> = shown.iter().map(|f| finding_item(f, report.results.len())).collect();
-    if let Some(rest) = findings::rest_summary(report) {
+    if let Some(rest) = rest_summary(&shown_findings(report), MAX_SHOWN) {
         items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
     }
     items
@@ -347,7 +347,9 @@ fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
         format!("{} {}{not_checked}: {}", f.id, f.name, compared.finding_sentence(f))
     };
     let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).map(item);
-    let rest = rest_summary_of(findings).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows them"));
+    let rest = rest_summary(findings, MAX_SHOWN)
+        .filter(|_| !all)
+        .map(|rest| format!("{rest}: --verbose shows them"));
     items.chain(rest).collect()
 }
 

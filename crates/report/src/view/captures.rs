@@ -1,6 +1,6 @@
 //! A capture: the profile of the load.
 
-use crate::view::numbers::{percentile, short_bytes};
+use crate::view::numbers::{percentile, plural, short_bytes};
 use crate::view::table::{Columns, Table, or_dash};
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Op, Operation, Origin, Profile, Restriction, Sequence,
@@ -128,7 +128,7 @@ fn describe_sequence(sequence: &Sequence) -> String {
         text += &format!(
             "; {} {} of {mean} requests on average, median {median}, longest {most} ({})",
             show_count(sequence.runs as f64),
-            if sequence.runs == 1 { "run" } else { "runs" },
+            plural(sequence.runs as usize, "run"),
             show_bytes(sequence.run_bytes[2] as u64)
         );
     }

@@ -32,7 +32,7 @@ pub(crate) fn headline_value(headline: &Headline) -> String {
 }
 
 /// Number of findings to print.
-const MAX_SHOWN: usize = 3;
+pub(crate) const MAX_SHOWN: usize = 3;
 
 /// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
 fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
@@ -93,18 +93,9 @@ pub(crate) fn worst_of(findings: Vec<Finding>) -> Vec<Finding> {
     all
 }
 
-/// `1 more finding, 12 notes, 3 not checked, 66 passed`; `None` if no other answer exists.
-pub(crate) fn rest_summary(report: &Report) -> Option<String> {
-    rest_summary_of(&shown_findings(report))
-}
-
-/// Counts the answers after the first [`MAX_SHOWN`] findings, by kind; `None` if there are none.
-pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
-    rest_summary_after(findings, MAX_SHOWN)
-}
-
-/// Counts the answers after the first `shown` findings, by kind; `None` if there are none.
-pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<String> {
+/// Counts the answers after the first `shown` findings, by kind; `None` if there are none:
+/// `1 more finding, 12 notes, 3 not checked, 66 passed`.
+pub(crate) fn rest_summary(findings: &[Finding], shown: usize) -> Option<String> {
     let ids = |is_counted: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
         findings.iter().filter(is_counted).map(|f| f.id).collect()
     };

@@ -3,7 +3,7 @@
 use crate::view::table::or_dash;
 use model::finding::CheckId;
 use model::report::{Measured, Verdict};
-use model::units::{MIB, show_count, show_ns, show_rate, show_share};
+use model::units::{MIB, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
 /// If half the interval is at least this share of the value, the value is printed with two digits.
@@ -88,6 +88,21 @@ pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
 /// `1,000 to 1,200`, or `-`.
 pub(crate) fn interval_ends(interval: Option<[f64; 2]>) -> String {
     or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
+}
+
+/// ` (95 % interval 1,000 to 1,200)`; empty without an interval.
+pub(crate) fn interval_in_parentheses(interval: Option<[f64; 2]>) -> String {
+    interval.map_or_else(String::new, |_| format!(" (95 % interval {})", interval_ends(interval)))
+}
+
+/// `-3.0 % to -1.2 %`, or `x 3.00 to x 3.20`.
+pub(crate) fn change_ends(interval: [f64; 2]) -> String {
+    interval.map(show_change).join(" to ")
+}
+
+/// Returns the noun for a count: `session` for one, otherwise `sessions`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 
 /// Returns half the interval in percent of the value.

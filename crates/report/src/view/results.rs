@@ -5,7 +5,7 @@ use crate::view::numbers::{device_rate, half_width, percentile, supported, verdi
 use crate::view::table::{Columns, Table, or_dash};
 use model::command::{CommandResults, CommandRun, Moved};
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
-use model::replay::{Compared, ReplayComparison};
+use model::replay::{Figure, FitCheck, ReplayComparison};
 use model::report::{Figures, Measured, Verdict};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
@@ -226,16 +226,47 @@ pub(crate) fn replay_caption(replay: &ReplayComparison) -> String {
 pub(crate) fn replay_table(replay: &ReplayComparison) -> Table {
     Columns::new(&replay.figures)
         .label("figure", |figure| figure.name.clone())
-        .value("original", |figure| or_dash(figure.original, |value| format_compared(figure, value)))
-        .value("replay", |figure| or_dash(figure.replay, |value| format_compared(figure, value)))
+        .value("original", |figure| or_dash(figure.original, |value| in_unit(value, &figure.unit)))
+        .value("replay", |figure| or_dash(figure.replay, |value| in_unit(value, &figure.unit)))
         .value("change", |figure| or_dash(figure.change, |change| show_change(1.0 + change)))
         .table(&[])
 }
 
-fn format_compared(figure: &Compared, value: f64) -> String {
-    match figure.unit.as_str() {
+/// Returns a row for each figure of a fitted job.
+pub(crate) fn fit_table(fit: &FitCheck) -> Table {
+    // Distances have no unit, other differences are shares.
+    let is_distance = |figure: &Figure| figure.unit == "ks";
+    let difference = |figure: &Figure, difference: f64| {
+        if is_distance(figure) {
+            format!("KS {difference:.4}")
+        } else {
+            format!("{:+.1} %", 100.0 * difference)
+        }
+    };
+    let goal = |figure: &Figure| {
+        if is_distance(figure) {
+            format!("<= {}", figure.goal)
+        } else {
+            format!("+-{:.0} %", 100.0 * figure.goal)
+        }
+    };
+    let met = |figure: &Figure| figure.met.map_or("?", |met| if met { "yes" } else { "NO" });
+    Columns::new(&fit.figures)
+        .label("figure", |figure| figure.name.clone())
+        .value("original", |figure| or_dash(figure.original, |value| in_unit(value, &figure.unit)))
+        .value("fit", |figure| or_dash(figure.fit, |value| in_unit(value, &figure.unit)))
+        .value("difference", |figure| or_dash(figure.difference, |value| difference(figure, value)))
+        .value("goal", |figure| goal(figure))
+        .label("met", |figure| met(figure))
+        .table(&[])
+}
+
+/// Formats a figure of a replay or a fitted job.
+fn in_unit(value: f64, unit: &str) -> String {
+    match unit {
         "ns" => show_ns(value),
         "bytes" => show_bytes(value.round() as u64),
+        "bytes_per_s" => format!("{}/s", show_bytes(value.round() as u64)),
         "share" => show_share(value),
         _ if value >= NO_DECIMALS_FROM => show_count(value),
         _ => show_rate(value),

@@ -1,7 +1,7 @@
 //! Several sessions: the list of sessions, and the table of their results.
 
 use crate::view::findings::headline_value;
-use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, plural, supported, with_suspect_mark};
 use crate::view::report::describe_ending;
 use crate::view::table::{Columns, Table, or_dash};
 use model::finding::Severity;
@@ -174,8 +174,7 @@ pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
 
 /// Returns what the table leaves out.
 pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
-    let count =
-        |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
+    let count = |n: u64, what: &str| format!("{} {}", show_count(n as f64), plural(n as usize, what));
     let mut out = Vec::new();
     if sessions.rows.is_empty() {
         out.push("No matching session has results to compare; `fathom bench` makes one.".into());

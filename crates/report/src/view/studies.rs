@@ -1,7 +1,7 @@
 //! Studies: a table of each study, which replaces the table of results.
 
 use crate::view::numbers::{
-    at_rank, half_width, percentile, short_bytes, supported, verdict_mark, verdict_word,
+    at_rank, change_ends, half_width, percentile, short_bytes, supported, verdict_mark, verdict_word,
 };
 use crate::view::results::directions_without_sync;
 use crate::view::table::{Columns, Table, or_dash};
@@ -41,7 +41,7 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("against", |row| {
             row.tool.and(row.against.as_ref()).map(|against| describe_difference(&row.name, against))
         })
-        .label("95 % interval", |row| row.tool.and(row.against.as_ref()).and_then(describe_interval))
+        .label("95 % interval", |row| row.tool.and(row.against.as_ref())?.interval.map(change_ends))
         .label("findings", |row| CheckId::list(&row.findings, " "))
         .grouped(
             |row| &row.work,
@@ -62,11 +62,6 @@ fn describe_difference(layer: &str, against: &Difference) -> String {
     let file_system = layer.split_once(' ').map_or("", |(file_system, _)| file_system);
     let in_file_system = against.name.strip_prefix(file_system).and_then(|rest| rest.strip_prefix(' '));
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
-}
-
-/// `-3.0 % to -1.2 %`, or `x 3.00 to x 3.20`.
-fn describe_interval(against: &Difference) -> Option<String> {
-    against.interval.map(|[low, high]| format!("{} to {}", show_change(low), show_change(high)))
 }
 
 /// Tolerance within which a share of the span counts as all or half of it.
@@ -213,9 +208,7 @@ fn only_direction(result: &Measured) -> Option<&Figures> {
 /// `+7.4 % (+3.1 % to +12.0 %)`.
 fn describe_pair(pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else { return "-".into() };
-    let interval = metric
-        .interval
-        .map_or_else(String::new, |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)));
+    let interval = metric.interval.map_or_else(String::new, |ends| format!(" ({})", change_ends(ends)));
     format!("{}{interval}", show_change(metric.ratio))
 }
 

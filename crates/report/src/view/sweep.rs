@@ -36,7 +36,7 @@ pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
     let mut table = rows_table(Vec::new(), report);
     for work in &sweep.works {
         table.add_title(&work.name);
-        table.append(rows_table(work_rows(sweep, work), report));
+        table.rows.extend(rows_table(work_rows(sweep, work), report).rows);
     }
     table
 }

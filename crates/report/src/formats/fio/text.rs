@@ -9,7 +9,7 @@ use super::job::{
     idleness, jobs, named_directions, util_percent,
 };
 use super::{VERSION, options};
-use crate::view::findings::{rest_summary, worst_findings};
+use crate::view::findings::{MAX_SHOWN, rest_summary, shown_findings, worst_findings};
 use crate::{Detail, Style};
 use model::finding::Severity;
 use model::histogram::Distribution;
@@ -412,7 +412,7 @@ pub fn verdict(report: &Report) -> String {
         let about = finding.about.join(", ");
         lines.push(format!("  {} {} {effect} {about}: {}", finding.id, finding.name, finding.sentence));
     }
-    lines.extend(rest_summary(report).map(|rest| format!("  {rest}")));
+    lines.extend(rest_summary(&shown_findings(report), MAX_SHOWN).map(|rest| format!("  {rest}")));
     lines.join("\n") + "\n"
 }
 

@@ -19,6 +19,7 @@ mod time_series;
 
 use crate::documentation::page_parts;
 use crate::view::findings;
+use crate::view::numbers::plural;
 use crate::view::table::Columns;
 use crate::view::{machine, plan, sessions as session_view, verification};
 use crate::{Content, Format, Style, writer};
@@ -54,7 +55,7 @@ pub(super) static FORMAT: Format = Format {
 
 /// Formats a count with its noun: `1 session`, `2 sessions`.
 fn count_of(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    format!("{count} {}", plural(count, what))
 }
 
 fn command_card(purpose: &'static str, line: String) -> String {

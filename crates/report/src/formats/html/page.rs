@@ -259,12 +259,12 @@ struct TableCell {
 pub(super) fn table(caption: &str, table: &Table) -> String {
     let shown = table.filled_columns();
     // A table of titles only is empty.
-    if table.rows().iter().all(|cells| is_title(&shown, cells)) {
+    if table.rows.iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
     let columns =
-        shown.iter().map(|at| Column { heading: heading(table.heading(*at)), left: table.is_left(*at) });
-    let rows = table.rows().iter().map(|cells| table_row(table, &shown, cells));
+        shown.iter().map(|at| Column { heading: heading(&table.headings[*at]), left: table.is_text[*at] });
+    let rows = table.rows.iter().map(|cells| table_row(table, &shown, cells));
     TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
 }
 
@@ -279,7 +279,7 @@ fn table_row(table: &Table, shown: &[usize], cells: &[String]) -> TableRow {
     let kept = if is_title { 1 } else { shown.len() };
     let cell = |at: &usize| {
         let content = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
-        TableCell { text: with_micro_sign(content.trim()), left: table.is_left(*at) }
+        TableCell { text: with_micro_sign(content.trim()), left: table.is_text[*at] }
     };
     TableRow {
         cells: shown.iter().take(kept).map(cell).collect(),

@@ -3,6 +3,7 @@
 use super::page::{multiples, rate_tick, with_micro_sign};
 use super::plot;
 use super::plot::{Axis, Label, Plot, Tick, spread_labels};
+use crate::view::numbers::plural;
 use model::sweep::{CellFigures, Setting};
 use model::units::{show_block, show_rate};
 
@@ -106,7 +107,7 @@ fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -
 /// Groups cells that differ only in their block size, and names each group by the settings that distinguish it.
 fn series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
     let parts = |s: &Setting| -> Vec<String> {
-        let threads = format!("{} thread{}", s.workers, if s.workers == 1 { "" } else { "s" });
+        let threads = format!("{} {}", s.workers, plural(s.workers as usize, "thread"));
         let way = Setting { workers: 1, ..s.clone() }.way();
         [threads, format!("depth {}", s.depth)]
             .into_iter()

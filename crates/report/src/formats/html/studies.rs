@@ -11,7 +11,7 @@ use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
 use super::{page, plot, size_curves};
-use crate::view::numbers::{at_rank, interval_ends, supported};
+use crate::view::numbers::{at_rank, interval_ends, interval_in_parentheses, supported};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::studies::{describe_raw_rate, raw_rate};
@@ -345,9 +345,7 @@ pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
         lead.push(curve.sentence.clone());
     }
     if let Some(capacity) = curve.capacity_iops {
-        let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
-            format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
-        });
+        let interval = interval_in_parentheses(curve.capacity_interval);
         lead.push(format!("Capacity: {} operations per second in a closed loop{interval}. Latency counts from the intended start.", show_rate(capacity)));
     }
     let drawn = CurveDrawing::from_curve(curve);

@@ -10,8 +10,7 @@ use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
 use crate::view::comparison::{pair_legend, pair_table};
 use crate::view::findings;
 use crate::view::findings::{
-    full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
-    worst_findings,
+    full_report_hint, join_names, rest_summary, results_suffix, session_id, shown_findings, worst_findings,
 };
 use crate::view::report::{describe_ending, describe_headline, is_of_jobs, main_table};
 use crate::{Detail, Style};
@@ -468,9 +467,7 @@ fn draw_worst_findings(
                 show_fix(&mut part, f);
             }
         }
-        if let Some(counts) =
-            rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
-        {
+        if let Some(counts) = rest_summary(&shown_findings(report), count + usize::from(reason.is_some())) {
             let hint = full_report_hint(report);
             // Do not break a command across two lines.
             if display_width(&counts) + display_width(&hint) + 2 <= part.width().min(MAX_PROSE_WIDTH) {

@@ -406,20 +406,18 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
 fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
-    // The bar of a withheld number is a space: a column without any text would be left out.
+    // Each bar has the full width, so that the columns do not depend on the values.
     let bar = |cell: &Option<ToolCell>| {
-        cell.as_ref().map(|c| c.value.map_or_else(|| " ".into(), |v| fractional_bar(v, most)))
+        let bar = |cell: &ToolCell| cell.value.map_or_else(String::new, |value| fractional_bar(value, most));
+        cell.as_ref().map(|cell| format!("{:CARD_BAR_WIDTH$}", bar(cell)))
     };
-    let mut table = Columns::new(rows)
+    let table = Columns::new(rows)
         .value("", |row| row.name.clone())
         .label("write", |row| bar(&row.write))
         .value("MB/s", |row| tool_number(row, row.write.as_ref()))
         .label("read", |row| bar(&row.read))
         .value("MB/s", |row| tool_number(row, row.read.as_ref()))
         .table(&["write", "read"]);
-    for bar in [1, 3] {
-        table = table.at_least(bar, CARD_BAR_WIDTH);
-    }
     out.table(&table);
     out.line(&format!("MB/s = 10^6 bytes per second: medians over runs{}.", void_meaning(&table)));
 }

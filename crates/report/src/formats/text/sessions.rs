@@ -8,7 +8,7 @@ use super::report::show_passed;
 use super::sweep::show_best_settings;
 use crate::page::{ELLIPSIS, Page};
 use crate::view::comparison::{Compared, describe_source};
-use crate::view::findings::{rest_summary_of, worst_of};
+use crate::view::findings::{MAX_SHOWN, rest_summary, worst_of};
 use crate::view::sessions::{
     ID_HEADING, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
     session_table_legend,
@@ -202,7 +202,7 @@ fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
     if !all {
         let first = worst_of(findings.clone());
         list_findings(out, first.iter(), compared);
-        if let Some(rest) = rest_summary_of(findings) {
+        if let Some(rest) = rest_summary(findings, MAX_SHOWN) {
             out.paragraph(&format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
@@ -380,7 +380,7 @@ id                 when              verdict  measured             value  ±95 %
     fn an_unknown_value_differs_from_zero() {
         let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
         assert_eq!(
-            list_table(&[cut.clone()]).rows()[0][1..7],
+            list_table(&[cut.clone()]).rows[0][1..7],
             ["-", "cut", "-", "-", "", "-"].map(str::to_owned)
         );
         cut.running = true;
@@ -392,7 +392,7 @@ id                 when              verdict  measured             value  ±95 %
         }
         void.ending = Some(Ending::Interrupted);
         assert_eq!(
-            (list_table(&[void.clone()]).rows()[0][4].as_str(), void.word().as_str()),
+            (list_table(&[void.clone()]).rows[0][4].as_str(), void.word().as_str()),
             ("no number", "SUSPECT, interrupted")
         );
     }

@@ -5,7 +5,7 @@
 use super::results;
 use crate::page::Page;
 use crate::view::findings::full_report_hint;
-use crate::view::numbers::at_rank;
+use crate::view::numbers::{at_rank, interval_in_parentheses, plural};
 use crate::view::studies::{
     COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
     layer_table, load_table, raw_rate, shown_loads, target_table,
@@ -170,8 +170,8 @@ fn extents_note(row: &ApiRow) -> Option<String> {
 
 /// `3 extents, 98 % of it in one piece`.
 fn describe_extents(extents: &Extents) -> String {
-    let mut text =
-        format!("{} extent{}", show_count(extents.count as f64), if extents.count == 1 { "" } else { "s" });
+    let count = extents.count;
+    let mut text = format!("{} {}", show_count(count as f64), plural(count as usize, "extent"));
     if let Some(share) = extents.largest_share() {
         text += &format!(", {} of it in one piece", show_share(share));
     }
@@ -197,8 +197,7 @@ fn named(row: &ApiRow) -> String {
 fn shortened_list(names: &[&str]) -> String {
     match names {
         [first, second, rest @ ..] if !rest.is_empty() => {
-            let others = if rest.len() == 1 { "other" } else { "others" };
-            format!("{first}; {second} and {} {others}", rest.len())
+            format!("{first}; {second} and {} {}", rest.len(), plural(rest.len(), "other"))
         }
         few => few.join("; "),
     }
@@ -231,9 +230,8 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
 
 fn mention_others(mut finding: Finding, others: usize) -> Finding {
     if others > 0 {
-        let rows = if others == 1 { "row" } else { "rows" };
-        let others = show_count(others as f64);
-        finding.sentence += &format!(" Also affects {others} more {rows}.");
+        let count = show_count(others as f64);
+        finding.sentence += &format!(" Also affects {count} more {}.", plural(others, "row"));
     }
     finding
 }
@@ -311,9 +309,7 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
         out.paragraph(&format!("The {some} of {all_loads} loads that matter most; the others: {how}"));
     }
     if let Some(capacity) = curve.capacity_iops {
-        let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
-            format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
-        });
+        let interval = interval_in_parentheses(curve.capacity_interval);
         out.note(&format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)));
     }
     if let Some(text) = describe_knee(curve) {
