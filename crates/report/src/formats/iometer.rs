@@ -6,10 +6,9 @@
 //! its result files and its User's Guide.
 
 use super::diskspd::groups;
+use super::local_time;
 use crate::{Content, Format};
-use jiff::fmt::temporal::Pieces;
-use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::SignedDuration;
 use model::figures::{Observed, ObservedCpu, ObservedLaneKind};
 use model::histogram::Distribution;
 use model::job::Kind;
@@ -103,13 +102,9 @@ fn clean_field(text: &str) -> String {
 
 /// `2026-11-23 18:00:00:000`, `ns` after the start of the session; empty if that is unknown.
 fn stamp(report: &Report, ns: u64) -> String {
-    let at = || -> Option<Zoned> {
-        let began: Timestamp = report.started.parse().ok()?;
-        let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
-        let after = SignedDuration::from_nanos(i64::try_from(ns).ok()?);
-        Some(began.checked_add(after).ok()?.to_zoned(TimeZone::fixed(offset)))
-    };
-    at().map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M:%S:%3f").to_string())
+    let after = i64::try_from(ns).ok().map(SignedDuration::from_nanos);
+    let at = after.and_then(|after| local_time(report, after));
+    at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M:%S:%3f").to_string())
 }
 
 impl Worker<'_> {

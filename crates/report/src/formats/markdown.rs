@@ -451,7 +451,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),
-        code(&findings::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]))
+        code(&findings::fathom_command(["doctor", &diagnosis.target]))
     );
     to.write_all(out.as_bytes())
 }

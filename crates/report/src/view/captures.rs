@@ -1,6 +1,7 @@
 //! A capture: the profile of the load.
 
-use crate::view::numbers::{percentile, plural, short_bytes};
+use crate::view::lists::plural;
+use crate::view::numbers::{percentile, short_bytes};
 use crate::view::table::{Columns, Table, or_dash};
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Op, Operation, Origin, Profile, Restriction, Sequence,

@@ -2,7 +2,8 @@
 //!
 //! A short table has the first number of each result and all numbers that differ. A full table has all numbers.
 
-use crate::view::numbers::{change_ends, plural};
+use crate::view::lists::{distinct_by, plural};
+use crate::view::numbers::change_ends;
 use crate::view::table::{Columns, Table, or_dash};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source};
 use model::finding::Finding;
@@ -315,12 +316,8 @@ fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
 /// Returns all numbers of all results, in the order of the first side that has them.
 fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
     let of_pair = |pair: &Pair| (pair.name.clone(), pair.phase, pair.stream);
-    let mut results: Vec<&Pair> = Vec::new();
-    for pair in comparisons.others.iter().flat_map(|o| &o.comparison.pairs) {
-        if results.iter().all(|known| of_pair(known) != of_pair(pair)) {
-            results.push(pair);
-        }
-    }
+    let pairs = comparisons.others.iter().flat_map(|o| &o.comparison.pairs);
+    let results: Vec<&Pair> = distinct_by(pairs, |one, other| of_pair(one) == of_pair(other));
     let alone = results.len() == 1;
     let mut out = Vec::new();
     for result in results {
@@ -336,12 +333,8 @@ fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
 
 /// Returns the numbers that a result has on any side; a result that is compared on no side still has a line.
 fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) -> Vec<Number<'c>> {
-    let mut metrics: Vec<&Metric> = Vec::new();
-    for metric in pairs.iter().flatten().flat_map(|p| &p.metrics) {
-        if metrics.iter().all(|known| known.name != metric.name) {
-            metrics.push(metric);
-        }
-    }
+    let all = pairs.iter().flatten().flat_map(|pair| &pair.metrics);
+    let metrics: Vec<&Metric> = distinct_by(all, |one, other| one.name == other.name);
     if metrics.is_empty() {
         let sides = pairs.iter().map(|pair| side_of_pair(*pair, "")).collect();
         return vec![Number { name: result.name.clone(), sides, in_short_table: true }];

@@ -1,12 +1,18 @@
 //! The parts that several formats share: the findings that matter most with a count of the other answers, the
 //! headline's value, and command lines.
 
+use crate::view::lists::join_names;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::name;
 use model::report::{Headline, Report, Verdict};
 use model::units::show_rate;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// Returns a command of fathom to type.
+pub(crate) fn fathom_command<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    name::line(&std::iter::once("fathom").chain(words).map(str::to_owned).collect::<Vec<_>>())
+}
 
 /// Joins the words of a command into one line, with the program's base name and shell quotes.
 pub(crate) fn command_line(command: &[String]) -> String {
@@ -157,11 +163,6 @@ pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
         _ if all == 1 => String::new(),
         _ => format!(" [{}]", join_names(&finding.about)),
     }
-}
-
-/// Joins names, with another separator if a name contains a comma.
-pub(crate) fn join_names(names: &[String]) -> String {
-    names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
 }
 
 #[test]

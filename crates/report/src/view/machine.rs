@@ -1,6 +1,6 @@
 //! The machine: its block devices, and the diagnosis of a place before a measurement.
 
-use crate::view::numbers::plural;
+use crate::view::lists::plural;
 use crate::view::table::{Columns, Table};
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};

@@ -100,11 +100,6 @@ pub(crate) fn change_ends(interval: [f64; 2]) -> String {
     interval.map(show_change).join(" to ")
 }
 
-/// Returns the noun for a count: `session` for one, otherwise `sessions`.
-pub(crate) fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
-}
-
 /// Returns half the interval in percent of the value.
 pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {

@@ -16,7 +16,7 @@ use model::history::{Figure, Listing, SessionTable};
 use model::report::{Figures, Measured, Report, Verdict};
 use model::study::{Api, ApiRow, Studied};
 use model::sweep::{CellFigures, Setting, Sweep};
-use model::watch::{Latency, Requests, Watched};
+use model::watch::{DeviceInterval, Latencies, Latency, Requests, Watched, WatchedDevice};
 
 /// Returns a known value; `None` if it could not be read.
 fn known<T: Copy>(value: &model::Known<T>) -> Option<T> {
@@ -400,14 +400,10 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .text("device", |(device, _)| &device.name)
         .value("level", |(device, _)| device.level)
         .value("seconds", |(_, figures)| figures.map(|f| f.seconds));
-    for name in ["read", "write", "discard"] {
-        let requests = |figures: Option<&model::watch::DeviceInterval>| -> Option<Requests> {
-            match name {
-                "read" => figures.map(|f| f.read),
-                "write" => figures.map(|f| f.write),
-                _ => figures.and_then(|f| f.discard),
-            }
-        };
+    let ways: [(&str, fn(&DeviceInterval) -> Option<Requests>); 3] =
+        [("read", |f| Some(f.read)), ("write", |f| Some(f.write)), ("discard", |f| f.discard)];
+    for (name, of_way) in ways {
+        let requests = |figures: Option<&DeviceInterval>| figures.and_then(of_way);
         all = all
             .value(format!("{name}_per_s"), |(_, f)| requests(*f).map(|r| r.per_s))
             .value(format!("{name}_mb_per_s"), |(_, f)| requests(*f).map(|r| r.mb_per_s))
@@ -419,7 +415,7 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
                 .value(format!("{name}_merged_percent"), |(_, f)| requests(*f)?.merged_percent);
         }
     }
-    let load = |device: &model::watch::WatchedDevice| device.load.clone()?.ok();
+    let load = |device: &WatchedDevice| device.load.clone()?.ok();
     let mut all = all
         .value("flush_per_s", |(_, figures)| figures.and_then(|f| f.flush).map(|f| f.per_s))
         .value("flush_await_ms", |(_, figures)| figures.and_then(|f| f.flush)?.await_ms)
@@ -429,16 +425,10 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .value("load_at_least_percent", |(device, _)| load(device).map(|l| l.at_least_percent))
         .value("load_at_most_percent", |(device, _)| load(device)?.at_most_percent)
         .value("load_session", |(device, _)| load(device)?.sessions.first().map(|s| s.session.clone()));
-    for name in ["read", "write", "discard", "flush"] {
-        let latency = |device: &model::watch::WatchedDevice| -> Option<Latency> {
-            let latency = device.latency.as_ref()?.as_ref().ok()?;
-            match name {
-                "read" => latency.read,
-                "write" => latency.write,
-                "discard" => latency.discard,
-                _ => latency.flush,
-            }
-        };
+    let ways: [(&str, fn(&Latencies) -> Option<Latency>); 4] =
+        [("read", |l| l.read), ("write", |l| l.write), ("discard", |l| l.discard), ("flush", |l| l.flush)];
+    for (name, of_way) in ways {
+        let latency = |device: &WatchedDevice| of_way(device.latency.as_ref()?.as_ref().ok()?);
         all = all
             .value(format!("{name}_p50_ms"), |(device, _)| latency(device)?.p50_ms)
             .value(format!("{name}_p99_ms"), |(device, _)| latency(device)?.p99_ms)

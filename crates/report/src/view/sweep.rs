@@ -1,5 +1,6 @@
 //! Sweeps: the best settings of each workload, the cells of a grid, and the sides of maps.
 
+use crate::view::lists::{distinct, distinct_by};
 use crate::view::numbers::{
     device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
 };
@@ -291,7 +292,7 @@ pub(crate) const POSITION: Side = Side {
 };
 
 /// Chooses rows and columns: the settings that differ between cells, otherwise size and depth.
-pub(crate) fn sides(cells: &[&CellFigures]) -> Sides {
+fn sides(cells: &[&CellFigures]) -> Sides {
     let differ = |side: &Side| labels(cells, *side).len() > 1;
     if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
         return Sides { rows: QUEUES, columns: DEPTH };
@@ -313,22 +314,63 @@ pub(crate) fn sides(cells: &[&CellFigures]) -> Sides {
 }
 
 /// Returns the distinct labels of cells on a side.
-pub(crate) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
+fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
     let mut all: Vec<&Setting> = cells.iter().map(|c| &c.setting).collect();
     all.sort_by_key(|s| (side.rank)(s));
-    let mut out: Vec<String> = Vec::new();
-    for label in all.into_iter().map(side.label) {
-        if !out.contains(&label) {
-            out.push(label);
-        }
+    distinct(all.into_iter().map(side.label))
+}
+
+/// A map: a number of each cell over two settings.
+pub(crate) struct Map<'c> {
+    /// The settings that are neither rows nor columns. All cells share them.
+    pub(crate) way: String,
+    pub(crate) sides: Sides,
+    pub(crate) cells: Vec<&'c CellFigures>,
+    /// Labels of the rows.
+    pub(crate) rows: Vec<String>,
+    /// Labels of the columns.
+    pub(crate) columns: Vec<String>,
+}
+
+impl<'c> Map<'c> {
+    /// Returns the cell in a row and a column; `None` if it was not measured.
+    pub(crate) fn cell(&self, row: &str, column: &str) -> Option<&'c CellFigures> {
+        let Sides { rows, columns } = self.sides;
+        let is_there = |setting: &Setting| (rows.label)(setting) == row && (columns.label)(setting) == column;
+        self.cells.iter().copied().find(|cell| is_there(&cell.setting))
     }
-    out
+}
+
+/// Returns a map for each combination of the settings that are neither rows nor columns, starting with the map of the
+/// best cell.
+pub(crate) fn maps<'c>(cells: &[&'c CellFigures], best: Option<&Setting>) -> Vec<Map<'c>> {
+    let sides = sides(cells);
+    let ways = best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(|setting| sides.way(setting));
+    let map = |way: String| {
+        let cells: Vec<&CellFigures> =
+            cells.iter().copied().filter(|cell| sides.way(&cell.setting) == way).collect();
+        Map { rows: labels(&cells, sides.rows), columns: labels(&cells, sides.columns), way, sides, cells }
+    };
+    distinct(ways).into_iter().map(map).collect()
+}
+
+/// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. An unknown value has no share.
+pub(crate) fn share_of_best(value: Option<f64>, best: f64, by: Measure) -> f64 {
+    let value = value.unwrap_or(0.0);
+    let share = if by.is_latency() { best / value } else { value / best };
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// Returns the best value of the cells.
 pub(crate) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
     let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
     if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
+}
+
+/// Describes how long the search took, and how much time it had.
+pub(crate) fn describe_duration(sweep: &Sweep) -> String {
+    let budget = sweep.budget_seconds.map_or_else(String::new, |budget| format!(" of {budget:.0} s"));
+    format!("{} took {:.0} s{budget}.", sweep.describe_search(), sweep.seconds)
 }
 
 /// Returns the thread counts in the order of the grid.
@@ -390,16 +432,9 @@ pub(crate) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
 
 /// Returns a table of sizes and works; each row has the worst verdict of its cells. An invalidated value shows its mark and no number.
 pub(crate) fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
-    let mut works: Vec<&Setting> = Vec::new();
-    let mut sizes: Vec<u32> = Vec::new();
-    for setting in sweep.cells.iter().map(|c| &c.setting) {
-        if works.iter().all(|known| known.work() != setting.work()) {
-            works.push(setting);
-        }
-        if !sizes.contains(&setting.block_bytes) {
-            sizes.push(setting.block_bytes);
-        }
-    }
+    let settings = || sweep.cells.iter().map(|cell| &cell.setting);
+    let works: Vec<&Setting> = distinct_by(settings(), |one, other| one.work() == other.work());
+    let sizes = distinct(settings().map(|setting| setting.block_bytes));
     let first = ["size".to_owned(), "verdict".to_owned()];
     let headings: Vec<String> =
         first.into_iter().chain(works.iter().map(|work| read_write_shares(work))).collect();
@@ -434,6 +469,13 @@ fn read_write_shares(setting: &Setting) -> String {
         "write" | "randwrite" => "0/100".into(),
         other => other.into(),
     }
+}
+
+#[test]
+fn an_unknown_or_odd_value_has_no_share_of_the_best() {
+    let share = |value| share_of_best(value, 100.0, Measure::Bandwidth);
+    assert_eq!([Some(100.0), Some(25.0), None, Some(f64::NAN)].map(share), [1.0, 0.25, 0.0, 0.0]);
+    assert_eq!(share_of_best(Some(400.0), 100.0, Measure::Latency), 0.25);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use model::histogram::Distribution;
 use model::job::{Kind, Line, Order, Stream};
 use model::record::Bucket;
 use model::report::{Measured, Report};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version and date of DISKSPD that the output states. The formats are those of this version.
 const VERSION: [&str; 2] = ["2.2.0", "2024/6/3"];
@@ -351,12 +351,9 @@ impl Topology {
         Self { cores, sockets, nodes: memory_nodes(report), core_count: known.len() }
     }
 
-    /// Returns the number of distinct values.
-    fn count(groups: &BTreeMap<u32, u32>) -> usize {
-        let mut all: Vec<u32> = groups.values().copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        all.len()
+    /// Returns the numbers of the sockets or nodes.
+    fn numbers(groups: &BTreeMap<u32, u32>) -> BTreeSet<u32> {
+        groups.values().copied().collect()
     }
 
     /// Whether a core has several CPUs.
@@ -407,7 +404,7 @@ fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> St
     out += "\tgroup count:\t\t1\n";
     for (groups, name) in [(&topology.nodes, "node"), (&topology.sockets, "socket")] {
         if !groups.is_empty() {
-            out += &format!("\t{name} count:\t\t{}\n", Topology::count(groups));
+            out += &format!("\t{name} count:\t\t{}\n", Topology::numbers(groups).len());
         }
     }
     out + "\n\tactive power scheme:\tN/A\n"
@@ -448,10 +445,7 @@ fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines:
 
 /// Adds nodes or sockets, each with its CPUs.
 fn write_cpu_groups(groups: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
-    let mut numbers: Vec<u32> = groups.values().copied().collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    for number in numbers {
+    for number in Topology::numbers(groups) {
         let mask = cpu_mask(groups.iter().filter(|(_, n)| **n == number).map(|(cpu, _)| *cpu));
         lines.with(name, &format!(" {name}=\"{number}\""), |lines| {
             lines.line(format_args!("<Group Group=\"0\" Mask=\"{mask}\"/>"));

@@ -8,9 +8,8 @@
 //! - [`LatencyShares`]: shares of operations by latency.
 //! - The time stamps of fio's formats, in the local time of the measurement.
 
-use jiff::fmt::temporal::Pieces;
-use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp, Zoned};
+use crate::formats::local_time;
+use jiff::{SignedDuration, Zoned};
 use model::figures::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, Stretch};
 use model::histogram::Distribution;
 use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream, SyncCall};
@@ -603,10 +602,7 @@ const CTIME: &str = "%a %b %e %H:%M:%S %Y";
 
 /// Returns the end of the last run; `None` if the report lacks its start.
 pub(super) fn end_time(report: &Report, jobs: &[Job]) -> Option<Zoned> {
-    let began: Timestamp = report.started.parse().ok()?;
-    let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
-    let took = SignedDuration::from_millis((elapsed_ns(jobs) / 1_000_000) as i64);
-    Some(began.checked_add(took).ok()?.to_zoned(TimeZone::fixed(offset)))
+    local_time(report, SignedDuration::from_millis((elapsed_ns(jobs) / 1_000_000) as i64))
 }
 
 /// `Sun Nov 22 17:37:37 2026`.

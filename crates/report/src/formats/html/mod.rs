@@ -19,7 +19,8 @@ mod time_series;
 
 use crate::documentation::page_parts;
 use crate::view::findings;
-use crate::view::numbers::plural;
+use crate::view::lists::plural;
+use crate::view::report::chains;
 use crate::view::table::Columns;
 use crate::view::{machine, plan, sessions as session_view, verification};
 use crate::{Content, Format, Style, writer};
@@ -139,10 +140,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
             .table(&[]);
         sections.push(plain_card(&group.heading, &page::table(&group.heading, &rows)));
     }
-    sections.push(command_card(
-        "Check again:",
-        findings::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]),
-    ));
+    sections.push(command_card("Check again:", findings::fathom_command(["doctor", &diagnosis.target])));
     write_page(to, &format!("{word} · doctor"), &["doctor".into(), diagnosis.target.clone()], &sections)
 }
 
@@ -156,15 +154,13 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
     let jobs: Vec<_> = jobs
         .chain(plan::plan_remarks(&plan.study).into_iter().map(|note| ("note".to_owned(), note)))
         .collect();
-    let mut chains: Vec<String> = machine.places.iter().map(model::machine::Place::chain).collect();
-    chains.dedup();
     let sections = [
         head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
         plain_card("Settings and their origins", &page::table("Settings and their origins", &settings)),
         plain_card("Workloads", &facts(&jobs)),
         command_card("Measure it, without --explain:", findings::command_line(&plan.command)),
     ];
-    write_page(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
+    write_page(to, "plan", &[vec![plan.title.clone()], chains(&machine.places)].concat(), &sections)
 }
 
 /// Writes a list of sessions.

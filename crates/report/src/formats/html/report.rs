@@ -9,7 +9,7 @@ use super::{page, plot, results, studies};
 use crate::Style;
 use crate::view::findings::{acts, answer_word, merge_repeated};
 use crate::view::numbers::{accepted, at_rank, supported};
-use crate::view::report::{describe_ending, headline_number};
+use crate::view::report::{chains, describe_ending, headline_number};
 use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
 use crate::view::table::{Columns, or_dash};
 use crate::view::{comparison, findings};
@@ -50,9 +50,8 @@ fn tab_title(report: &Report) -> String {
 
 /// Returns the line at the top of the page.
 fn page_header(report: &Report) -> Vec<String> {
-    let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
-    chains.dedup();
-    [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
+    let (title, started) = (vec![report.title.clone()], vec![report.started.clone()]);
+    [title, chains(&report.machine.places), started, report.words.tags.clone()].concat()
 }
 
 /// Returns the cards above the findings, which have the main figures, and the cards below the findings.
@@ -575,13 +574,10 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
         commands.push(("Measure it again:", measured));
     }
     if let Some(id) = findings::session_id(report) {
-        let command = |rest: &[&str]| {
-            model::name::line(
-                &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
-            )
-        };
-        commands.push(("Check this session again and show it:", command(&["show", &id, "--verbose"])));
-        commands.push(("Compare a later session with it:", command(&["compare", &id, "last"])));
+        let show = findings::fathom_command(["show", &id, "--verbose"]);
+        commands.push(("Check this session again and show it:", show));
+        let compare = findings::fathom_command(["compare", &id, "last"]);
+        commands.push(("Compare a later session with it:", compare));
     }
     commands
 }

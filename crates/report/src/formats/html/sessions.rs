@@ -15,6 +15,7 @@ use super::{page, results, studies, time_series};
 use crate::Style;
 use crate::view::comparison::{Compared, describe_source, interval, left_out_notes, value};
 use crate::view::findings;
+use crate::view::lists::distinct;
 use crate::view::numbers::{at_rank, interval_ends, supported};
 use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
@@ -214,14 +215,12 @@ fn source_facts(table: &SessionTable) -> String {
 }
 
 fn session_commands(table: &SessionTable) -> String {
-    let ids = || table.rows.iter().map(|row| row.session.clone());
     let is_kept = table.reports.iter().all(|report| report.session.is_some());
     if table.reports.is_empty() || !is_kept {
         return String::new();
     }
-    let line = |command: &str| {
-        model::name::line(&["fathom".to_owned(), command.into()].into_iter().chain(ids()).collect::<Vec<_>>())
-    };
+    let ids = || table.rows.iter().map(|row| row.session.as_str());
+    let line = |command| findings::fathom_command(std::iter::once(command).chain(ids()));
     let all = vec![
         ("Check these sessions again and show them:", line("show")),
         ("Compare the others with the first:", line("compare")),
@@ -397,14 +396,8 @@ fn headline_runs(pairs: &[Pair]) -> Option<String> {
 
 /// Returns each differing circumstance once.
 fn differing_circumstances(comparison: &Comparison) -> Vec<(String, String)> {
-    let mut out: Vec<(String, String)> = Vec::new();
-    for d in comparison.pairs.iter().flat_map(|p| &p.differences) {
-        let item = (d.aspect.clone(), format!("{} -> {}", d.a, d.b));
-        if !out.contains(&item) {
-            out.push(item);
-        }
-    }
-    out
+    let all = comparison.pairs.iter().flat_map(|pair| &pair.differences);
+    distinct(all.map(|d| (d.aspect.clone(), format!("{} -> {}", d.a, d.b))))
 }
 
 fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_out: &[String]) -> String {

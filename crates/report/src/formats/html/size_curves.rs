@@ -3,7 +3,8 @@
 use super::page::{multiples, rate_tick, with_micro_sign};
 use super::plot;
 use super::plot::{Axis, Label, Plot, Tick, spread_labels};
-use crate::view::numbers::plural;
+use crate::view::lists::plural;
+use crate::view::table::or_dash;
 use model::sweep::{CellFigures, Setting};
 use model::units::{show_block, show_rate};
 
@@ -72,7 +73,8 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
             let of_size = |one: &Series| {
                 let cell = one.cells.iter().find(|c| c.setting.block_bytes == *size)?;
                 let name = if one.name.is_empty() { String::new() } else { format!("{}: ", one.name) };
-                Some(format!("{name}{} IOPS, {} MB/s", shown(cell.iops), shown(cell.mb_per_s)))
+                let [iops, mb_per_s] = [cell.iops, cell.mb_per_s].map(|rate| or_dash(rate, show_rate));
+                Some(format!("{name}{iops} IOPS, {mb_per_s} MB/s"))
             };
             let lines: Vec<String> = all.iter().filter_map(of_size).collect();
             let text = format!("{}\n{}", show_block(u64::from(*size)), lines.join("\n"));
@@ -85,18 +87,11 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
     multiples("tables", panels.into_iter())
 }
 
-fn shown(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".into(), show_rate)
-}
-
 fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -> String {
     let of_series = |one: &Series| {
         let points = one.cells.iter().map(|c| {
-            format!(
-                "{} {}",
-                show_block(u64::from(c.setting.block_bytes)),
-                shown(Some(value(c)).filter(|v| v.is_finite()))
-            )
+            let shown = or_dash(Some(value(c)).filter(|v| v.is_finite()), show_rate);
+            format!("{} {shown}", show_block(u64::from(c.setting.block_bytes)))
         });
         let points: Vec<String> = points.collect();
         format!("{}: {}", if one.name.is_empty() { "all" } else { &one.name }, points.join(", "))

@@ -11,13 +11,14 @@ use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
 use super::{page, plot, size_curves};
+use crate::view::lists::distinct_by;
 use crate::view::numbers::{at_rank, interval_ends, interval_in_parentheses, supported};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::studies::{describe_raw_rate, raw_rate};
 use crate::view::sweep::{
     BEST_SETTINGS_LEGEND, Marks, Sides, best_settings, best_settings_table, best_settings_title, best_value,
-    labels, sides,
+    describe_duration, maps, share_of_best,
 };
 use crate::view::table::or_dash;
 use askama::Template;
@@ -590,8 +591,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
             ),
         );
     }
-    let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
-    let lead = [format!("{} took {:.0} s{budget}.", sweep.describe_search(), sweep.seconds)];
+    let lead = [describe_duration(sweep)];
     // Cells measured in a fixed order are not ranked, so there is no best setting.
     let (heading, caption) = if sweep.is_in_order() {
         ("All settings", "Each setting, in the order of the grid")
@@ -645,12 +645,8 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each workload.
 pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
-    let mut works: Vec<&Work> = Vec::new();
-    for work in sweeps.iter().flat_map(|(_, sweep)| &sweep.works) {
-        if works.iter().all(|known| known.name != work.name) {
-            works.push(work);
-        }
-    }
+    let all = sweeps.iter().flat_map(|(_, sweep)| &sweep.works);
+    let works: Vec<&Work> = distinct_by(all, |one, other| one.name == other.name);
     works.iter().map(|work| work_maps_of_sessions(sweeps, work)).collect()
 }
 
@@ -696,55 +692,43 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
 /// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
 /// `of_all`, or of the best of these cells if `of_all` is `None`.
 fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
-    let sides = sides(cells);
-    let Sides { rows, columns } = sides;
-    let mut ways: Vec<String> = Vec::new();
-    // Start with the map of the best cell.
-    for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(|s| sides.way(s)) {
-        if !ways.contains(&name) {
-            ways.push(name);
-        }
-    }
+    let all = maps(cells, marks.best);
     let best = of_all.unwrap_or_else(|| best_value(cells.iter().copied(), by));
-    let share = |v: f64| if by.is_latency() { best / v } else { v / best };
     let mut out = String::new();
-    for name in ways.iter().take(MAX_MAPS) {
-        let these: Vec<&CellFigures> =
-            cells.iter().copied().filter(|c| sides.way(&c.setting) == *name).collect();
-        let (down, across) = (labels(&these, rows), labels(&these, columns));
+    for map in all.iter().take(MAX_MAPS) {
+        let Sides { rows: down, columns: across } = map.sides;
         let cell = |row: &String, column: &String| {
-            let found = these
-                .iter()
-                .find(|c| (rows.label)(&c.setting) == *row && (columns.label)(&c.setting) == *column)?;
+            let found = map.cell(row, column)?;
             let is = |marked: Option<&Setting>| marked == Some(&found.setting);
             let value = found.value(by);
             Some(MapCell {
                 title: with_micro_sign(&describe_cell(found, by)),
                 value: or_dash(value, |v| with_micro_sign(&by.show_short(v))),
-                shade: value.map_or(0, |v| map_shade(share(v))),
+                shade: map_shade(share_of_best(value, best, by)),
                 best: is(marks.best),
                 cheapest: is(marks.cheapest) && !is(marks.best),
                 repeated: found.runs >= REPEATED_FROM,
             })
         };
-        let lines = down
-            .iter()
-            .map(|row| MapRow { name: row.clone(), cells: across.iter().map(|c| cell(row, c)).collect() });
-        let map = SweepMap {
-            corner: format!("{} \\ {}", rows.name, columns.name),
-            title: format!("{name}: {} by {} and {}", by.heading(), rows.name, columns.name),
-            rows: lines.collect(),
-            columns: across.clone(),
+        let row = |name: &String| MapRow {
+            name: name.clone(),
+            cells: map.columns.iter().map(|column| cell(name, column)).collect(),
+        };
+        let drawn = SweepMap {
+            corner: format!("{} \\ {}", down.name, across.name),
+            title: format!("{}: {} by {} and {}", map.way, by.heading(), down.name, across.name),
+            rows: map.rows.iter().map(row).collect(),
+            columns: map.columns.clone(),
             legend: format!(
                 "shares of the best, {}; ★ best; = cheapest setting with similar speed; bold: measured {REPEATED_FROM} times or more",
                 with_micro_sign(&by.show(best))
             ),
         };
-        out += &map.render().unwrap_or_default();
+        out += &drawn.render().unwrap_or_default();
     }
-    if ways.len() > MAX_MAPS {
+    if all.len() > MAX_MAPS {
         out +=
-            &format!("<p class=\"sub\">{} more maps: the JSON has their values.</p>", ways.len() - MAX_MAPS);
+            &format!("<p class=\"sub\">{} more maps: the JSON has their values.</p>", all.len() - MAX_MAPS);
     }
     out
 }

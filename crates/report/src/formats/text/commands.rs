@@ -1,12 +1,13 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
+use super::report::show_answer;
 use crate::page::Page;
 use crate::view::findings::acts;
 use crate::view::results::command_table;
 use crate::view::table::or_dash;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
 use model::finding::{Outcome, Severity};
-use model::report::{CountsAs, Report};
+use model::report::Report;
 use model::units::{show_bytes, show_count, show_ns, show_share};
 
 /// Maximum number of devices with a line.
@@ -18,11 +19,7 @@ const MAX_COMMANDS: usize = 4;
 
 /// Prints the report. With `all`, adds every finding, every run and the checks that were not possible.
 pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
-    if let Some(answer) = &report.answer {
-        let word = out.paint(answer.word.word(), "1");
-        let remark = report.counts_as.map_or("", CountsAs::remark);
-        out.prose(&format!("{word}{remark}  "), "  ", &answer.sentence);
-    }
+    show_answer(out, report);
     match results.commands.as_slice() {
         [one] => one_command(out, report, one),
         several => {

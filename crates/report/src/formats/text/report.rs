@@ -10,9 +10,10 @@ use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
 use crate::view::comparison::{pair_legend, pair_table};
 use crate::view::findings;
 use crate::view::findings::{
-    full_report_hint, join_names, rest_summary, results_suffix, session_id, shown_findings, worst_findings,
+    full_report_hint, rest_summary, results_suffix, session_id, shown_findings, worst_findings,
 };
-use crate::view::report::{describe_ending, describe_headline, is_of_jobs, main_table};
+use crate::view::lists::join_names;
+use crate::view::report::{chains, describe_ending, describe_headline, is_of_jobs, main_table};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
@@ -150,7 +151,7 @@ fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
 }
 
 /// Prints the answer to the user's condition and its reason.
-fn show_answer(out: &mut Page, report: &Report) {
+pub(super) fn show_answer(out: &mut Page, report: &Report) {
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
         let remark = report.counts_as.map_or("", CountsAs::remark);
@@ -227,10 +228,8 @@ fn show_full_foot(out: &mut Page, report: &Report) {
         "Host",
         &format!("{}, {cpu}, {} CPUs, {memory}, {}", machine.host, machine.cpus, machine.kernel),
     );
-    let mut chains: Vec<String> = machine.places.iter().map(Place::chain).collect();
-    chains.dedup();
-    for chain in &chains {
-        out.field("Target", chain);
+    for chain in chains(&machine.places) {
+        out.field("Target", &chain);
     }
     show_remarks(out, report, report.notes.len(), usize::MAX);
     let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);

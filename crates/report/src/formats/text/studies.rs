@@ -5,7 +5,8 @@
 use super::results;
 use crate::page::Page;
 use crate::view::findings::full_report_hint;
-use crate::view::numbers::{at_rank, interval_in_parentheses, plural};
+use crate::view::lists::plural;
+use crate::view::numbers::{at_rank, interval_in_parentheses};
 use crate::view::studies::{
     COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
     layer_table, load_table, raw_rate, shown_loads, target_table,
