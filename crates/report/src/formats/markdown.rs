@@ -23,7 +23,7 @@ use crate::view::verification::{
 };
 use crate::{Content, Detail, Format, Style, writer};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
-use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};
+use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
@@ -233,15 +233,11 @@ fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
 
 /// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
 fn finding_item(finding: &Finding, results: usize) -> String {
-    let severity = match finding.outcome {
-        Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
-        _ => "not checked",
-    };
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let name = escaped(&format!("{} {}", finding.id, finding.name));
     let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
     let text = format!("{}: {}{cure}", findings::results_suffix(finding, results), finding.sentence);
-    format!("- **{name}** ({severity}{accepted}){}\n", escaped(&text))
+    format!("- **{name}** ({}{accepted}){}\n", findings::answer_word(finding), escaped(&text))
 }
 
 /// Returns the command, its start time and its target.

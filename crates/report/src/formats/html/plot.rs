@@ -25,9 +25,9 @@ pub(crate) struct Plot {
     /// Height in pixels.
     pub(crate) height: u32,
     /// Ticks from the top down.
-    pub(crate) y: Vec<Tick>,
+    pub(crate) y: Vec<Label>,
     /// Ticks from left to right.
-    pub(crate) x: Vec<Tick>,
+    pub(crate) x: Vec<Label>,
     /// Title of the x axis; may be empty.
     pub(crate) x_title: String,
     /// Labels at the right edge, from the top down.
@@ -42,8 +42,8 @@ pub(crate) struct Plot {
     pub(crate) points: String,
 }
 
-/// A label at a place.
-#[derive(Clone, Debug, Default)]
+/// A label at a place of the drawing or of an axis.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Label {
     /// Place, from 0 to [`SIDE`].
     pub(crate) at: f64,
@@ -51,6 +51,23 @@ pub(crate) struct Label {
     pub(crate) text: String,
     /// CSS class.
     pub(crate) class: &'static str,
+}
+
+impl Label {
+    /// Returns a tick of an axis.
+    pub(crate) fn tick(at: f64, text: String) -> Self {
+        Self { at, text, class: "" }
+    }
+
+    /// Returns the place in percent of the side, for CSS.
+    pub(crate) fn percent(&self) -> String {
+        let percent = if self.at.is_finite() { (100.0 * self.at / SIDE).clamp(-10.0, 110.0) } else { 0.0 };
+        format!("{percent:.2}")
+    }
+
+    fn place(&self) -> String {
+        coordinate(self.at)
+    }
 }
 
 impl Plot {
@@ -72,20 +89,15 @@ impl Plot {
     }
 
     /// Returns the ticks from left to right, each with the CSS class that hides its label if there is too little room.
-    fn marks_below(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
-        self.x.iter().zip(tick_classes(&self.x))
+    fn marks_below(&self) -> impl Iterator<Item = (&Label, &'static str)> {
+        self.x.iter().zip(label_classes(&self.x))
     }
 
     /// Returns the labels in the drawing, each with the CSS class that hides it if it would overlap another one. Only labels in the lowest
     /// line, which name the runs, are hidden.
     fn labels_inside(&self) -> impl Iterator<Item = (&Label, &'static str)> {
         let is_low = |label: &Label| label.class == LOWEST_LINE;
-        let low: Vec<(f64, &str)> = self
-            .labels
-            .iter()
-            .filter(|label| is_low(label))
-            .map(|label| (label.at, label.text.as_str()))
-            .collect();
+        let low: Vec<Label> = self.labels.iter().filter(|label| is_low(label)).cloned().collect();
         let mut classes = label_classes(&low).into_iter();
         self.labels
             .iter()
@@ -95,38 +107,6 @@ impl Plot {
     /// Returns the figure with its axes as HTML.
     pub(crate) fn html(&self) -> String {
         self.render().unwrap_or_default()
-    }
-}
-
-/// Returns the CSS class of each tick's label from [`label_classes`].
-pub(crate) fn tick_classes(ticks: &[Tick]) -> Vec<&'static str> {
-    label_classes(&ticks.iter().map(|tick| (tick.at, tick.label.as_str())).collect::<Vec<_>>())
-}
-
-/// Formats a place in percent of the side, for CSS.
-fn percent(at: f64) -> String {
-    let percent = if at.is_finite() { (100.0 * at / SIDE).clamp(-10.0, 110.0) } else { 0.0 };
-    format!("{percent:.2}")
-}
-
-impl Tick {
-    /// Returns the place in percent, for CSS.
-    pub(crate) fn percent(&self) -> String {
-        percent(self.at)
-    }
-
-    fn place(&self) -> String {
-        coordinate(self.at)
-    }
-}
-
-impl Label {
-    fn percent(&self) -> String {
-        percent(self.at)
-    }
-
-    fn place(&self) -> String {
-        coordinate(self.at)
     }
 }
 
@@ -167,15 +147,6 @@ pub(crate) struct Axis {
     scale: Scale,
 }
 
-/// A tick of an axis.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tick {
-    /// Place along the axis, from 0 to [`SIDE`].
-    pub(crate) at: f64,
-    /// The text that is drawn at the tick, such as `1 in 100`.
-    pub(crate) label: String,
-}
-
 /// Widths of a drawing in pixels, each with a CSS class. Labels with this class are shown only in drawings of at least
 /// this width (`page.css`).
 const LABEL_WIDTHS: [(f64, &str); 6] =
@@ -187,13 +158,13 @@ const LABEL_GAP_PX: f64 = 8.0;
 
 /// Returns the CSS class of each label, so that no two labels overlap at any width. Labels are centred on their places.
 /// Tries the widths from the narrowest up. Each width keeps the labels of the narrower ones and adds those that fit.
-pub(crate) fn label_classes(labels: &[(f64, &str)]) -> Vec<&'static str> {
-    let half = |at: usize| labels[at].1.chars().count() as f64 * LETTER_PX / 2.0;
+pub(crate) fn label_classes(labels: &[Label]) -> Vec<&'static str> {
+    let half = |at: usize| labels[at].text.chars().count() as f64 * LETTER_PX / 2.0;
     let mut classes = vec![HIDDEN; labels.len()];
     for (width, class) in LABEL_WIDTHS {
         for at in 0..labels.len() {
             let overlaps = |other: usize| {
-                let apart = (labels[at].0 - labels[other].0).abs() * width / SIDE;
+                let apart = (labels[at].at - labels[other].at).abs() * width / SIDE;
                 apart < half(at) + half(other) + LABEL_GAP_PX
             };
             let is_shown = |other: usize| other != at && classes[other] != HIDDEN;
@@ -260,18 +231,18 @@ impl Axis {
     }
 
     /// Returns at most `most` ticks along the axis.
-    pub(crate) fn few_ticks(&self, most: usize, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks(most).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
+    pub(crate) fn few_ticks(&self, most: usize, show: impl Fn(f64) -> String) -> Vec<Label> {
+        self.marks(most).into_iter().map(|v| Label::tick(self.along(v), show(v))).collect()
     }
 
     /// Returns the ticks along the axis.
-    pub(crate) fn ticks(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks(MAX_MARKS).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
+    pub(crate) fn ticks(&self, show: impl Fn(f64) -> String) -> Vec<Label> {
+        self.few_ticks(MAX_MARKS, show)
     }
 
     /// Returns the ticks along the axis from the top down.
-    pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks(MAX_MARKS).into_iter().map(|v| Tick { at: self.down(v), label: show(v) }).collect()
+    pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Label> {
+        self.marks(MAX_MARKS).into_iter().map(|v| Label::tick(self.down(v), show(v))).collect()
     }
 }
 
@@ -602,7 +573,7 @@ fn flow_bar(x: f64, top: f64, wide: f64, bottom: f64) -> String {
 
 #[cfg(test)]
 fn labels(axis: Axis) -> Vec<String> {
-    axis.ticks(|v| v.to_string()).into_iter().map(|t| t.label).collect()
+    axis.ticks(|v| v.to_string()).into_iter().map(|tick| tick.text).collect()
 }
 
 #[test]
@@ -660,20 +631,23 @@ fn no_two_labels_overlap_at_any_width() {
         (0..30).map(|at| (f64::from(at) * 33.0, "1,234,567")).collect(),
         vec![(10.0, "100 us"), (10.0, "200 us")],
     ];
-    for labels in sets {
+    let ticks = |labels: &[(f64, &str)]| -> Vec<Label> {
+        labels.iter().map(|(at, text)| Label::tick(*at, (*text).to_owned())).collect()
+    };
+    for labels in sets.map(|labels| ticks(&labels)) {
         let classes = label_classes(&labels);
         assert_eq!(classes[0], "", "the first label is always shown");
         for (level, (width, _)) in LABEL_WIDTHS.iter().enumerate() {
             let shown = |at: &usize| LABEL_WIDTHS[..=level].iter().any(|(_, class)| *class == classes[*at]);
             let shown: Vec<usize> = (0..labels.len()).filter(shown).collect();
             for pair in shown.windows(2) {
-                let apart = (labels[pair[1]].0 - labels[pair[0]].0) * width / SIDE;
-                let letters = (labels[pair[0]].1.len() + labels[pair[1]].1.len()) as f64;
+                let apart = (labels[pair[1]].at - labels[pair[0]].at) * width / SIDE;
+                let letters = (labels[pair[0]].text.len() + labels[pair[1]].text.len()) as f64;
                 assert!(apart >= letters * LETTER_PX / 2.0, "{labels:?} {classes:?} at {width}");
             }
         }
     }
-    assert_eq!(label_classes(&[(10.0, "a"), (10.0, "b")]), ["", HIDDEN]);
+    assert_eq!(label_classes(&ticks(&[(10.0, "a"), (10.0, "b")])), ["", HIDDEN]);
 }
 
 #[test]

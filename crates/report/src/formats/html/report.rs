@@ -3,7 +3,7 @@
 
 use super::page::filters;
 use super::page::{card, facts, folded, icon, page, plain_card, repeat_card, time, with_micro_sign};
-use super::plot::{Axis, Plot, SIDE};
+use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::Events;
 use super::{page, plot, results, studies};
 use crate::Style;
@@ -225,11 +225,7 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
         number,
         name: with_micro_sign(&report.headline.name),
         sentences: sentences.collect(),
-        runs_description: if drawn.is_some() {
-            runs.map_or_else(String::new, headline_text)
-        } else {
-            String::new()
-        },
+        runs_description: runs.filter(|_| drawn.is_some()).map_or_else(String::new, headline_text),
         runs: drawn.map_or_else(String::new, |plot| {
             plot.html().replacen("class=\"plot\"", "class=\"plot narrow\"", 1)
         }),
@@ -308,11 +304,11 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     plot.draw("hollow-in", &plot::dots(hollow));
     let mark = |v: f64, sign: &str| {
         if (0.0..=SIDE).contains(&x.along(v)) {
-            plot::Tick { at: x.along(v), label: show_rate(v) }
+            Label::tick(x.along(v), show_rate(v))
         } else {
             // Keep the label inside the card.
             let at = x.within(v).clamp(CUT_LABEL_INSET, SIDE - CUT_LABEL_INSET);
-            plot::Tick { at, label: format!("{sign} {}", show_rate(v)) }
+            Label::tick(at, format!("{sign} {}", show_rate(v)))
         }
     };
     let ends = quoted.interval.map(|[low, high]| [mark(low, "◂"), mark(high, "▸")]);
@@ -426,15 +422,9 @@ pub(super) fn test_grid(results: &[Measured]) -> String {
 }
 
 fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
-    let verdict = if result.void { Verdict::Invalid } else { result.verdict };
     if result.void {
-        return GridCell {
-            number: "no number".into(),
-            raw: None,
-            note: String::new(),
-            verdict: verdict.word(),
-            width: 0,
-        };
+        let verdict = Verdict::Invalid.word();
+        return GridCell { number: "no number".into(), raw: None, note: String::new(), verdict, width: 0 };
     }
     let mut note = format!("{} IOPS", supported(figures.iops, figures.iops_interval));
     if let Some(ns) = at_rank(&figures.latency_ns.percentiles, "50") {
@@ -445,7 +435,7 @@ fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
         number: supported(figures.mb_per_s, figures.mb_per_s_interval),
         raw: Some(figures.mb_per_s.to_string()),
         note: with_micro_sign(&note),
-        verdict: verdict.word(),
+        verdict: result.verdict.word(),
         width: (1000.0 * part.clamp(0.0, 1.0)) as u32,
     }
 }
@@ -500,18 +490,18 @@ pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
 
 fn finding_list(findings: &[Finding], results: usize) -> String {
     let item = |f: &Finding| {
-        let (class, word) = match (f.outcome, f.severity) {
-            (Outcome::NotChecked, _) => ("unchecked", "not checked"),
-            (_, Some(Severity::Void)) => ("void", Severity::Void.effect()),
-            (_, Some(Severity::Rename)) => ("rename", Severity::Rename.effect()),
-            (_, Some(Severity::Biased)) => ("biased", Severity::Biased.effect()),
-            (_, Some(Severity::Note) | None) => ("note", Severity::Note.effect()),
+        let class = match (f.outcome, f.severity) {
+            (Outcome::NotChecked, _) => "unchecked",
+            (_, Some(Severity::Void)) => "void",
+            (_, Some(Severity::Rename)) => "rename",
+            (_, Some(Severity::Biased)) => "biased",
+            (_, Some(Severity::Note) | None) => "note",
         };
         let accepted = if f.accepted { ", accepted" } else { "" };
         FindingItem {
             class,
             id: f.id.to_string(),
-            severity: format!("{word}{accepted}"),
+            severity: format!("{}{accepted}", answer_word(f)),
             about: findings::results_suffix(f, results),
             sentence: with_micro_sign(&f.sentence),
             cure: with_micro_sign(&f.cure),

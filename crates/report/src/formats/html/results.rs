@@ -5,7 +5,7 @@
 //!   splits, caches and the legs of a RAID are visible at once.
 
 use super::page::{card, folded, key, time, time_tick, with_micro_sign};
-use super::plot::{Axis, Flow, Label, Plot, SIDE, Tick, flow, spread_labels};
+use super::plot::{Axis, Flow, Label, Plot, SIDE, flow, spread_labels};
 use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
 use crate::view::numbers::{accepted, at_rank, supported};
@@ -357,15 +357,15 @@ fn percentile_dots(
 }
 
 /// Returns a tick with the label `1 in 10³` for three zeros.
-fn rarity(zeros: i32, at: f64) -> Tick {
+fn rarity(zeros: i32, at: f64) -> Label {
     const RAISED: [&str; 10] = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
-    let label = match usize::try_from(zeros).unwrap_or(0) {
+    let text = match usize::try_from(zeros).unwrap_or(0) {
         0 => "all".into(),
         1 => "1 in 10".into(),
         2 => "1 in 100".into(),
         more => format!("1 in 10{}", RAISED.get(more).unwrap_or(&"ⁿ")),
     };
-    Tick { at, label }
+    Label::tick(at, text)
 }
 
 fn describe_share(share: f64) -> String {

@@ -2,7 +2,7 @@
 
 use super::page::{multiples, rate_tick, with_micro_sign};
 use super::plot;
-use super::plot::{Axis, Label, Plot, Tick, spread_labels};
+use super::plot::{Axis, Label, Plot, spread_labels};
 use crate::view::lists::plural;
 use crate::view::table::or_dash;
 use model::sweep::{CellFigures, Setting};
@@ -42,11 +42,8 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
     let step = all.len().saturating_sub(1).div_ceil(LINES.len() - 1).max(1);
     let all: Vec<Series> = all.into_iter().step_by(step).take(LINES.len()).collect();
     let x = Axis::log(sizes.iter().map(|size| f64::from(*size)));
-    let ticks = sizes.iter().map(|size| {
-        let label = show_block(u64::from(*size));
-        Tick { at: x.along(f64::from(*size)), label }
-    });
-    let ticks: Vec<Tick> = ticks.collect();
+    let tick = |size: &u32| Label::tick(x.along(f64::from(*size)), show_block(u64::from(*size)));
+    let ticks: Vec<Label> = sizes.iter().map(tick).collect();
     let panel = |title: &str, value: fn(&CellFigures) -> Option<f64>| {
         let value = |c: &CellFigures| value(c).filter(|v| *v > 0.0).unwrap_or(f64::NAN);
         let y = Axis::log(all.iter().flat_map(|one| &one.cells).map(|c| value(c)));

@@ -8,7 +8,7 @@ use super::page::{
     with_micro_sign,
 };
 use super::plot::{
-    Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
+    Axis, Label, Plot, SIDE, Whisker, interval_range, label_classes, map_shade, spread_labels, whisker,
 };
 use super::{page, plot, size_curves};
 use crate::view::lists::distinct_by;
@@ -758,7 +758,7 @@ pub(super) struct IntervalRow {
 #[template(path = "whiskers.html")]
 struct IntervalTable<'w> {
     labels: &'w IntervalHeadings<'w>,
-    ticks: Vec<Tick>,
+    ticks: Vec<Label>,
     rows: Vec<DrawnRow>,
 }
 
@@ -772,8 +772,8 @@ struct DrawnRow {
 
 impl IntervalTable<'_> {
     /// Returns the ticks of the axis, each with the CSS class that hides its label if there is too little room.
-    fn marks_above(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
-        self.ticks.iter().zip(tick_classes(&self.ticks))
+    fn marks_above(&self) -> impl Iterator<Item = (&Label, &'static str)> {
+        self.ticks.iter().zip(label_classes(&self.ticks))
     }
 }
 

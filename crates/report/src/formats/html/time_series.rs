@@ -5,7 +5,7 @@
 //! and waiting, one value per run.
 
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
-use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle};
+use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, spread_labels, strip, strip_middle};
 use super::{page, plot};
 use crate::view::results::directions;
 use crate::view::table::{Columns, or_dash};
@@ -603,17 +603,17 @@ impl Timeline {
     }
 
     /// Returns the ticks of a small plot: the run numbers at the starts of the runs, or the seconds of a single run.
-    pub(super) fn few_ticks(&self) -> Vec<Tick> {
+    pub(super) fn few_ticks(&self) -> Vec<Label> {
         if self.runs.len() < 2 {
             return self.ticks();
         }
         let every = self.runs.len().div_ceil(MAX_RUN_NUMBERS);
         let begins = self.runs.iter().step_by(every);
-        begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
+        begins.map(|(run, (from, _))| Label::tick(*from, run.saturating_add(1).to_string())).collect()
     }
 
     /// Returns the ticks: the seconds of each run or, with many runs, the starts of about ten runs.
-    pub(super) fn ticks(&self) -> Vec<Tick> {
+    pub(super) fn ticks(&self) -> Vec<Label> {
         let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
         let every = self.runs.len().div_ceil(10).max(1);
         let longest = self.runs.values().map(|r| r.1).fold(0.0, f64::max);
@@ -622,18 +622,15 @@ impl Timeline {
         for (at, (run, (from, length))) in self.runs.iter().enumerate() {
             if !few {
                 if at % every == 0 {
-                    out.push(Tick { at: *from, label: format!("run {}", run.saturating_add(1)) });
+                    out.push(Label::tick(*from, format!("run {}", run.saturating_add(1))));
                 }
                 continue;
             }
             let marks = (0..=(length / step) as u32).map(|i| f64::from(i) * step);
             // A tick at the very end would overlap the first tick of the next run.
-            out.extend(
-                marks.filter(|s| *s < 0.9 * length || self.runs.len() == 1).map(|s| Tick {
-                    at: from + s * self.per_second,
-                    label: format!("{} s", short_number(s)),
-                }),
-            );
+            let kept = marks.filter(|s| *s < 0.9 * length || self.runs.len() == 1);
+            let tick = |s: f64| Label::tick(from + s * self.per_second, format!("{} s", short_number(s)));
+            out.extend(kept.map(tick));
         }
         out
     }
@@ -714,7 +711,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
         description: format!("Means over runs: {}", descriptions.join(", ")),
         height: STRIP_HEIGHT * rows.len() as u32,
         // The ticks have no labels, because the plots above and below have the same ones.
-        x: timeline.ticks().into_iter().map(|tick| Tick { label: String::new(), ..tick }).collect(),
+        x: timeline.ticks().into_iter().map(|tick| Label { text: String::new(), ..tick }).collect(),
         link: link.to_owned(),
         ..Plot::default()
     };
@@ -806,9 +803,9 @@ fn runs_are_side_by_side_on_one_scale() {
             && (to - 1000.0).abs() < 1e-9
     );
     assert!((timeline.at(1, 5.0) - 753.0).abs() < 1e-9 && timeline.at(7, 0.0).is_nan());
-    assert!(timeline.ticks().iter().any(|t| t.label == "2 s"), "{:?}", timeline.ticks());
+    assert!(timeline.ticks().iter().any(|t| t.text == "2 s"), "{:?}", timeline.ticks());
     let five = example_timeline((0..5).map(|run| (run, 0.0, 2.003)));
-    assert!(five.ticks().iter().any(|t| t.label == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
+    assert!(five.ticks().iter().any(|t| t.text == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
 }
 
 #[test]
@@ -817,7 +814,7 @@ fn a_shorter_result_uses_the_scale_of_the_longest() {
         .map(|seconds| Timeline::with_room_for(10.0, [Extent { run: 0, start_s: 0.0, seconds }].into_iter()));
     assert!((long.at(0, 4.0) - short.at(0, 4.0)).abs() < 1e-9);
     let many = example_timeline((0..12).map(|run| (run, 0.0, 1.0)));
-    let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.label).collect();
+    let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.text).collect();
     assert_eq!(marks, ["1", "3", "5", "7", "9", "11"]);
     assert!(
         (short.span(0).unwrap_or_default()[1] - 500.0).abs() < 1e-9 && (short.seconds() - 5.0).abs() < 1e-9

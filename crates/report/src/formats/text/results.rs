@@ -306,25 +306,23 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
     let mut reasons: Vec<String> = Vec::new();
     for result in results {
         let Some(ledger) = &result.ledger else {
-            rows.push((result.name.clone(), None, "no storage"));
+            rows.push(LedgerRow { name: result.name.clone(), moved: None, word: "no storage" });
             continue;
         };
         for (word, account) in [("reads", &ledger.read), ("writes", &ledger.write)] {
             let Some(account) = account else { continue };
-            rows.push((format!("{}, {word}", result.name), None, ""));
+            rows.push(LedgerRow { name: format!("{}, {word}", result.name), moved: None, word: "" });
             rows.extend(ledger_rows(account, &mut reasons));
         }
     }
     let table = Columns::new(rows)
-        .text("ledger", |(name, ..)| name)
-        .value("requests", |(_, moved, _)| moved.map(|m| show_count(m.ios as f64)))
-        .value("bytes", |(_, moved, _)| moved.map(|m| show_bytes(m.bytes)))
-        .value("merged", |(_, moved, _)| moved.and_then(|m| m.merges).map(|merges| show_count(merges as f64)))
-        .value("size", |(_, moved, _)| moved.map(|m| or_dash(m.bytes.checked_div(m.ios), short_bytes)))
-        .value("total time", |(_, moved, _)| {
-            moved.filter(|m| m.ios > 0).and_then(|m| m.ms).map(|ms| show_ns(ms as f64 * 1e6))
-        })
-        .label("against issued", |(_, _, word)| *word)
+        .text("ledger", |row| &row.name)
+        .value("requests", |row| row.moved.map(|m| show_count(m.ios as f64)))
+        .value("bytes", |row| row.moved.map(|m| show_bytes(m.bytes)))
+        .value("merged", |row| Some(show_count(row.moved?.merges? as f64)))
+        .value("size", |row| row.moved.map(|m| or_dash(m.bytes.checked_div(m.ios), short_bytes)))
+        .value("total time", |row| Some(show_ns(row.moved.filter(|m| m.ios > 0)?.ms? as f64 * 1e6)))
+        .label("against issued", |row| row.word)
         .table(&["merged", "total time", "size", "requests"]);
     out.table(&table);
     out.line("Totals of all runs, from the snapshot before the first operation to the one after the last.");
@@ -334,11 +332,17 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
     out.line("");
 }
 
-/// A row of the ledger: a name, what was moved, and how it compares with what fathom issued.
-type LedgerRow<'r> = (String, Option<Moved>, &'r str);
+struct LedgerRow<'r> {
+    name: String,
+    /// What was moved; `None` if it was not counted.
+    moved: Option<Moved>,
+    /// How it compares with what fathom issued.
+    word: &'r str,
+}
 
 fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<LedgerRow<'r>> {
-    let mut out = vec![("  issued by fathom".to_owned(), Some(account.issued), "")];
+    let without_word = |name: String, moved| LedgerRow { name, moved: Some(moved), word: "" };
+    let mut out = vec![without_word("  issued by fathom".into(), account.issued)];
     let charged = &account.charged;
     out.push(ledger_entry_row(charged, format!("  charged to {}", charged.name), reasons));
     for layer in &account.layers {
@@ -347,20 +351,20 @@ fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<Ledge
         out.push(ledger_entry_row(layer, format!("{indent}{}", layer.name), reasons));
         // The final sync has its own row if it changed the count.
         let with_sync = layer.with_sync.filter(|m| layer.counted.is_some_and(|c| c.ios != m.ios));
-        out.extend(with_sync.map(|moved| (format!("{indent}  with the final sync"), Some(moved), "")));
+        out.extend(with_sync.map(|moved| without_word(format!("{indent}  with the final sync"), moved)));
     }
     out
 }
 
 fn ledger_entry_row<'r>(entry: &'r Entry, name: String, reasons: &mut Vec<String>) -> LedgerRow<'r> {
     if entry.counted.is_some() {
-        return (name, entry.counted, &entry.word);
+        return LedgerRow { name, moved: entry.counted, word: &entry.word };
     }
     let reason = format!("{}: {}", entry.name, entry.word);
     if !reasons.contains(&reason) {
         reasons.push(reason);
     }
-    (name, None, NOT_COUNTED)
+    LedgerRow { name, moved: None, word: NOT_COUNTED }
 }
 
 /// Prints the hosts of the main result; with `all`, of every result.
