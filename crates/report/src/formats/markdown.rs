@@ -19,7 +19,7 @@ use crate::view::sessions::{
 use crate::view::sweep::{best_settings_table, best_settings_title};
 use crate::view::table::{Columns, Table, or_dash};
 use crate::view::verification::{
-    damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
+    damage_items, verdict_on_all_hosts, verification_headline, verification_remarks,
 };
 use crate::{Content, Detail, Format, Style, writer};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
@@ -492,8 +492,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
 
 /// Prints the facts of a host other than its verdict.
 fn host_items(verified: &Verified) -> String {
-    let notes = verification_notes(verified).into_iter().map(|note| format!("{note}."));
-    let items = damage_items(verified).into_iter().chain(notes).chain(verification_rates(verified));
+    let items = damage_items(verified).into_iter().chain(verification_remarks(verified));
     items.fold(String::new(), |out, item| out + "- " + &escaped(&item) + "\n")
 }
 

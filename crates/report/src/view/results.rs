@@ -6,7 +6,7 @@ use crate::view::table::{Columns, Table, or_dash};
 use model::command::{CommandResults, CommandRun, Moved};
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
 use model::replay::{Figure, FitCheck, ReplayComparison};
-use model::report::{Figures, Measured, Verdict};
+use model::report::{Figures, Measured, Rates, Verdict};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -18,17 +18,24 @@ struct ResultRow<'r> {
     result: Option<&'r Measured>,
     /// Whether the result has no numbers.
     is_empty: bool,
-    /// MB/s, MiB/s and IOPS, and the interval of the IOPS.
-    rates: Option<([f64; 3], Option<[f64; 2]>)>,
+    rates: Option<RowRates>,
     figures: Option<&'r Figures>,
     /// Whether the row is about sync calls, which move no data and share the depth of the writes.
     is_sync: bool,
 }
 
+struct RowRates {
+    mb_per_s: f64,
+    mib_per_s: f64,
+    iops: f64,
+    iops_interval: Option<[f64; 2]>,
+}
+
 impl<'r> ResultRow<'r> {
     fn with_figures(self, figures: &'r Figures) -> Self {
-        let rates = [figures.mb_per_s, figures.mib_per_s, figures.iops];
-        Self { rates: Some((rates, figures.iops_interval)), figures: Some(figures), ..self }
+        let Figures { mb_per_s, mib_per_s, iops, iops_interval, .. } = *figures;
+        let rates = Some(RowRates { mb_per_s, mib_per_s, iops, iops_interval });
+        Self { rates, figures: Some(figures), ..self }
     }
 
     /// Returns the row of one of several directions.
@@ -43,11 +50,20 @@ impl<'r> ResultRow<'r> {
     }
 
     /// Returns a rate with the digits that the interval of the IOPS supports.
-    fn rate(&self, at: usize) -> Option<String> {
-        let (rates, interval) = self.rates?;
-        let [_, _, iops] = rates;
-        let scaled = interval.filter(|_| iops > 0.0).map(|ends| ends.map(|end| end / iops * rates[at]));
-        (!self.is_sync || at == 2).then(|| supported(rates[at], scaled))
+    fn rate(&self, of_row: fn(&RowRates) -> f64) -> Option<String> {
+        let rates = self.rates.as_ref()?;
+        let (rate, iops) = (of_row(rates), rates.iops);
+        let ends = rates.iops_interval.filter(|_| iops > 0.0);
+        Some(supported(rate, ends.map(|ends| ends.map(|end| end / iops * rate))))
+    }
+
+    /// Returns a rate in bytes, which a sync does not have.
+    fn byte_rate(&self, of_row: fn(&RowRates) -> f64) -> Option<String> {
+        self.rate(of_row).filter(|_| !self.is_sync)
+    }
+
+    fn half_width(&self) -> Option<String> {
+        self.rates.as_ref().map(|rates| half_width(rates.iops, rates.iops_interval))
     }
 
     fn percentile(&self, rank: &str) -> Option<String> {
@@ -66,10 +82,10 @@ pub(crate) fn result_table(results: &[Measured]) -> Table {
     Columns::new(results.iter().flat_map(result_rows))
         .label("test", |row| row.name.clone())
         .label("verdict", |row| row.result.map(verdict_mark))
-        .value("MB/s", |row| if row.is_empty { Some("none".into()) } else { row.rate(0) })
-        .value("MiB/s", |row| row.cell(row.rate(1)))
-        .value("IOPS", |row| row.cell(row.rate(2)))
-        .value("±95 %", |row| row.cell(row.rates.map(|([_, _, iops], interval)| half_width(iops, interval))))
+        .value("MB/s", |row| if row.is_empty { Some("none".into()) } else { row.byte_rate(|r| r.mb_per_s) })
+        .value("MiB/s", |row| row.cell(row.byte_rate(|r| r.mib_per_s)))
+        .value("IOPS", |row| row.cell(row.rate(|r| r.iops)))
+        .value("±95 %", |row| row.cell(row.half_width()))
         .value("p50", |row| row.percentile("50"))
         .value("p99", |row| row.percentile("99"))
         .value("p99.9", |row| row.percentile("99.9"))
@@ -107,9 +123,9 @@ fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
     if let [(_, only)] = parts[..] {
         return [first.with_figures(only)].into_iter().chain(syncs).collect();
     }
-    let both = result.total.as_ref().map(|t| {
-        let rates = Some(([t.mb_per_s, t.mib_per_s, t.iops], t.iops_interval));
-        ResultRow { rates, ..first }
+    let both = result.total.as_ref().map(|total| {
+        let Rates { mb_per_s, mib_per_s, iops, iops_interval, .. } = *total;
+        ResultRow { rates: Some(RowRates { mb_per_s, mib_per_s, iops, iops_interval }), ..first }
     });
     let directions = parts.iter().map(|(word, figures)| ResultRow::of_direction(word, figures));
     both.into_iter().chain(directions).chain(syncs).collect()

@@ -109,11 +109,8 @@ fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
 
 /// Returns the facts about a verified host, without the damage.
 fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
-    let notes = verification::verification_notes(verification)
-        .into_iter()
-        .map(|note| format!("{note}."))
-        .chain(verification::verification_rates(verification));
-    notes.map(|text| ("note".to_owned(), text)).collect()
+    let remarks = verification::verification_remarks(verification).into_iter();
+    remarks.map(|remark| ("note".to_owned(), remark)).collect()
 }
 
 /// Writes the HTML page of `fathom doctor`: what to fix first, then each group of observations.

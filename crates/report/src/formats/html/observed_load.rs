@@ -3,7 +3,7 @@
 use super::page::{
     card, facts, head_card, key, plain_card, rate_tick, short_number, time, time_tick, with_micro_sign,
 };
-use super::plot::{Axis, Plot, SIDE, count_cells};
+use super::plot::{Axis, Level, Plot, SIDE, count_cells};
 use super::{page, plot};
 use crate::Style;
 use crate::view::captures::{
@@ -164,10 +164,12 @@ impl TimePlot {
             ..Plot::default()
         };
         for line in &self.lines {
-            let place = |(interval, value): (&Interval, &f64)| {
-                (x.along(interval.start_s), x.along(interval.end_s), self.y.down(*value))
+            let level = |(interval, value): (&Interval, &f64)| Level {
+                from: x.along(interval.start_s),
+                to: x.along(interval.end_s),
+                y: self.y.down(*value),
             };
-            plot.draw(line.class, &plot::steps(intervals.iter().zip(&line.values).map(place)));
+            plot.draw(line.class, &plot::steps(intervals.iter().zip(&line.values).map(level)));
         }
         if let Some(limit) = self.limit {
             let y = self.y.down(limit);

@@ -3,7 +3,6 @@
 use crate::view::table::{Table, or_dash};
 use askama::Template;
 use model::units::{show_ns, show_rate};
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The style for light and dark screens and for print.
@@ -233,13 +232,8 @@ pub(crate) fn with_micro_sign(text: &str) -> String {
 #[template(path = "table.html")]
 struct TableTemplate<'t> {
     caption: &'t str,
-    columns: Vec<Column<'t>>,
+    headings: Vec<TableCell>,
     rows: Vec<TableRow>,
-}
-
-struct Column<'t> {
-    heading: Cow<'t, str>,
-    left: bool,
 }
 
 struct TableRow {
@@ -252,7 +246,7 @@ struct TableRow {
 
 struct TableCell {
     text: String,
-    left: bool,
+    is_left: bool,
 }
 
 /// Returns the table with all non-empty columns; empty without rows.
@@ -262,15 +256,15 @@ pub(super) fn table(caption: &str, table: &Table) -> String {
     if table.rows.iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
-    let columns =
-        shown.iter().map(|at| Column { heading: heading(&table.headings[*at]), left: table.is_text[*at] });
+    let heading = |at: &usize| TableCell { text: heading(&table.headings[*at]), is_left: table.is_text[*at] };
+    let headings = shown.iter().map(heading).collect();
     let rows = table.rows.iter().map(|cells| table_row(table, &shown, cells));
-    TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
+    TableTemplate { caption, headings, rows: rows.collect() }.render().unwrap_or_default()
 }
 
 /// Replaces `us` by `µs` in a heading.
-fn heading(text: &str) -> Cow<'_, str> {
-    text.strip_suffix(" us").map_or(text.into(), |text| format!("{text} µs").into())
+fn heading(text: &str) -> String {
+    text.strip_suffix(" us").map_or_else(|| text.to_owned(), |text| format!("{text} µs"))
 }
 
 fn table_row(table: &Table, shown: &[usize], cells: &[String]) -> TableRow {
@@ -279,7 +273,7 @@ fn table_row(table: &Table, shown: &[usize], cells: &[String]) -> TableRow {
     let kept = if is_title { 1 } else { shown.len() };
     let cell = |at: &usize| {
         let content = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
-        TableCell { text: with_micro_sign(content.trim()), left: table.is_text[*at] }
+        TableCell { text: with_micro_sign(content.trim()), is_left: table.is_text[*at] }
     };
     TableRow {
         cells: shown.iter().take(kept).map(cell).collect(),

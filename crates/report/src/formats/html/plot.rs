@@ -294,10 +294,17 @@ pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// Draws steps: each level is `(from, to, y)`.
-pub(crate) fn steps(levels: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
-    let both = |(from, to, y): (f64, f64, f64)| [(from, y), (to, y)];
-    line(levels.into_iter().flat_map(both))
+/// A horizontal line between two places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) y: f64,
+}
+
+/// Draws steps.
+pub(crate) fn steps(levels: impl IntoIterator<Item = Level>) -> String {
+    line(levels.into_iter().flat_map(|Level { from, to, y }| [(from, y), (to, y)]))
 }
 
 /// Keeps the first, lowest, highest and last point of each column, in order.
@@ -329,11 +336,11 @@ fn coordinate(value: f64) -> String {
 
 /// Draws the area between two curves: `(x, upper, lower)`. A value that is not a number breaks the area.
 pub(crate) fn area_between(points: &[(f64, f64, f64)]) -> String {
-    let is_gap = |(x, a, b): &(f64, f64, f64)| !(x.is_finite() && a.is_finite() && b.is_finite());
+    let is_gap = |(x, upper, lower): &(f64, f64, f64)| ![x, upper, lower].into_iter().all(|v| v.is_finite());
     let mut out = String::new();
     for piece in points.split(is_gap).filter(|piece| piece.len() > 1) {
-        let upper = thinned(&piece.iter().map(|(x, a, _)| (*x, *a)).collect::<Vec<_>>());
-        let lower = thinned(&piece.iter().map(|(x, _, b)| (*x, *b)).collect::<Vec<_>>());
+        let upper = thinned(&piece.iter().map(|(x, upper, _)| (*x, *upper)).collect::<Vec<_>>());
+        let lower = thinned(&piece.iter().map(|(x, _, lower)| (*x, *lower)).collect::<Vec<_>>());
         let around = upper.iter().chain(lower.iter().rev());
         for (at, (x, y)) in around.enumerate() {
             out += &format!("{}{} {}", if at == 0 { 'M' } else { 'L' }, coordinate(*x), coordinate(*y));
@@ -403,15 +410,15 @@ pub(crate) fn strip_middle(row: usize, rows: usize) -> f64 {
 pub(crate) fn strip(row: usize, rows: usize, stretches: &[(f64, f64, Option<f64>)]) -> Strip {
     let [top, bottom] = strip_edges(row, rows);
     let height = |share: f64| (bottom - share.clamp(0.0, 1.0) * (bottom - top)).round();
-    let known = || stretches.iter().filter_map(|(from, to, share)| Some((*from, *to, (*share)?)));
-    let path = |blocks: Vec<(f64, f64, f64)>| {
-        let blocks = join_blocks(blocks).into_iter().filter(|b| b.2 < bottom.round());
-        blocks.map(|(from, to, y)| rectangle([from, y], [to, bottom.round()])).collect()
+    let path = |y: &dyn Fn(f64) -> f64| {
+        let level = |(from, to, share): &(f64, f64, Option<f64>)| {
+            Some(Level { from: *from, to: *to, y: y((*share)?) })
+        };
+        let blocks = join_levels(stretches.iter().filter_map(level)).into_iter();
+        let blocks = blocks.filter(|block| block.y < bottom.round());
+        blocks.map(|Level { from, to, y }| rectangle([from, y], [to, bottom.round()])).collect()
     };
-    Strip {
-        ground: path(known().map(|(from, to, _)| (from, to, top.round())).collect()),
-        blocks: path(known().map(|(from, to, share)| (from, to, height(share))).collect()),
-    }
+    Strip { ground: path(&|_| top.round()), blocks: path(&height) }
 }
 
 fn strip_edges(row: usize, rows: usize) -> [f64; 2] {
@@ -420,12 +427,14 @@ fn strip_edges(row: usize, rows: usize) -> [f64; 2] {
 }
 
 /// Joins neighbours of the same height.
-fn join_blocks(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
-    let mut out: Vec<(f64, f64, f64)> = Vec::new();
-    for (from, to, y) in blocks {
+fn join_levels(levels: impl Iterator<Item = Level>) -> Vec<Level> {
+    let mut out: Vec<Level> = Vec::new();
+    for level in levels {
         match out.last_mut() {
-            Some(last) if from - last.1 <= JOIN_DISTANCE && (y - last.2).abs() < 0.5 => last.1 = to,
-            _ => out.push((from, to, y)),
+            Some(last) if level.from - last.to <= JOIN_DISTANCE && (level.y - last.y).abs() < 0.5 => {
+                last.to = level.to;
+            }
+            _ => out.push(level),
         }
     }
     out
@@ -664,7 +673,8 @@ fn a_line_connects_its_points_and_breaks_at_missing_ones() {
     assert_eq!(line([(0.0, 10.0), (500.0, 20.04), (1000.0, 0.0)]), "M0 10L500 20L1000 0");
     let broken = [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 4.0)];
     assert_eq!(line(broken), "M0 1L1 2M3 4h.01");
-    assert_eq!(steps([(0.0, 10.0, 5.0), (10.0, 20.0, 7.0)]), "M0 5L10 5L10 7L20 7");
+    let levels = [(0.0, 10.0, 5.0), (10.0, 20.0, 7.0)].map(|(from, to, y)| Level { from, to, y });
+    assert_eq!(steps(levels), "M0 5L10 5L10 7L20 7");
     assert_eq!(line([]), "");
 }
 

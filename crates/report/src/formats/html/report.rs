@@ -162,7 +162,7 @@ const CUT_LABEL_INSET: f64 = 60.0;
 #[derive(Template)]
 #[template(path = "hero.html")]
 struct Hero {
-    answers: Vec<(String, String, String)>,
+    answers: Vec<AnswerLine>,
     verdict: &'static str,
     icon: &'static str,
     counted: String,
@@ -177,6 +177,20 @@ struct Hero {
     sentences: Vec<String>,
     runs: String,
     runs_description: String,
+}
+
+/// An answer with its reason.
+struct AnswerLine {
+    word: &'static str,
+    /// How the answer counts for the exit code; usually empty.
+    remark: &'static str,
+    sentence: String,
+}
+
+impl AnswerLine {
+    fn new(word: &'static str, remark: &'static str, sentence: &str) -> Self {
+        Self { word, remark, sentence: with_micro_sign(sentence) }
+    }
 }
 
 /// Returns the result of the headline, if the headline depends on a single result.
@@ -242,19 +256,16 @@ fn as_sentence(text: &str) -> String {
 }
 
 /// Returns the note of a quick run, and the answer to the user's condition.
-fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
-    let quick = report
-        .quick
-        .as_ref()
-        .map(|q| (Quick::WORD.to_owned(), String::new(), with_micro_sign(&q.sentence())));
+fn answer_lines(report: &Report) -> Vec<AnswerLine> {
+    let quick = report.quick.as_ref().map(|quick| AnswerLine::new(Quick::WORD, "", &quick.sentence()));
     let answer = report.answer.as_ref().map(|answer| {
         let remark = report.counts_as.map_or("", CountsAs::remark);
-        (answer.word.word().to_owned(), remark.to_owned(), with_micro_sign(&answer.sentence))
+        AnswerLine::new(answer.word.word(), remark, &answer.sentence)
     });
     let against = report.against.as_ref().map(|rerun| {
         let sentence =
             format!("against {}, measured again in alternation: {}", rerun.session, rerun.in_turns.sentence);
-        (rerun.in_turns.answer.word().to_owned(), String::new(), with_micro_sign(&sentence))
+        AnswerLine::new(rerun.in_turns.answer.word(), "", &sentence)
     });
     quick.into_iter().chain(answer).chain(against).collect()
 }

@@ -5,7 +5,7 @@
 //!   splits, caches and the legs of a RAID are visible at once.
 
 use super::page::{card, folded, key, time, time_tick, with_micro_sign};
-use super::plot::{Axis, Flow, Label, Plot, SIDE, flow, spread_labels};
+use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
 use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
 use crate::view::numbers::{accepted, at_rank, supported};
@@ -246,10 +246,14 @@ fn draw_densities(all: &[Histogram], axis: &Axis, device: Option<f64>, link: &st
     };
     let mut stops: Vec<(f64, String)> = Vec::new();
     for (direction, shares) in &shares {
-        let step = |one: &BucketShare| (axis.along(one.from_ns), axis.along(one.to_ns), y.down(one.share));
+        let step = |one: &BucketShare| Level {
+            from: axis.along(one.from_ns),
+            to: axis.along(one.to_ns),
+            y: y.down(one.share),
+        };
         let steps = || shares.iter().map(step);
         if let Some((first, last)) = shares.first().zip(shares.last()) {
-            let ground = |ns: f64| (axis.along(ns), axis.along(ns), SIDE);
+            let ground = |ns: f64| Level { from: axis.along(ns), to: axis.along(ns), y: SIDE };
             let around = [ground(first.from_ns)].into_iter().chain(steps()).chain([ground(last.to_ns)]);
             plot.draw(direction.classes.area, &format!("{}Z", plot::steps(around)));
         }

@@ -5,7 +5,7 @@
 //! and waiting, one value per run.
 
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
-use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, spread_labels, strip, strip_middle};
+use super::plot::{Axis, LOWEST_LINE, Label, Level, Plot, SIDE, spread_labels, strip, strip_middle};
 use super::{page, plot};
 use crate::view::results::directions;
 use crate::view::table::{Columns, or_dash};
@@ -220,7 +220,7 @@ impl TimeDrawing<'_> {
         let step = |(extent, y): &(Extent, f64)| {
             let ends = [extent.start_s, extent.start_s + extent.seconds];
             let [from, to] = ends.map(|second| self.timeline.at(extent.run, second));
-            (from, to, *y)
+            Level { from, to, y: *y }
         };
         let runs = all.chunk_by(|(one, _), (next, _)| one.run == next.run);
         runs.map(|run| plot::steps(run.iter().map(step))).collect()
