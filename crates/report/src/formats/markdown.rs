@@ -11,7 +11,7 @@ use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_fin
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
-use crate::view::report::{describe_ending, describe_headline, main_table};
+use crate::view::report::{describe_ending, describe_headline, is_of_jobs, main_table};
 use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
@@ -28,7 +28,6 @@ use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
 use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun};
-use model::study::Studied;
 use model::verification::{Verifications, Verified};
 use std::io;
 use std::io::Write;
@@ -123,8 +122,7 @@ const BLOCK_WIDTH: usize = 80;
 
 fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let is_transfer = |result: &Measured| result.trim.is_none();
-    let has_tests =
-        matches!(report.study, Studied::Jobs | Studied::Profile(_)) && report.results.iter().all(is_transfer);
+    let has_tests = is_of_jobs(report) && report.results.iter().all(is_transfer);
     let text = match style.detail {
         Detail::Brief if has_tests => forum_block(report),
         Detail::Brief => main_table(report, false).markdown(),

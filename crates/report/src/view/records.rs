@@ -400,10 +400,10 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .text("device", |(device, _)| &device.name)
         .value("level", |(device, _)| device.level)
         .value("seconds", |(_, figures)| figures.map(|f| f.seconds));
-    let ways: [(&str, fn(&DeviceInterval) -> Option<Requests>); 3] =
+    let directions: [(&str, fn(&DeviceInterval) -> Option<Requests>); 3] =
         [("read", |f| Some(f.read)), ("write", |f| Some(f.write)), ("discard", |f| f.discard)];
-    for (name, of_way) in ways {
-        let requests = |figures: Option<&DeviceInterval>| figures.and_then(of_way);
+    for (name, of_direction) in directions {
+        let requests = |figures: Option<&DeviceInterval>| figures.and_then(of_direction);
         all = all
             .value(format!("{name}_per_s"), |(_, f)| requests(*f).map(|r| r.per_s))
             .value(format!("{name}_mb_per_s"), |(_, f)| requests(*f).map(|r| r.mb_per_s))
@@ -425,10 +425,10 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .value("load_at_least_percent", |(device, _)| load(device).map(|l| l.at_least_percent))
         .value("load_at_most_percent", |(device, _)| load(device)?.at_most_percent)
         .value("load_session", |(device, _)| load(device)?.sessions.first().map(|s| s.session.clone()));
-    let ways: [(&str, fn(&Latencies) -> Option<Latency>); 4] =
+    let directions: [(&str, fn(&Latencies) -> Option<Latency>); 4] =
         [("read", |l| l.read), ("write", |l| l.write), ("discard", |l| l.discard), ("flush", |l| l.flush)];
-    for (name, of_way) in ways {
-        let latency = |device: &WatchedDevice| of_way(device.latency.as_ref()?.as_ref().ok()?);
+    for (name, of_direction) in directions {
+        let latency = |device: &WatchedDevice| of_direction(device.latency.as_ref()?.as_ref().ok()?);
         all = all
             .value(format!("{name}_p50_ms"), |(device, _)| latency(device)?.p50_ms)
             .value(format!("{name}_p99_ms"), |(device, _)| latency(device)?.p99_ms)

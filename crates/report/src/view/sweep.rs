@@ -87,6 +87,31 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
         .table(&SWEEP_DROP_ORDER)
 }
 
+/// Returns the conclusion on a workload.
+pub(crate) fn describe_choice(work: &Work) -> String {
+    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
+    format!("{word}{}", work.sentence)
+}
+
+/// Returns the cells of a workload.
+pub(crate) fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Vec<&'s CellFigures> {
+    sweep.cells.iter().filter(|cell| cell.setting.work() == work.name).collect()
+}
+
+/// Returns the best cell of a workload; the only one if no cell was chosen.
+pub(crate) fn best_cell<'s>(sweep: &'s Sweep, work: &Work) -> Option<&'s CellFigures> {
+    sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name))
+}
+
+/// Returns the cells of a workload that get a mark.
+pub(crate) fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
+    let cheapest = sweep.cheapest.get(&work.name);
+    Marks {
+        best: best_cell(sweep, work).map(|cell| &cell.setting),
+        cheapest: cheapest.map(|cell| &cell.setting),
+    }
+}
+
 /// Whether the report has a row for every cell instead of only for the best ones: for `--preset iometer`, and for sweeps over
 /// positions.
 pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
@@ -95,7 +120,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
 
 /// Returns a row for each cell of a workload. The name of a row has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
-    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let mine = cells_of_work(sweep, work);
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
         // Name a single worker only if other cells have several.
@@ -121,10 +146,9 @@ pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r
     if shows_each_cell(sweep) {
         return cell_rows(sweep, work);
     }
-    let only = sweep.only_cell(&work.name);
-    let Some(winner) = sweep.winner.get(&work.name).or(only) else { return Vec::new() };
+    let Some(winner) = best_cell(sweep, work) else { return Vec::new() };
     let row = |name: String, cell, against| SweepRow { work, name, cell, against, apart: None };
-    let first = if only.is_some() { "" } else { first_row_name(work) };
+    let first = if sweep.only_cell(&work.name).is_some() { "" } else { first_row_name(work) };
     let cheapest = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting);
     let cheapest = cheapest.map(|c| row("cheapest".into(), c, work.cheapest_by_winner.as_ref()));
     let of_programs =

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::diskspd::{Profile, Target, TimeSpan};
 use model::evidence::{CORES, NODES, PACKAGES};
-use model::figures::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind};
+use model::figures::{Observed, ObservedCpu, ObservedLaneKind};
 use model::histogram::Distribution;
 use model::job::{Kind, Line, Order, Stream};
 use model::record::Bucket;
@@ -129,24 +129,20 @@ fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
             let typed = pool.and_then(|pool| requested.targets.get(pool.targets.get(lane.target)?.0));
             let thread =
                 lane.worker.checked_sub(first).and_then(|at| pool?.threads.get(at as usize).copied());
-            Lane { thread: thread.unwrap_or(lane.worker), ..thread_lane(seen, lane, typed) }
+            let target = seen.targets.get(lane.target);
+            let sum_of_kind = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
+            Lane {
+                thread: thread.unwrap_or(lane.worker),
+                path: typed.map(|t| &t.path).or(target.map(|t| &t.path)).cloned().unwrap_or_default(),
+                bytes: target.map_or(0, |t| t.bytes),
+                read: sum_of_kind(Kind::Read),
+                write: sum_of_kind(Kind::Write),
+            }
         }));
         first += pool.map_or(0, |pool| pool.threads.len() as u32);
     }
     out.sort_by_key(|lane| lane.thread);
     out
-}
-
-fn thread_lane(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
-    let target = seen.targets.get(lane.target);
-    let kind_or_default = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
-    Lane {
-        thread: lane.worker,
-        path: typed.map(|t| &t.path).or(target.map(|t| &t.path)).cloned().unwrap_or_default(),
-        bytes: target.map_or(0, |t| t.bytes),
-        read: kind_or_default(Kind::Read),
-        write: kind_or_default(Kind::Write),
-    }
 }
 
 fn combined_lane(seen: &Observed, thread: u32) -> Lane {

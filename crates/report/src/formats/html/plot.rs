@@ -361,7 +361,7 @@ pub(crate) fn full_width(from: f64, to: f64) -> String {
 }
 
 /// Draws a rectangle from one corner to the other; empty if a place is not a number.
-pub(crate) fn rectangle([x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) -> String {
+fn rectangle([x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) -> String {
     if ![x, y, to_x, to_y].iter().all(|v| v.is_finite()) {
         return String::new();
     }
@@ -510,8 +510,8 @@ pub(crate) fn count_cells(
         let mut column = 0;
         for run in counts.chunk_by(|a, b| shade(*a) == shade(*b)) {
             if let Some(path) = run.first().and_then(|count| paths.get_mut(shade(*count)?)) {
-                let [left, right] = [column, column + run.len()].map(|at| coordinate(at as f64 * width));
-                *path += &format!("M{left} {}H{right}V{}H{left}Z", coordinate(top), coordinate(top + height));
+                let [left, right] = [column, column + run.len()].map(|at| at as f64 * width);
+                *path += &rectangle([left, top], [right, top + height]);
             }
             column += run.len();
         }
@@ -562,7 +562,7 @@ pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
         let mut x = left;
         for part in parts {
             let wide = FLOW_WIDTH * part / most;
-            out.bars += &flow_bar(x, top, wide.max(2.0), bottom);
+            out.bars += &rectangle([x, top], [x + wide.max(2.0), bottom]);
             x += wide + FLOW_GAP;
         }
         if let Some([from, to, y]) = above {
@@ -573,11 +573,6 @@ pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
         above = Some([left, left + width + gaps, bottom]);
     }
     out
-}
-
-fn flow_bar(x: f64, top: f64, wide: f64, bottom: f64) -> String {
-    let [x, top, to, bottom] = [x, top, x + wide, bottom].map(coordinate);
-    format!("M{x} {top}H{to}V{bottom}H{x}Z")
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::studies::{describe_raw_rate, raw_rate};
 use crate::view::sweep::{
     BEST_SETTINGS_LEGEND, Marks, Sides, best_settings, best_settings_table, best_settings_title, best_value,
-    describe_duration, maps, share_of_best,
+    cells_of_work, describe_choice, describe_duration, maps, marks_of_work, share_of_best,
 };
 use crate::view::table::or_dash;
 use askama::Template;
@@ -621,15 +621,13 @@ pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
 }
 
 fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
-    let mine: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
-    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
+    let mine = cells_of_work(sweep, work);
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
     let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
     let voids = mine.iter().filter(|c| is_void(c)).count();
     let gaps = (voids > 0)
         .then(|| format!("{voids} of {} settings have no valid number, so the lines have gaps.", mine.len()));
-    let lead: Vec<String> =
-        std::iter::once(format!("{word}{}", work.sentence)).chain(knees).chain(gaps).collect();
+    let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(gaps).collect();
     let marks = marks_of_work(sweep, work);
     let heading = marks
         .best
@@ -653,7 +651,7 @@ pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
 fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
     let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.by);
     let small = sweeps.iter().map(|(name, sweep)| {
-        let cells: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
+        let cells = cells_of_work(sweep, work);
         let marks = marks_of_work(sweep, work);
         let body =
             if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.by, marks, Some(best)) };
@@ -661,17 +659,6 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
     });
     let lead = ["Shades show the share of the best value in all sessions."];
     card(&format!("{}: every setting", work.name), &lead, &multiples("tables", small))
-}
-
-fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s CellFigures> {
-    sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
-}
-
-/// Returns the best cell of a workload and the cheapest one with similar speed.
-fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
-    let best = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
-    let cheapest = sweep.cheapest.get(&work.name);
-    Marks { best: best.map(|cell| &cell.setting), cheapest: cheapest.map(|cell| &cell.setting) }
 }
 
 /// Describes a cell with all known values.

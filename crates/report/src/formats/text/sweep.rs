@@ -11,16 +11,15 @@
 use crate::page::{Page, display_width};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
-    BEST_SETTINGS_LEGEND, MAX_MAP_COLUMNS, Map, Marks, best_settings, best_settings_table,
-    best_settings_title, best_value, describe_change, describe_duration, iops_table, maps, round_table,
-    round_tables, rows_table, share_of_best, shows_each_cell, thread_counts, work_rows,
+    BEST_SETTINGS_LEGEND, MAX_MAP_COLUMNS, Map, Marks, best_cell, best_settings, best_settings_table,
+    best_settings_title, best_value, cells_of_work, describe_change, describe_choice, describe_duration,
+    iops_table, maps, marks_of_work, round_table, round_tables, rows_table, share_of_best, shows_each_cell,
+    thread_counts, work_rows,
 };
 use crate::view::table::or_dash;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
-use model::sweep::{
-    BestSettings, CellFigures, Chosen, Measure, Reference, Rounds, Setting, Sweep, Variable, Work,
-};
+use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Reference, Rounds, Sweep, Variable, Work};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Maximum number of printed reasons for skipped cells; `--skipped` and the JSON have all of them.
@@ -138,13 +137,11 @@ pub(super) fn show_best_settings(out: &mut Page, tables: &[BestSettings]) {
 }
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
-    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
     // Sequential work is always ranked by bytes per second, so the unit is omitted.
     let by = Some(work.by).filter(|by| *by != Measure::Bandwidth);
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.heading()));
-    out.paragraph(&format!("{}{by}: {word}{}", work.name, work.sentence));
-    let only = sweep.only_cell(&work.name);
-    let Some(winner) = sweep.winner.get(&work.name).or(only) else {
+    out.paragraph(&format!("{}{by}: {}", work.name, describe_choice(work)));
+    let Some(winner) = best_cell(sweep, work) else {
         out.line("");
         return;
     };
@@ -175,12 +172,13 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.note(&knee.sentence);
     }
     out.line("");
-    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let mine = cells_of_work(sweep, work);
     // A sweep over positions always shows its plot.
     if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
         // If each cell has a row, there is no cheapest one to show.
-        let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep)).map(|c| &c.setting);
-        show_maps(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
+        let marks = marks_of_work(sweep, work);
+        let cheapest = marks.cheapest.filter(|_| !shows_each_cell(sweep));
+        show_maps(out, &mine, work.by, Marks { cheapest, ..marks });
     }
 }
 
@@ -487,18 +485,9 @@ fn format_tracked(variable: Variable, value: f64) -> String {
     }
 }
 
-/// `IOPS of randrw write 1 x 4K ...`.
-fn tracked_name(variable: Variable, setting: &Setting) -> String {
-    let what = match variable {
-        Variable::Iops => "IOPS",
-        Variable::MbPerS => "MB/s",
-        Variable::LatencyMeanNs => "mean latency",
-    };
-    format!("{what} of {}", setting.describe())
-}
-
 fn show_tracked(out: &mut Page, rounds: &Rounds) {
-    out.paragraph(&format!("Tracked: {}", tracked_name(rounds.variable, &rounds.tracked)));
+    let name = round_tables(rounds.variable).first().map_or("", |(name, _)| *name);
+    out.paragraph(&format!("Tracked: {name} of {}", rounds.tracked.describe()));
     let tracked_or_dash = |value: Option<f64>| or_dash(value, |v| format_tracked(rounds.variable, v));
     let from = rounds.by_round.len().saturating_sub(MAX_ROUNDS);
     let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
@@ -549,7 +538,7 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
 }
 
 #[cfg(test)]
-use crate::view::sweep::example_cell;
+use {crate::view::sweep::example_cell, model::sweep::Setting};
 
 #[test]
 fn shades_range_from_none_to_full() {
