@@ -157,10 +157,12 @@ impl<'r> Job<'r> {
         kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.seen(), kinds))).collect()
     }
 
-    /// Returns the latencies of all directions, from submission to completion.
-    pub(super) fn latencies(&self) -> Vec<Distribution> {
+    /// Returns the shares of the latencies of all directions, from submission to completion.
+    pub(super) fn latency_shares(&self) -> LatencyShares {
+        let directions = self.directions();
         // Without the sum of all directions that `also_mixed` adds.
-        self.directions().into_iter().take(DIRECTIONS.len()).map(|(_, direction)| direction.clat).collect()
+        let latencies = directions.iter().take(DIRECTIONS.len()).map(|(_, direction)| &direction.clat);
+        LatencyShares::from_distributions(&latencies.collect::<Vec<_>>())
     }
 
     /// Returns the latencies of sync calls between writes; empty without any.
@@ -552,7 +554,7 @@ pub(super) const TERSE_PERCENTILES: usize = 20;
 
 /// Upper limits of the latency columns. The columns of nanoseconds and microseconds end at 1000. Milliseconds have
 /// another column for latencies above 2000.
-pub(super) const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
+const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
 /// Shares of latencies in percent, by unit and [`LATENCY_LIMITS`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -566,6 +568,12 @@ pub(super) struct LatencyShares {
 }
 
 impl LatencyShares {
+    /// Returns the shares of a unit with the names of their columns.
+    pub(super) fn named(shares: &[f64]) -> impl Iterator<Item = (String, f64)> {
+        let names = LATENCY_LIMITS.iter().map(u64::to_string).chain([">=2000".to_owned()]);
+        names.zip(shares.iter().copied())
+    }
+
     /// Computes the shares of several distributions together.
     pub(super) fn from_distributions(all: &[&Distribution]) -> Self {
         let total: u64 = all.iter().fold(0, |sum, d| sum.saturating_add(d.count));
