@@ -72,8 +72,8 @@ pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Optio
 /// Returns the finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
 pub(crate) fn headline_finding(report: &Report) -> Option<Finding> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
-    let mine = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
-    mine.min_by_key(|f| (f.accepted, f.severity))
+    let acting = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
+    acting.min_by_key(|f| (f.accepted, f.severity))
 }
 
 /// Describes the limiter of the headline with its evidence. If a finding in `shown` has the same evidence, only names
@@ -107,14 +107,14 @@ pub(crate) fn rest_summary(findings: &[Finding], shown: usize) -> Option<String>
     };
     let notes = ids(&|f| f.outcome == Outcome::Finding && !acts(f));
     let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
-    let spoke = ids(&|f| f.outcome != Outcome::Holds);
-    let held = ids(&|f| f.outcome == Outcome::Holds && !spoke.contains(&f.id));
+    let not_passed = ids(&|f| f.outcome != Outcome::Holds);
+    let passed = ids(&|f| f.outcome == Outcome::Holds && !not_passed.contains(&f.id));
     let more = acting_findings(findings.to_vec()).len().saturating_sub(shown);
     let parts = [
         (more, if more == 1 { "more finding" } else { "more findings" }),
         (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),
         (unchecked.len(), "not checked"),
-        (held.len(), "passed"),
+        (passed.len(), "passed"),
     ];
     let parts =
         parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));

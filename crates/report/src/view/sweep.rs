@@ -29,7 +29,7 @@ pub(crate) struct SweepRow<'r> {
     cell: &'r CellFigures,
     against: Option<&'r Estimate>,
     /// The settings that distinguish the cell, if every cell has a row.
-    apart: Option<String>,
+    distinguishing: Option<String>,
 }
 
 /// Returns the best cell of each workload, followed by the cells that it is compared with.
@@ -61,11 +61,11 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
         .label("", |row| row.name.clone())
         .label("setting", |row| {
             let whole = || format!("{} {}", row.cell.setting.shape(), row.cell.setting.way());
-            row.apart.clone().unwrap_or_else(whole)
+            row.distinguishing.clone().unwrap_or_else(whole)
         })
         .label("verdict", |row| result(row).map(verdict_mark))
         .value("IOPS", |row| {
-            let is_shown = row.apart.is_some() || row.work.by != Measure::Bandwidth;
+            let is_shown = row.distinguishing.is_some() || row.work.by != Measure::Bandwidth;
             is_shown.then(|| measured(row, Measure::Iops))
         })
         .value("MB/s", |row| measured(row, Measure::Bandwidth))
@@ -73,16 +73,18 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
             half_width(row.cell.value(row.work.by).unwrap_or(0.0), row.cell.interval_of(row.work.by))
         })
         .value("p99", |row| by(row, Measure::P99))
-        .value("mean", |row| match row.apart {
+        .value("mean", |row| match row.distinguishing {
             Some(_) => Some(or_dash(row.cell.latency_mean_ns, show_ns)),
             None => by(row, Measure::Latency),
         })
         .value("longest", |row| {
-            row.apart.as_ref().map(|_| or_dash(row.cell.latency_max_ns, |ns| show_ns(ns as f64)))
+            row.distinguishing.as_ref().map(|_| or_dash(row.cell.latency_max_ns, |ns| show_ns(ns as f64)))
         })
-        .value("CPU", |row| row.apart.as_ref().map(|_| or_dash(row.cell.cpus(), show_share)))
-        .value("memory", |row| row.apart.is_none().then(|| show_bytes(row.cell.memory_bytes)))
-        .value("CPU/MiB", |row| row.apart.is_none().then(|| or_dash(row.cell.cpu_ns_per_mib, show_ns)))
+        .value("CPU", |row| row.distinguishing.as_ref().map(|_| or_dash(row.cell.cpus(), show_share)))
+        .value("memory", |row| row.distinguishing.is_none().then(|| show_bytes(row.cell.memory_bytes)))
+        .value("CPU/MiB", |row| {
+            row.distinguishing.is_none().then(|| or_dash(row.cell.cpu_ns_per_mib, show_ns))
+        })
         .label("against the fastest", |row| row.against.map(describe_estimate))
         .table(&SWEEP_DROP_ORDER)
 }
@@ -134,9 +136,9 @@ fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
         let is_best = winner.is_some_and(|w| w.setting == cell.setting);
         // The winner may have been measured again at the end: print those figures.
         let cell = winner.filter(|_| is_best).unwrap_or(cell);
-        let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
+        let distinguishing: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
         let name = if is_best { first_row_name(work).to_owned() } else { String::new() };
-        SweepRow { work, name, cell, against: None, apart: Some(apart.join(", ")) }
+        SweepRow { work, name, cell, against: None, distinguishing: Some(distinguishing.join(", ")) }
     };
     mine.iter().map(row).collect()
 }
@@ -147,7 +149,7 @@ pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r
         return cell_rows(sweep, work);
     }
     let Some(winner) = best_cell(sweep, work) else { return Vec::new() };
-    let row = |name: String, cell, against| SweepRow { work, name, cell, against, apart: None };
+    let row = |name: String, cell, against| SweepRow { work, name, cell, against, distinguishing: None };
     let first = if sweep.only_cell(&work.name).is_some() { "" } else { first_row_name(work) };
     let cheapest = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting);
     let cheapest = cheapest.map(|c| row("cheapest".into(), c, work.cheapest_by_winner.as_ref()));

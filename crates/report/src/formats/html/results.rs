@@ -500,6 +500,13 @@ struct Stage {
     word: String,
 }
 
+impl Stage {
+    /// Sums the parts.
+    fn sum(&self, amount: fn(&Moved) -> u64) -> u64 {
+        self.parts.iter().fold(0, |sum: u64, moved| sum.saturating_add(amount(moved)))
+    }
+}
+
 /// Draws the ledgers of both directions; empty if no device was observed.
 pub(super) fn ledger_pictures(result: &Measured) -> String {
     let Some(ledger) = &result.ledger else { return String::new() };
@@ -516,8 +523,7 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
     let named =
         stages.iter().enumerate().map(|(at, s)| PlacedText { text: s.name.clone(), percent: middle(at) });
     let side = |amount: fn(&Moved) -> u64, show: fn(u64) -> String| {
-        let sum = |s: &Stage| s.parts.iter().map(|m| amount(m) as f64).sum::<f64>() as u64;
-        let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(sum(s)) };
+        let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(s.sum(amount)) };
         let descriptions: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
         let parts: Vec<Vec<f64>> =
             stages.iter().map(|s| s.parts.iter().map(|m| amount(m) as f64).collect()).collect();
@@ -561,8 +567,8 @@ fn stages(account: &Account) -> Vec<Stage> {
 }
 
 fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String {
-    let ios = |stage: &Stage| stage.parts.iter().fold(0u64, |sum, m| sum.saturating_add(m.ios));
-    let bytes = |stage: &Stage| stage.parts.iter().fold(0u64, |sum, m| sum.saturating_add(m.bytes));
+    let ios = |stage: &Stage| stage.sum(|moved| moved.ios);
+    let bytes = |stage: &Stage| stage.sum(|moved| moved.bytes);
     let known = |stage: &Stage, value: u64, show: fn(u64) -> String| {
         or_dash((!stage.parts.is_empty()).then_some(value), show)
     };

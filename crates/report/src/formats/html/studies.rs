@@ -132,22 +132,26 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
             for row in of_work {
                 let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
                 let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
-                let with = |name: String, value: Option<f64>, interval, latencies: [String; 2]| IntervalRow {
-                    name,
-                    value: value.map(|v| (v, interval)),
-                    device: raw_mb_per_s,
-                    hollow: is_qualified(report, row.result),
-                    cells: [[or_dash(value, |v| supported(v, interval)), interval_ends(interval)], latencies]
+                let interval_row =
+                    |name: String, value: Option<f64>, interval, latencies: [String; 2]| IntervalRow {
+                        name,
+                        value: value.map(|v| (v, interval)),
+                        device: raw_mb_per_s,
+                        hollow: is_qualified(report, row.result),
+                        cells: [
+                            [or_dash(value, |v| supported(v, interval)), interval_ends(interval)],
+                            latencies,
+                        ]
                         .concat(),
-                    ..IntervalRow::default()
-                };
+                        ..IntervalRow::default()
+                    };
                 let name = format!("{star}{}", row.interface);
                 let latencies = [ns(row.p50_ns), ns(row.p99_ns)];
-                rows.push(with(name, row.mb_per_s, row.mb_per_s_interval, latencies));
+                rows.push(interval_row(name, row.mb_per_s, row.mb_per_s_interval, latencies));
                 if row.synced_mb_per_s.is_some() {
                     let name = format!("{}, with sync", row.interface);
                     let none = [String::new(), String::new()];
-                    rows.push(with(name, row.synced_mb_per_s, row.synced_mb_per_s_interval, none));
+                    rows.push(interval_row(name, row.synced_mb_per_s, row.synced_mb_per_s_interval, none));
                 }
             }
             rows[first_row].title.clone_from(&first.work);
@@ -351,7 +355,7 @@ pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
     }
     let drawn = CurveDrawing::from_curve(curve);
     let mut body = drawn.key();
-    body += &drawn.plot(&common_curve_axes(&[&drawn])).html();
+    body += &drawn.draw(&common_curve_axes(&[&drawn])).html();
     body += &folded("Every load as a table", &figures(report, "Every load that was offered"));
     card("Latency against load", &lead, &body)
 }
@@ -366,7 +370,7 @@ pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, 
     }
     let axes = common_curve_axes(&all.iter().collect::<Vec<_>>());
     let html =
-        |drawn: &CurveDrawing| format!("{}{}", drawn.key(), Plot { height: 220, ..drawn.plot(&axes) }.html());
+        |drawn: &CurveDrawing| format!("{}{}", drawn.key(), Plot { height: 220, ..drawn.draw(&axes) }.html());
     curves.iter().zip(&all).map(|((name, _), drawn)| (name.clone(), html(drawn))).collect()
 }
 
@@ -440,7 +444,7 @@ impl<'c> CurveDrawing<'c> {
         values.filter(|v| *v >= low / 3.0 && *v <= 3.0 * high).chain(target).collect()
     }
 
-    fn plot(&self, axes: &CurveAxes) -> Plot {
+    fn draw(&self, axes: &CurveAxes) -> Plot {
         let CurveAxes { load: x, latency: y } = axes;
         let percent = |v: f64| format!("{} %", short_number(v));
         let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
@@ -457,8 +461,8 @@ impl<'c> CurveDrawing<'c> {
             },
             ..Plot::default()
         };
-        self.ground(&mut plot, x, y);
-        self.lines(&mut plot, x, y);
+        self.draw_ground(&mut plot, x, y);
+        self.draw_lines(&mut plot, x, y);
         plot.right = spread_labels(std::mem::take(&mut plot.right), 52.0);
         let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
         plot.stop_at(&stops.collect::<Vec<_>>());
@@ -466,7 +470,7 @@ impl<'c> CurveDrawing<'c> {
     }
 
     /// Draws the zone of the latency target, the knee and the overloads.
-    fn ground(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
+    fn draw_ground(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
         if let Some(target) = &self.curve.latency_target {
             let at = y.down(target.latency_ns as f64);
             plot.draw("over", &plot::full_width(0.0, at));
@@ -492,7 +496,7 @@ impl<'c> CurveDrawing<'c> {
         }
     }
 
-    fn lines(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
+    fn draw_lines(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
         let points = &self.curve.points;
         let through = |latency: &dyn Fn(&LoadPoint) -> f64| {
             points.iter().map(|p| (x.along(self.load(p)), y.down(latency(p)))).collect::<Vec<_>>()
@@ -821,7 +825,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
     }
     let drawn = [CurveDrawing::from_curve(&one), CurveDrawing::from_curve(&slower)];
     let axes = common_curve_axes(&drawn.iter().collect::<Vec<_>>());
-    let plots = drawn.iter().map(|d| d.plot(&axes)).collect::<Vec<_>>();
+    let plots = drawn.iter().map(|d| d.draw(&axes)).collect::<Vec<_>>();
     assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
     let first = |curve: &LoadCurve| {
         curve.points.first().map_or(f64::NAN, |p| axes.latency.down(CurveDrawing::value(p, "50")))

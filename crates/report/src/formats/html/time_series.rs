@@ -29,12 +29,12 @@ pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> Str
     let timeline = Timeline::with_room_for(0.0, extents(result));
     let drawing = TimeDrawing { result, events, timeline, link: format!("{link}-time"), scale: None };
     let mut out = drawing.key();
-    out += &drawing.rates().html();
+    out += &drawing.draw_rates().html();
     out +=
         &draw_strips(result, &drawing.timeline, &drawing.link).map_or_else(String::new, |plot| plot.html());
     if let Some(course) = &result.course {
-        out += &drawing.latencies(course).html();
-        out += &drawing.depths(course).html();
+        out += &drawing.draw_latencies(course).html();
+        out += &drawing.draw_depths(course).html();
     }
     out + &folded("Second by second as a table", &second_table(result))
 }
@@ -83,7 +83,7 @@ pub(super) fn draw_rates_on(
 ) -> Option<Plot> {
     let timeline = Timeline::with_room_for(scale.seconds, extents(result));
     let drawing = TimeDrawing { result, events, timeline, link: link.to_owned(), scale: Some(scale) };
-    (!result.series.is_empty()).then(|| drawing.rates())
+    (!result.series.is_empty()).then(|| drawing.draw_rates())
 }
 
 /// An interval of a run.
@@ -171,14 +171,14 @@ impl TimeDrawing<'_> {
     }
 
     /// Draws a mark at the second of each event.
-    fn marks(&self, plot: &mut Plot) {
+    fn draw_marks(&self, plot: &mut Plot) {
         for mark in &self.events.marks {
             let at = self.timeline.at(mark.run, mark.second);
             plot.draw("mark", &plot::line([(at, 0.0), (at, SIDE)]));
         }
     }
 
-    fn rates(&self) -> Plot {
+    fn draw_rates(&self) -> Plot {
         let (series, unit) = (&self.result.series, self.result.quoted_rate().unit);
         let fine = self.fine_rates();
         let devices = || {
@@ -205,7 +205,7 @@ impl TimeDrawing<'_> {
         let seconds = series.iter().map(|s| (Extent::from_second(s), self.rate(s.iops, s.mb_per_s)));
         plot.draw("ours", &self.steps_by_run(seconds.map(down)));
         plot.draw("device", &self.steps_by_run(devices().map(down)));
-        self.marks(&mut plot);
+        self.draw_marks(&mut plot);
         self.draw_run_names(&mut plot);
         if let Some(value) = self.result.quoted_rate().value {
             plot.right.push(Label { at: y.down(value), text: show_rate(value), class: "strong" });
@@ -246,7 +246,7 @@ impl TimeDrawing<'_> {
         self.timeline.at(extent.run, extent.start_s + extent.seconds / 2.0)
     }
 
-    fn latencies(&self, course: &Course) -> Plot {
+    fn draw_latencies(&self, course: &Course) -> Plot {
         let directions: Vec<Direction> =
             result_directions(self.result).filter(|d| d.word != "sync").collect();
         let devices =
@@ -263,19 +263,19 @@ impl TimeDrawing<'_> {
         plot.y = y.ticks_down(time_tick);
         self.draw_ground(&mut plot);
         for direction in &directions {
-            self.latency_of(&mut plot, course, *direction, &y);
+            self.draw_latency_of(&mut plot, course, *direction, &y);
         }
         plot.draw("device", &self.steps_by_run(devices().map(|(extent, ns)| (extent, y.down(ns)))));
         if let Some((_, ns)) = devices().last() {
             plot.right.push(Label { at: y.down(ns), text: "device mean".into(), class: "of-device" });
         }
         plot.right = spread_labels(std::mem::take(&mut plot.right), 76.0);
-        self.marks(&mut plot);
+        self.draw_marks(&mut plot);
         plot.stop_at(&self.latency_stops(course, &directions));
         plot
     }
 
-    fn latency_of(&self, plot: &mut Plot, course: &Course, direction: Direction, y: &Axis) {
+    fn draw_latency_of(&self, plot: &mut Plot, course: &Course, direction: Direction, y: &Axis) {
         let Some(figures) = course.directions.get(direction.word) else { return };
         let ns = |list: &[Option<u64>], at: usize| {
             list.get(at).copied().flatten().map_or(f64::NAN, |ns| y.down(ns as f64))
@@ -311,7 +311,7 @@ impl TimeDrawing<'_> {
         }
     }
 
-    fn depths(&self, course: &Course) -> Plot {
+    fn draw_depths(&self, course: &Course) -> Plot {
         let below = || device_seconds(self.result).map(|(s, d)| (Extent::from_second(s), d.in_flight));
         let y = Axis::from_zero(course.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
         let mut plot = self.frame("Operations in flight; dashed: requests in the device's queue".into(), 60);

@@ -214,7 +214,7 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
         out.line(&group.heading);
         group.looks.iter().for_each(|entry| show_line(&mut out, entry));
     }
-    what_to_do(&mut out, diagnosis, &acting, &notes);
+    show_what_to_do(&mut out, diagnosis, &acting, &notes);
     out.write(to)
 }
 
@@ -250,7 +250,7 @@ fn list_acting(out: &mut Page, heading: &str, acting: &[&Look], text: impl Fn(&L
 }
 
 /// Prints what to do before measuring, and counts the rest.
-fn what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
+fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
     out.line("");
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
     let blind = entries().filter(|l| l.outcome == Outcome::NotChecked).count();

@@ -115,7 +115,7 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
         "{} of {} rows {began} with an empty page cache; {}: {why}.",
         warm.len(),
         rows.len(),
-        named(first)
+        row_name(first)
     ))
 }
 
@@ -127,7 +127,13 @@ fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     let touched = if most - least <= COVERAGE_TOLERANCE {
         show_share(most)
     } else {
-        format!("from {} ({}) to {} ({})", show_share(least), named(first), show_share(most), named(last))
+        format!(
+            "from {} ({}) to {} ({})",
+            show_share(least),
+            row_name(first),
+            show_share(most),
+            row_name(last)
+        )
     };
     Some(format!(
         "All interfaces access the blocks of a pattern in the same order, until a run has reached its time or its amount of data. Share of the \
@@ -159,13 +165,15 @@ fn extents_note(row: &ApiRow) -> Option<String> {
         Ok(before) if before == after => None,
         Ok(before) => Some(format!(
             "{}: the file was stored as {} and is now {}.",
-            named(row),
+            row_name(row),
             describe_extents(before),
             describe_extents(after)
         )),
-        Err(why) => {
-            Some(format!("{}: the file is stored as {}; before: {why}.", named(row), describe_extents(after)))
-        }
+        Err(why) => Some(format!(
+            "{}: the file is stored as {}; before: {why}.",
+            row_name(row),
+            describe_extents(after)
+        )),
     }
 }
 
@@ -190,7 +198,7 @@ fn describe_extents(extents: &Extents) -> String {
     text
 }
 
-fn named(row: &ApiRow) -> String {
+fn row_name(row: &ApiRow) -> String {
     format!("{}, {}", row.interface, row.work)
 }
 

@@ -264,11 +264,11 @@ impl MapDrawing<'_> {
         let title = format!("  {way}: {} by {}", self.by.heading(), sides.rows.name);
         let drawn = if let [only] = columns.as_slice() {
             out.line(&title);
-            self.bars(out, only);
+            self.draw_bars(out, only);
             "bars"
         } else {
             out.line(&format!("{title} and {}", sides.columns.name));
-            self.grid(out);
+            self.draw_grid(out);
             "shades"
         };
         let marks = match (self.marks.best, self.marks.cheapest) {
@@ -281,7 +281,7 @@ impl MapDrawing<'_> {
     }
 
     /// Draws one value in each row with a bar relative to the best.
-    fn bars(&self, out: &mut Page, column: &str) {
+    fn draw_bars(&self, out: &mut Page, column: &str) {
         let name = row_name_width(&self.map.rows);
         let value = self.value_columns();
         let room = out.width().saturating_sub(name + value + 5).min(BAR_WIDTH);
@@ -293,7 +293,7 @@ impl MapDrawing<'_> {
         }
     }
 
-    fn grid(&self, out: &mut Page) {
+    fn draw_grid(&self, out: &mut Page) {
         let Map { rows, columns, .. } = self.map;
         let name = row_name_width(rows);
         let widest = columns.iter().map(|label| label.chars().count()).max().unwrap_or(0);
