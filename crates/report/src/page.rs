@@ -313,7 +313,7 @@ impl Table {
         };
         let mut table = comfy_table::Table::new();
         let mut headings = pick(&self.headings);
-        if self.stacked {
+        if self.is_stacked {
             headings = headings.iter().map(|heading| heading.replace(' ', "\n")).collect();
         }
         table.load_style(RULED).set_header(headings);

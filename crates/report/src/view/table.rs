@@ -124,7 +124,7 @@ pub(crate) struct Table {
     pub(crate) is_text: Vec<bool>,
     pub(crate) drop_order: Vec<usize>,
     pub(crate) rows: Vec<Vec<String>>,
-    pub(crate) stacked: bool,
+    pub(crate) is_stacked: bool,
     /// A column whose cells are shortened to the remaining room, and its minimum width.
     pub(crate) cut: Option<(usize, usize)>,
 }
@@ -138,7 +138,7 @@ impl Table {
             is_text: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
             drop_order: drop_order.to_vec(),
             rows: Vec::new(),
-            stacked: false,
+            is_stacked: false,
             cut: None,
         }
     }
@@ -146,7 +146,7 @@ impl Table {
     /// Draws the words of each heading on separate lines, since figures are shorter.
     #[must_use]
     pub(crate) fn stacked(mut self) -> Self {
-        self.stacked = true;
+        self.is_stacked = true;
         self
     }
 

@@ -450,9 +450,9 @@ pub(crate) struct Whisker {
     /// Width of the drawn interval.
     pub(crate) width: f64,
     /// Whether the interval continues beyond the left end.
-    pub(crate) cut_left: bool,
+    pub(crate) is_cut_left: bool,
     /// Whether the interval continues beyond the right end.
-    pub(crate) cut_right: bool,
+    pub(crate) is_cut_right: bool,
 }
 
 /// Returns the places of a value and its interval.
@@ -467,8 +467,8 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
         at: tenth(percent(value)),
         from: tenth(from),
         width: tenth(percent(high) - from),
-        cut_left: before(low),
-        cut_right: axis.along(high) > SIDE,
+        is_cut_left: before(low),
+        is_cut_right: axis.along(high) > SIDE,
     }
 }
 
@@ -734,13 +734,13 @@ fn an_interval_surrounds_its_value_and_is_cut_at_the_ends() {
     let axis = Axis::linear(0.0, 200.0);
     let inside = whisker(&axis, 100.0, Some([50.0, 150.0]));
     assert_eq!((inside.at, inside.from, inside.width), (50.0, 25.0, 50.0));
-    assert!(!inside.cut_left && !inside.cut_right);
+    assert!(!inside.is_cut_left && !inside.is_cut_right);
     let wide = whisker(&axis, 100.0, Some([-10.0, 900.0]));
-    assert_eq!((wide.from, wide.width, wide.cut_left, wide.cut_right), (0.0, 100.0, true, true));
+    assert_eq!((wide.from, wide.width, wide.is_cut_left, wide.is_cut_right), (0.0, 100.0, true, true));
     let alone = whisker(&axis, 20.0, None);
     assert_eq!((alone.at, alone.width), (10.0, 0.0));
     let log = Axis::log([1.0, 100.0].into_iter());
-    assert!(whisker(&log, 10.0, Some([0.0, 20.0])).cut_left);
+    assert!(whisker(&log, 10.0, Some([0.0, 20.0])).is_cut_left);
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
         IntervalRow {
             name: one.name.clone(),
             value: rate.value.map(|value| (value, rate.interval)),
-            hollow: one.result.verdict != Verdict::Valid,
+            is_hollow: one.result.verdict != Verdict::Valid,
             cells: vec![
                 rate.value.map_or_else(|| "no number".into(), |v| supported(v, rate.interval)),
                 interval_ends(rate.interval),
@@ -364,7 +364,7 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
     IntervalRow {
         name: format!("{}{direction}", metric.name),
         value: Some((metric.ratio, metric.interval)),
-        hollow: matches!(metric.answer, Answer::CannotTell | Answer::NoDifferenceSeen),
+        is_hollow: matches!(metric.answer, Answer::CannotTell | Answer::NoDifferenceSeen),
         margin: Some([1.0 / (1.0 + tolerance), 1.0 + tolerance]),
         cells: vec![
             with_micro_sign(&value(metric, metric.a)),

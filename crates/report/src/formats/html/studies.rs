@@ -48,7 +48,12 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
             let title = if row.work == before { String::new() } else { row.work.clone() };
             before = &row.work;
             let name = row.name.clone();
-            out.push(IntervalRow { title, name, hollow: is_qualified(report, row.result), ..figures(row) });
+            out.push(IntervalRow {
+                title,
+                name,
+                is_hollow: is_qualified(report, row.result),
+                ..figures(row)
+            });
         }
         out
     };
@@ -137,7 +142,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                         name,
                         value: value.map(|v| (v, interval)),
                         device: raw_mb_per_s,
-                        hollow: is_qualified(report, row.result),
+                        is_hollow: is_qualified(report, row.result),
                         cells: [
                             [or_dash(value, |v| supported(v, interval)), interval_ends(interval)],
                             latencies,
@@ -192,7 +197,7 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
                 title: if at == 0 { row.test.clone() } else { String::new() },
                 name: name(row.target),
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
-                hollow: is_qualified(report, row.result),
+                is_hollow: is_qualified(report, row.result),
                 cells: vec![
                     rate.and_then(|r| Some(format!("{} {}", supported(r.value?, r.interval), r.unit)))
                         .unwrap_or_else(|| "-".into()),
@@ -268,7 +273,7 @@ fn host_rate_row(host: &HostFigures, rate: &HostRate) -> IntervalRow {
     IntervalRow {
         name: host.name.clone(),
         value: rate.iops.map(|iops| (iops, None)),
-        hollow: rate.verdict != Verdict::Valid,
+        is_hollow: rate.verdict != Verdict::Valid,
         cells: vec![or_dash(rate.iops, show_rate), or_dash(rate.share, show_share), rate.limiter.clone()],
         ..IntervalRow::default()
     }
@@ -286,7 +291,7 @@ fn host_latency_rows<'r>(
         IntervalRow {
             name: if several { format!("{}, {kind}", host.name) } else { host.name.clone() },
             value: number(*p50).map(|p50| (p50, number(p99).map(|p99| [p50, p99]))),
-            hollow: rate.verdict != Verdict::Valid,
+            is_hollow: rate.verdict != Verdict::Valid,
             cells: vec![time_or_dash(number(*p50)), time_or_dash(number(p99))],
             ..IntervalRow::default()
         }
@@ -317,7 +322,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
         IntervalRow {
             name: format!("{}{}", row.hosts, if is_knee { ", the knee" } else { "" }),
             value: total.map(|t| (t.iops, t.iops_interval)),
-            hollow: !is_valid,
+            is_hollow: !is_valid,
             cells: vec![
                 or_dash(total, |t| supported(t.iops, t.iops_interval)),
                 or_dash(row.iops_per_host, show_rate),
@@ -575,9 +580,9 @@ struct MapCell {
     /// Tooltip.
     title: String,
     shade: usize,
-    best: bool,
-    cheapest: bool,
-    repeated: bool,
+    is_best: bool,
+    is_cheapest: bool,
+    is_repeated: bool,
 }
 
 /// Returns a card for each workload, and one for the cells that were not measured.
@@ -696,9 +701,9 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Opt
                 title: with_micro_sign(&describe_cell(found, by)),
                 value: or_dash(value, |v| with_micro_sign(&by.show_short(v))),
                 shade: map_shade(share_of_best(value, best, by)),
-                best: is(marks.best),
-                cheapest: is(marks.cheapest) && !is(marks.best),
-                repeated: found.runs >= REPEATED_FROM,
+                is_best: is(marks.best),
+                is_cheapest: is(marks.cheapest) && !is(marks.best),
+                is_repeated: found.runs >= REPEATED_FROM,
             })
         };
         let row = |name: &String| MapRow {
@@ -738,7 +743,7 @@ pub(super) struct IntervalRow {
     /// The device's count of the same value.
     pub(super) device: Option<f64>,
     /// Whether a finding qualifies the value.
-    pub(super) hollow: bool,
+    pub(super) is_hollow: bool,
     /// The range that counts as no difference.
     pub(super) margin: Option<[f64; 2]>,
     /// Cells of the columns next to the plot.
