@@ -201,7 +201,11 @@ fn full_page(report: &Report, all: bool) -> String {
     if let Some(rerun) = &report.against {
         out += &format!("\n{}", rerun_text(rerun));
     }
-    let items = if all { every_answer(report, &shown) } else { most_important(report, &shown) };
+    let found = shown.iter().filter(|finding| finding.outcome != Outcome::Holds);
+    let mut items: Vec<String> = found.map(|finding| finding_item(finding, report.results.len())).collect();
+    if !all && let Some(rest) = rest_summary(&shown_findings(report), MAX_SHOWN) {
+        items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
+    }
     if !items.is_empty() {
         out += &format!("\n{}", items.concat());
     }
@@ -214,19 +218,6 @@ fn first_line(report: &Report) -> String {
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
     let line = format!("{}{counted}", describe_headline(report, str::to_owned));
     out + &format!("**{}** {}\n", report.verdict.word(), escaped(&line))
-}
-
-fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
-    let mut items: Vec<String> = shown.iter().map(|f| finding_item(f, report.results.len())).collect();
-    if let Some(rest) = rest_summary(&shown_findings(report), MAX_SHOWN) {
-        items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
-    }
-    items
-}
-
-fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
-    let found = shown.iter().filter(|f| f.outcome != Outcome::Holds);
-    found.map(|f| finding_item(f, report.results.len())).collect()
 }
 
 /// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
@@ -303,7 +294,8 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     if style.detail == Detail::Brief {
         return to.write_all((out + &rows).as_bytes());
     }
-    let answers: Vec<String> = compared.answers().map(comparison_answer).collect();
+    let answer = |one: &Comparison| format!("**{}** {}\n", one.answer.word(), escaped(&one.sentence));
+    let answers: Vec<String> = compared.answers().map(answer).collect();
     out += &answers.join("\n");
     if !compared.table.is_empty() {
         out += &format!("\n{rows}");
@@ -315,14 +307,13 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     }
     let mut items = compared.left_out();
     items.extend(finding_items(compared, style.detail == Detail::All));
-    items.extend(compared.sides().flat_map(|(name, side)| side_items(name, side)));
-    out += &bullet_list(&items);
+    for (name, side) in compared.sides() {
+        items.extend(side.sessions.iter().map(|session| format!("{name}: {}", describe_source(session))));
+    }
+    out.push('\n');
+    items.iter().for_each(|item| out += &format!("- {}\n", escaped(item)));
     out += &compare_command(compared.sides().map(|(_, side)| side));
     to.write_all(out.as_bytes())
-}
-
-fn comparison_answer(comparison: &Comparison) -> String {
-    format!("**{}** {}\n", comparison.answer.word(), escaped(&comparison.sentence))
 }
 
 fn gate_text(gate: Option<&Gate>) -> String {
@@ -345,15 +336,6 @@ fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
         .filter(|_| !all)
         .map(|rest| format!("{rest}: --verbose shows them"));
     items.chain(rest).collect()
-}
-
-fn side_items<'s>(name: &'s str, side: &'s Side) -> impl Iterator<Item = String> + 's {
-    side.sessions.iter().map(move |session| format!("{name}: {}", describe_source(session)))
-}
-
-fn bullet_list(items: &[String]) -> String {
-    let items: Vec<String> = items.iter().map(|item| format!("- {}\n", escaped(item))).collect();
-    format!("\n{}", items.concat())
 }
 
 /// Returns the command that compares these sides; empty if a session was not kept.

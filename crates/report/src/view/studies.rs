@@ -22,7 +22,7 @@ const NO_NUMBER: &str = "no number";
 /// number that a finding invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
     let did = |pace: &Pace, iops: String| match pace.bytes {
-        Some(_) => format!("{iops} x {}", request_size(pace)),
+        Some(_) => format!("{iops} x {}", or_dash(pace.bytes, |bytes| short_bytes(bytes.round() as u64))),
         None => iops,
     };
     Columns::new(&layers.rows)
@@ -47,10 +47,6 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
             |row| &row.work,
             &["accepted", "findings", "device latency", "latency", "±95 %", "95 % interval", "against"],
         )
-}
-
-fn request_size(pace: &Pace) -> String {
-    or_dash(pace.bytes, |b| short_bytes(b.round() as u64))
 }
 
 fn layer_latency(pace: &Pace) -> String {

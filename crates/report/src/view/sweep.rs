@@ -85,7 +85,9 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
         .value("CPU/MiB", |row| {
             row.distinguishing.is_none().then(|| or_dash(row.cell.cpu_ns_per_mib, show_ns))
         })
-        .label("against the fastest", |row| row.against.map(describe_estimate))
+        .label("against the fastest", |row| {
+            row.against.map(|by| describe_change(by.value - 1.0, by.interval.map(|end| end - 1.0)))
+        })
         .table(&SWEEP_DROP_ORDER)
 }
 
@@ -216,10 +218,6 @@ pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings>
 }
 
 /// `-2.1 % (-3.0 to -1.2)`.
-fn describe_estimate(estimate: &Estimate) -> String {
-    describe_change(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))
-}
-
 pub(crate) fn describe_change(share: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({:+.1} to {:+.1})", percent(share), 100.0 * low, 100.0 * high)
 }

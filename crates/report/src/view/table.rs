@@ -179,11 +179,6 @@ impl Table {
         }
     }
 
-    /// Adds rows.
-    pub(crate) fn add_all<R: IntoIterator<Item = String>>(&mut self, rows: impl IntoIterator<Item = R>) {
-        rows.into_iter().for_each(|row| self.add(row));
-    }
-
     /// Adds a title of the following rows.
     pub(crate) fn add_title(&mut self, title: &str) {
         let blank = self.headings.iter().skip(1).map(|_| String::new());

@@ -495,7 +495,9 @@ impl Depths {
         for member in &job.members {
             let kinds = member.seen.kinds.values();
             let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
-            let one = Self::of_member(member);
+            let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
+            let one =
+                counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts));
             sum = Some(sum.map_or(one, |sum| sum.mean_with(&one, own / (ops + own).max(1.0))));
             ops += own;
         }
@@ -514,19 +516,10 @@ impl Depths {
         }
     }
 
-    fn of_member(member: &Member) -> Self {
-        let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
-        counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts))
-    }
-
     fn from_counts(counts: &DepthCounts) -> Self {
         let shares = |counts: &[u64; COLUMNS]| {
             let all: u64 = counts.iter().fold(0, |sum, count| sum.saturating_add(*count));
-            let share = |count: u64| match count {
-                0 => 0.0,
-                count => (100.0 * count as f64 / all as f64).max(MIN_DEPTH_SHARE),
-            };
-            Some(counts.map(share))
+            Some(counts.map(|count| visible_percent(count, all, MIN_DEPTH_SHARE)))
         };
         Self {
             level: shares(&counts.level),
@@ -601,6 +594,7 @@ impl LatencyShares {
 /// If a column of latencies has any operations, its share is at least this many percent, as in fio.
 const MIN_LATENCY_SHARE: f64 = 0.01;
 
+/// Returns a share in percent: 0 only without a part, otherwise at least `least`.
 fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {
     if part == 0 || whole == 0 { 0.0 } else { (100.0 * part as f64 / whole as f64).max(least) }
 }

@@ -16,7 +16,7 @@ use crate::view::{comparison, findings};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
 use model::machine::Place;
-use model::report::{CountsAs, Figures, Measured, Quick, Report, StoredFile, Verdict};
+use model::report::{CountsAs, Figures, Measured, Quick, Report, RunFigures, StoredFile, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::verdict::Gate;
@@ -39,13 +39,10 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
     sections.extend(rerun_card(report));
     sections.push(other_cards(report, &shown));
     sections.push(foot_cards(report));
-    to.write_all(page(&report.fathom.version, &tab_title(report), &page_header(report), &sections).as_bytes())
-}
-
-/// Returns the title of the tab, with the most important words first.
-fn tab_title(report: &Report) -> String {
+    // The title of the tab has the most important words first.
     let number = findings::headline_value(&report.headline);
-    format!("{} · {number} · {}", report.verdict.word(), report.headline.name)
+    let title = format!("{} · {number} · {}", report.verdict.word(), report.headline.name);
+    to.write_all(page(&report.fathom.version, &title, &page_header(report), &sections).as_bytes())
 }
 
 /// Returns the line at the top of the page.
@@ -282,7 +279,7 @@ fn headline_text(result: &Measured) -> String {
 fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let quoted = result.quoted_rate();
     let value = quoted.value.filter(|_| result.runs.len() > 1)?;
-    let rate = |r: &model::report::RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
+    let rate = |r: &RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
     let rates: Vec<f64> = result.runs.iter().map(rate).collect();
     let (low, high) = rates.iter().fold((value, value), |(l, h), v| (l.min(*v), h.max(*v)));
     // The interval of three runs can be absurdly wide: limit it to a multiple of their range.
@@ -291,6 +288,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let around = 0.08 * (to.max(high) - from.min(low)).max(1e-9 * value);
     let x = Axis::linear(from.min(low) - around, to.max(high) + around);
     let events = Events::from_result(report, result);
+    let is_disturbed = |run: &RunFigures| events.foreign.iter().any(|(disturbed, _)| *disturbed == run.run);
     let height = |at: usize| {
         if rates.len() > MAX_STAGGERED_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
     };
@@ -310,8 +308,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     plot.draw("ours", &plot::line([(x.along(value), 0.0), (x.along(value), SIDE)]));
     let places = || rates.iter().enumerate().map(|(at, v)| (x.along(*v), height(at)));
     plot.draw("dot", &plot::dots(places()));
-    let hollow =
-        places().zip(&result.runs).filter(|(_, run)| events.is_disturbed(run.run)).map(|(place, _)| place);
+    let hollow = places().zip(&result.runs).filter(|(_, run)| is_disturbed(run)).map(|(place, _)| place);
     plot.draw("hollow-in", &plot::dots(hollow));
     let mark = |v: f64, sign: &str| {
         if (0.0..=SIDE).contains(&x.along(v)) {

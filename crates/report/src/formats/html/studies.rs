@@ -137,19 +137,15 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
             for row in of_work {
                 let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
                 let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
-                let interval_row =
-                    |name: String, value: Option<f64>, interval, latencies: [String; 2]| IntervalRow {
-                        name,
-                        value: value.map(|v| (v, interval)),
-                        device: raw_mb_per_s,
-                        is_hollow: is_qualified(report, row.result),
-                        cells: [
-                            [or_dash(value, |v| supported(v, interval)), interval_ends(interval)],
-                            latencies,
-                        ]
+                let interval_row = |name, value: Option<f64>, interval, latencies| IntervalRow {
+                    name,
+                    value: value.map(|v| (v, interval)),
+                    device: raw_mb_per_s,
+                    is_hollow: is_qualified(report, row.result),
+                    cells: [[or_dash(value, |v| supported(v, interval)), interval_ends(interval)], latencies]
                         .concat(),
-                        ..IntervalRow::default()
-                    };
+                    ..IntervalRow::default()
+                };
                 let name = format!("{star}{}", row.interface);
                 let latencies = [ns(row.p50_ns), ns(row.p99_ns)];
                 rows.push(interval_row(name, row.mb_per_s, row.mb_per_s_interval, latencies));

@@ -537,11 +537,6 @@ impl Events {
             },
         }
     }
-
-    /// Whether other processes disturbed this run.
-    pub(super) fn is_disturbed(&self, run: u32) -> bool {
-        self.foreign.iter().any(|(disturbed, _)| *disturbed == run)
-    }
 }
 
 /// Gap between neighbouring runs, as a share of the width. With many runs it is smaller, so that all gaps together take

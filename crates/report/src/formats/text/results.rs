@@ -15,7 +15,7 @@ use crate::view::table::{Columns, Table, or_dash};
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
-use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, RunFigures, Second, Verdict};
+use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, Second, Verdict};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeSet;
 
@@ -169,28 +169,21 @@ fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table
         .label("over time", |result| draw(result))
         .value("IOPS", |result| match result.runs.as_slice() {
             [only] => show_rate(only.iops),
-            runs => rate_range(runs),
+            runs => {
+                let rates = runs.iter().map(|run| run.iops);
+                let (low, high) = rates.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+                format!("{} to {}", show_rate(low), show_rate(high))
+            }
         })
         .value("95 % interval", |result| match result.runs.as_slice() {
-            [only] => describe_within_run(only),
+            // This interval does not predict the next run.
+            [only] => {
+                or_dash(only.iops_within, |_| format!("{} within this run", interval_ends(only.iops_within)))
+            }
             _ => interval_ends(result.total.as_ref().and_then(|total| total.iops_interval)),
         })
         .label("steadiness, drift", |result| or_dash(result.steadiness.as_ref(), describe_steadiness))
         .table(&["over time", "IOPS"])
-}
-
-/// Returns the smallest and the largest rate of the runs.
-fn rate_range(runs: &[RunFigures]) -> String {
-    let rates = runs.iter().map(|r| r.iops);
-    let (low, high) = rates.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-    format!("{} to {}", show_rate(low), show_rate(high))
-}
-
-/// Describes the confidence interval of a single run. The interval does not predict the next run.
-fn describe_within_run(run: &RunFigures) -> String {
-    let describe =
-        |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
-    or_dash(run.iops_within, describe)
 }
 
 /// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
@@ -443,7 +436,8 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
         let [read, write] = [&row.read, &row.write].map(|cell| tool_number(row, cell.as_ref()));
         table.add([row.name.clone(), read, write, row.unit.clone()]);
     }
-    let [read, write, total] = [&score.read, &score.write, &score.total].map(short_points);
+    let [read, write, total] =
+        [&score.read, &score.write, &score.total].map(|points| or_dash(points.value, show_count));
     table.add(["Score".into(), read, write, "points".into()]);
     table.add(["Total".into(), String::new(), total, "points".into()]);
     out.table(&table);
@@ -465,10 +459,6 @@ fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
         Some(ToolCell { verdict: Verdict::Invalid, .. }) => VOID.into(),
         Some(_) => "none".into(),
     }
-}
-
-fn short_points(points: &Points) -> String {
-    or_dash(points.value, show_count)
 }
 
 /// Describes what the points are computed from.

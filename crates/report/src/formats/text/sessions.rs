@@ -15,7 +15,7 @@ use crate::view::sessions::{
 };
 use crate::view::table::Table;
 use crate::{Detail, Style};
-use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing};
 use model::finding::{Finding, Outcome, Severity};
 use model::history::{Listing, SessionTable};
 use model::report::CountsAs;
@@ -162,7 +162,11 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     compared.left_out().iter().for_each(|sentence| out.note(sentence));
     out.line("");
     show_findings(&mut out, compared, style.detail == Detail::All);
-    compared.sides().for_each(|(name, side)| show_side(&mut out, name, side));
+    for (name, session) in
+        compared.sides().flat_map(|(name, side)| side.sessions.iter().map(move |s| (name, s)))
+    {
+        out.field(name, &describe_source(session));
+    }
     out.write(to)
 }
 
@@ -187,13 +191,6 @@ fn show_answer(out: &mut Page, comparison: &Comparison) {
     };
     let word = out.paint(comparison.answer.word(), code);
     out.prose(&format!("{word}  "), "  ", &comparison.sentence);
-}
-
-/// Prints the sessions of a side.
-fn show_side(out: &mut Page, name: &str, side: &Side) {
-    for session in &side.sessions {
-        out.prose(&format!("{name:<8}"), "        ", &describe_source(session));
-    }
 }
 
 /// Prints all findings, or the worst ones and the number of the others.

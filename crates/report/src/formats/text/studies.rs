@@ -127,13 +127,9 @@ fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     let touched = if most - least <= COVERAGE_TOLERANCE {
         show_share(most)
     } else {
-        format!(
-            "from {} ({}) to {} ({})",
-            show_share(least),
-            row_name(first),
-            show_share(most),
-            row_name(last)
-        )
+        let ends = [(least, first), (most, last)];
+        let ends = ends.map(|(share, row)| format!("{} ({})", show_share(share), row_name(row)));
+        format!("from {}", ends.join(" to "))
     };
     Some(format!(
         "All interfaces access the blocks of a pattern in the same order, until a run has reached its time or its amount of data. Share of the \
@@ -161,19 +157,13 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
 /// Describes the new layout of the file; `None` if it is unchanged.
 fn extents_note(row: &ApiRow) -> Option<String> {
     let Some(Ok(after)) = &row.stored_after else { return None };
+    let (name, now) = (row_name(row), describe_extents(after));
     match &row.stored_before {
         Ok(before) if before == after => None,
-        Ok(before) => Some(format!(
-            "{}: the file was stored as {} and is now {}.",
-            row_name(row),
-            describe_extents(before),
-            describe_extents(after)
-        )),
-        Err(why) => Some(format!(
-            "{}: the file is stored as {}; before: {why}.",
-            row_name(row),
-            describe_extents(after)
-        )),
+        Ok(before) => {
+            Some(format!("{name}: the file was stored as {} and is now {now}.", describe_extents(before)))
+        }
+        Err(why) => Some(format!("{name}: the file is stored as {now}; before: {why}.")),
     }
 }
 
@@ -228,21 +218,20 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let notes = report.notes.len();
     report.notes.truncate(MAX_NOTES);
     let hidden = all - kept.len() + notes - report.notes.len();
-    report.findings = kept.into_iter().map(|(finding, others)| mention_others(finding, others)).collect();
+    let with_others = |(mut finding, others): (Finding, usize)| {
+        if others > 0 {
+            let count = show_count(others as f64);
+            finding.sentence += &format!(" Also affects {count} more {}.", plural(others, "row"));
+        }
+        finding
+    };
+    report.findings = kept.into_iter().map(with_others).collect();
     if hidden > 0 {
         report
             .notes
             .push(format!("The JSON has {} more findings, checks and notes.", show_count(hidden as f64)));
     }
     report
-}
-
-fn mention_others(mut finding: Finding, others: usize) -> Finding {
-    if others > 0 {
-        let count = show_count(others as f64);
-        finding.sentence += &format!(" Also affects {count} more {}.", plural(others, "row"));
-    }
-    finding
 }
 
 pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measured], all: bool) {
