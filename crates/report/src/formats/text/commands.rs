@@ -1,6 +1,5 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
-use super::report::show_answer;
 use crate::page::Page;
 use crate::view::findings::acts;
 use crate::view::results::command_table;
@@ -17,9 +16,8 @@ const MAX_NAMES: usize = 2;
 /// Maximum number of commands whose runs are printed line by line.
 const MAX_COMMANDS: usize = 4;
 
-/// Prints the report. With `all`, adds every finding, every run and the checks that were not possible.
+/// Prints the report after its answer. With `all`, adds every finding, every run and the checks that were not possible.
 pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
-    show_answer(out, report);
     match results.commands.as_slice() {
         [one] => show_command(out, report, one),
         several => {

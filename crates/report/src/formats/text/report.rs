@@ -47,6 +47,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
         return out.write(to);
     }
     if let Studied::Commands(results) = &report.study {
+        show_answer(&mut out, report);
         commands::show(&mut out, report, results, all);
         return out.write(to);
     }
@@ -151,7 +152,7 @@ fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
 }
 
 /// Prints the answer to the user's condition and its reason.
-pub(super) fn show_answer(out: &mut Page, report: &Report) {
+fn show_answer(out: &mut Page, report: &Report) {
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
         let remark = report.counts_as.map_or("", CountsAs::remark);
