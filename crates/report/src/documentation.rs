@@ -95,7 +95,7 @@ fn table(rows: &[Vec<String>], width: usize) -> String {
     for (column, _) in headings.iter().enumerate() {
         drawn = drawn.aligned(column, !body.iter().all(|row| is_number(row.get(column))));
     }
-    drawn.add_all(body.iter().map(|row| row.iter().cloned()));
+    drawn.rows.extend(body.iter().cloned());
     let (lines, _) = drawn.lines(usize::MAX);
     if has_headings && lines.iter().all(|line| display_width(line) <= width) {
         return lines.join("\n") + "\n";

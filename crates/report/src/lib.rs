@@ -34,6 +34,7 @@ use model::watch::{LoadOverTime, Watched};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
+use view::lists::distinct;
 
 /// Width of text in a file or a pipe.
 pub const WIDTH: usize = 80;
@@ -277,13 +278,7 @@ pub fn of_file<K: ReportKind + ?Sized>(path: &Path, requested: &'static Format) 
 
 /// Returns the file extensions for this kind of report, for messages: `.txt, .json`.
 pub fn extensions<K: ReportKind + ?Sized>() -> String {
-    let mut all: Vec<&str> = Vec::new();
-    for (format, _) in able::<K>() {
-        if !all.contains(&format.extension) {
-            all.push(format.extension);
-        }
-    }
-    all.iter().map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
+    distinct(able::<K>().map(|(format, _)| format!(".{}", format.extension))).join(", ")
 }
 
 /// Returns the format, if it writes this kind of report.

@@ -208,17 +208,17 @@ impl FioLog {
             match self.kind {
                 // The log has no lines, because the completion latency includes the submission.
                 LogKind::Slat => {}
-                LogKind::Iolog => self.iolog(&log.rows, targets, &mut out),
-                LogKind::ClatHist => self.histograms(&log.rows, began_ms, &mut out),
+                LogKind::Iolog => self.write_iolog(&log.rows, targets, &mut out),
+                LogKind::ClatHist => self.write_histograms(&log.rows, began_ms, &mut out),
                 kind => {
                     let lines = match (&log.rows, self.interval_ms()) {
                         (Rows::Each(all), 0) => {
-                            all.iter().filter(|o| is_logged(o.kind)).map(|o| self.of_operation(o)).collect()
+                            all.iter().filter(|o| is_logged(o.kind)).map(|o| self.operation_line(o)).collect()
                         }
-                        (rows, ms) => self.of_intervals(rows, ms, kind),
+                        (rows, ms) => self.interval_lines(rows, ms, kind),
                     };
                     for line in &lines {
-                        self.write(line, began_ms, &mut out);
+                        self.write_line(line, began_ms, &mut out);
                     }
                 }
             }
@@ -239,7 +239,7 @@ impl FioLog {
         end_ns.saturating_sub(self.from_ns)
     }
 
-    fn of_operation(&self, one: &Operation) -> LogLine {
+    fn operation_line(&self, one: &Operation) -> LogLine {
         let bytes = u64::from(one.length);
         let value = match self.kind {
             // The unit is 1000 bytes per second, as in fio, although averaged values are in KiB per second.
@@ -262,7 +262,7 @@ impl FioLog {
         }
     }
 
-    fn of_intervals(&self, rows: &Rows, ms: u64, kind: LogKind) -> Vec<LogLine> {
+    fn interval_lines(&self, rows: &Rows, ms: u64, kind: LogKind) -> Vec<LogLine> {
         let ms = ms.max(1);
         let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
         let intervals = rows.intervals(self.from_ns, ms.saturating_mul(MS_NS));
@@ -288,7 +288,7 @@ impl FioLog {
         intervals.all.into_iter().filter(|i| is_logged(i.kind)).filter_map(line).collect()
     }
 
-    fn write(&self, line: &LogLine, began_ms: u64, out: &mut Vec<u8>) {
+    fn write_line(&self, line: &LogLine, began_ms: u64, out: &mut Vec<u8>) {
         let Logs { offset, priority, issue_time, value, .. } = &self.logs;
         // Writing to memory cannot fail.
         let _ = write!(out, "{}, {}", began_ms + line.ms, line.value);
@@ -313,7 +313,7 @@ impl FioLog {
     }
 
     /// Writes the operations in the order of submission, in microseconds since the job began. Like fio, it leaves out syncs.
-    fn iolog(&self, rows: &Rows, targets: &[String], out: &mut Vec<u8>) {
+    fn write_iolog(&self, rows: &Rows, targets: &[String], out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
         let issued = |one: &Operation| self.since(one.end_ns).saturating_sub(one.service_ns) / 1000;
         let mut all: Vec<&Operation> = all.iter().filter(|o| is_logged(o.kind)).collect();
@@ -337,7 +337,7 @@ impl FioLog {
     }
 
     /// Writes a line per direction for each window with operations; the last window may be shorter.
-    fn histograms(&self, rows: &Rows, began_ms: u64, out: &mut Vec<u8>) {
+    fn write_histograms(&self, rows: &Rows, began_ms: u64, out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
         let mut present: BTreeMap<Kind, HistogramWindow> = BTreeMap::new();
         for one in all.iter().filter(|o| is_logged(o.kind)) {

@@ -5,7 +5,7 @@
 
 use crate::Style;
 use crate::view::table::Table;
-use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, TableStyle, Width};
+use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -241,45 +241,43 @@ impl Table {
     /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens long names first, then drops columns, and
     /// finally prints one value per line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
+        let (lines, shown) = self.fit(width);
+        let lines = lines.unwrap_or_else(|| self.one_value_a_line(&shown, width));
+        (lines, self.left_out(&shown))
+    }
+
+    /// Whether the table fits `width` without printing one value per line.
+    pub(crate) fn is_table_in(&self, width: usize) -> bool {
+        self.fit(width).0.is_some()
+    }
+
+    /// Shortens long names and drops columns until the table fits `width`. Returns its lines, or `None` if it does not fit
+    /// even then, and the remaining columns.
+    fn fit(&self, width: usize) -> (Option<Vec<String>>, Vec<usize>) {
         let mut shown = self.filled_columns();
         let full_table = self.draw(&shown);
         if all_fit(&full_table, width) {
-            return (full_table, Vec::new());
+            return (Some(full_table), shown);
         }
         let short = self.with_short_names(width);
         for leaves in std::iter::once(None).chain(self.drop_order.iter().map(Some)) {
             shown.retain(|column| Some(column) != leaves);
             let lines = short.draw_to_width(&shown, width);
             if all_fit(&lines, width) {
-                return (lines, self.left_out(&shown));
+                return (Some(lines), shown);
             }
         }
-        (self.one_value_a_line(&shown, width), self.left_out(&shown))
-    }
-
-    /// Whether the table fits `width` without printing one value per line.
-    pub(crate) fn is_table_in(&self, width: usize) -> bool {
-        let mut shown = self.filled_columns();
-        if all_fit(&self.draw(&shown), width) {
-            return true;
-        }
-        let short = self.with_short_names(width);
-        std::iter::once(None).chain(self.drop_order.iter().map(Some)).any(|leaves| {
-            shown.retain(|column| Some(column) != leaves);
-            all_fit(&short.draw_to_width(&shown, width), width)
-        })
+        (None, shown)
     }
 
     /// Returns the headings of the columns that a page of this width shows.
     pub(crate) fn shown_headings(&self, width: usize) -> Vec<&str> {
-        let (_, left_out) = self.lines(width);
-        let headings = self.filled_columns().into_iter().filter_map(|at| self.headings.get(at));
-        headings.map(String::as_str).filter(|heading| !left_out.contains(heading)).collect()
+        self.fit(width).1.into_iter().map(|at| self.headings[at].as_str()).collect()
     }
 
     fn left_out(&self, shown: &[usize]) -> Vec<&str> {
         let gone = self.filled_columns().into_iter().filter(|at| !shown.contains(at));
-        gone.filter_map(|at| self.headings.get(at)).map(String::as_str).collect()
+        gone.map(|at| self.headings[at].as_str()).collect()
     }
 
     /// Returns the table with long names shortened for this width.
@@ -315,19 +313,18 @@ impl Table {
         };
         let mut table = comfy_table::Table::new();
         let mut headings = pick(&self.headings);
-        if self.stacked {
+        if self.is_stacked {
             headings = headings.iter().map(|heading| heading.replace(' ', "\n")).collect();
         }
         table.load_style(RULED).set_header(headings);
         table.add_rows(self.rows.iter().map(|row| pick(row)));
         for (column, at) in table.column_iter_mut().zip(shown) {
             column.set_padding((0, 1));
-            let left = self.is_text.get(*at).copied().unwrap_or(true);
-            column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
-            if let Some(least) = self.min_widths.get(*at).filter(|least| **least > 0) {
-                let least = Width::Fixed(u16::try_from(least + 1).unwrap_or(u16::MAX));
-                column.set_constraint(ColumnConstraint::LowerBoundary(least));
-            }
+            column.set_cell_alignment(if self.is_text[*at] {
+                CellAlignment::Left
+            } else {
+                CellAlignment::Right
+            });
         }
         table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
     }

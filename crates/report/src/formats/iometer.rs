@@ -6,10 +6,9 @@
 //! its result files and its User's Guide.
 
 use super::diskspd::groups;
+use super::local_time;
 use crate::{Content, Format};
-use jiff::fmt::temporal::Pieces;
-use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::SignedDuration;
 use model::figures::{Observed, ObservedCpu, ObservedLaneKind};
 use model::histogram::Distribution;
 use model::job::Kind;
@@ -103,13 +102,9 @@ fn clean_field(text: &str) -> String {
 
 /// `2026-11-23 18:00:00:000`, `ns` after the start of the session; empty if that is unknown.
 fn stamp(report: &Report, ns: u64) -> String {
-    let at = || -> Option<Zoned> {
-        let began: Timestamp = report.started.parse().ok()?;
-        let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
-        let after = SignedDuration::from_nanos(i64::try_from(ns).ok()?);
-        Some(began.checked_add(after).ok()?.to_zoned(TimeZone::fixed(offset)))
-    };
-    at().map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M:%S:%3f").to_string())
+    let after = i64::try_from(ns).ok().map(SignedDuration::from_nanos);
+    let at = after.and_then(|after| local_time(report, after));
+    at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M:%S:%3f").to_string())
 }
 
 impl Worker<'_> {
@@ -128,7 +123,7 @@ impl Worker<'_> {
     }
 
     /// Whether each request has a reply. Two operations then form a transaction.
-    fn replies(&self) -> bool {
+    fn has_replies(&self) -> bool {
         let phase = self.result.job.phases.get(self.result.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(self.result.stream as usize));
         stream.is_some_and(|s| s.access.lines.iter().any(|l| l.reply_bytes > 0))
@@ -153,7 +148,7 @@ impl Worker<'_> {
         let errors = self.seen.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let known = errors == 0 || target.is_none() || self.seen.targets.len() == 1;
         let seconds = self.seen.window_ns as f64 / NS_PER_SECOND as f64;
-        Figures { read, write, seconds, replies: self.replies(), errors: known.then_some(errors) }
+        Figures { read, write, seconds, has_replies: self.has_replies(), errors: known.then_some(errors) }
     }
 }
 
@@ -186,7 +181,7 @@ struct Figures {
     read: Sum,
     write: Sum,
     seconds: f64,
-    replies: bool,
+    has_replies: bool,
     /// Errors of both directions; `None` if they are not counted separately.
     errors: Option<u64>,
 }
@@ -197,7 +192,7 @@ impl Figures {
             read: self.read.add(&other.read),
             write: self.write.add(&other.write),
             seconds: self.seconds.max(other.seconds),
-            replies: self.replies || other.replies,
+            has_replies: self.has_replies || other.has_replies,
             errors: self.errors.zip(other.errors).map(|(a, b)| a.saturating_add(b)),
         }
     }
@@ -214,7 +209,7 @@ struct Row {
     place: [String; 3],
     cpu: Option<[f64; 3]>,
     /// Whether the row has raw times.
-    raw: bool,
+    has_raw_times: bool,
 }
 
 /// Returns the figures of all workers and their common access specification, which is empty if they differ.
@@ -257,7 +252,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
     let name = clean_field(first.option("manager").unwrap_or(&report.machine.host));
     let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean(&first.seen.cpus));
-    let row = Row { kind: "MANAGER", name, spec, counts, cpu, raw: true, ..Row::default() };
+    let row = Row { kind: "MANAGER", name, spec, counts, cpu, has_raw_times: true, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
     for cpu in &first.seen.cpus {
         let row = Row {
@@ -279,7 +274,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
             counts: [None, None, Some(targets)],
             place: place.clone(),
             cpu: None,
-            raw: true,
+            has_raw_times: true,
         };
         out.push(line(&row, Some(&worker.figures(None))));
         for (at, target) in worker.seen.targets.iter().enumerate().filter(|_| record != "NO_TARGETS") {
@@ -288,7 +283,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
                 name: clean_field(&target.path),
                 spec: spec.clone(),
                 place: place.clone(),
-                raw: true,
+                has_raw_times: true,
                 ..Row::default()
             };
             // A lane with several targets does not count them separately.
@@ -316,7 +311,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
     let mut fields = vec![row.kind.to_owned(), row.name.clone(), row.spec.clone()];
     fields.extend(row.counts.map(count));
     match figures {
-        Some(figures) => fields.extend(measured_fields(figures, row.raw)),
+        Some(figures) => fields.extend(measured_fields(figures, row.has_raw_times)),
         // There are 39 columns up to the raw times.
         None => fields.extend(std::iter::repeat_n(String::new(), 39)),
     }
@@ -327,7 +322,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
     fields.extend(cpu);
     // The two columns about interrupts are empty: fathom counts interrupts as kernel time.
     fields.extend([String::new(), String::new()]);
-    fields.push(if row.raw { NS_PER_SECOND.to_string() } else { String::new() });
+    fields.push(if row.has_raw_times { NS_PER_SECOND.to_string() } else { String::new() });
     fields.push(String::new());
     let effectiveness = figures.zip(row.cpu).filter(|(_, cpu)| cpu[0] > 0.0);
     fields.push(effectiveness.map_or_else(String::new, |(f, cpu)| {
@@ -349,8 +344,8 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
 }
 
 /// Returns the fields from the rate to the measured time.
-fn measured_fields(figures: &Figures, raw: bool) -> Vec<String> {
-    let Figures { read, write, seconds, replies, errors } = figures;
+fn measured_fields(figures: &Figures, has_raw_times: bool) -> Vec<String> {
+    let Figures { read, write, seconds, has_replies, errors } = figures;
     let all = read.add(write);
     let three = [&all, read, write];
     let seconds_or_one = if *seconds > 0.0 { *seconds } else { 1.0 };
@@ -361,7 +356,7 @@ fn measured_fields(figures: &Figures, raw: bool) -> Vec<String> {
     out.extend(three.map(|s| per_second(s.bytes as f64 / 1_048_576.0)));
     out.extend(three.map(|s| per_second(s.bytes as f64 / 1e6)));
     // Without replies each operation is a transaction; with replies a transaction takes the time of two operations.
-    let plain = !replies;
+    let plain = !has_replies;
     let of_plain = |value: String| if plain { value } else { String::new() };
     let transactions = all.latency.count as f64 / if plain { 1.0 } else { 2.0 };
     out.extend([per_second(transactions), float(0.0)]);
@@ -375,7 +370,7 @@ fn measured_fields(figures: &Figures, raw: bool) -> Vec<String> {
     out.extend([known, each.clone(), each]);
     out.extend([read.bytes, write.bytes, read.latency.count, write.latency.count, 0].map(|n| n.to_string()));
     out.push(String::new());
-    if !raw {
+    if !has_raw_times {
         out.extend(std::iter::repeat_n(String::new(), 9));
         return out;
     }
@@ -404,9 +399,9 @@ fn each_row_has_a_field_for_each_column() {
         histogram.record(ns);
     }
     let read = Sum { bytes: 3 << 20, latency: Distribution::from(&histogram) };
-    let figures = Figures { read, write: Sum::default(), seconds: 2.0, replies: false, errors: Some(0) };
-    for raw in [true, false] {
-        let row = Row { kind: "WORKER", raw, cpu: Some([50.0, 20.0, 30.0]), ..Row::default() };
+    let figures = Figures { read, write: Sum::default(), seconds: 2.0, has_replies: false, errors: Some(0) };
+    for has_raw_times in [true, false] {
+        let row = Row { kind: "WORKER", has_raw_times, cpu: Some([50.0, 20.0, 30.0]), ..Row::default() };
         let line = line(&row, Some(&figures));
         let fields: Vec<&str> = line.split(',').collect();
         assert_eq!(fields.len(), columns, "{line}");
@@ -414,7 +409,7 @@ fn each_row_has_a_field_for_each_column() {
         assert_eq!((at("IOps"), at("Read MiBps (Binary)"), at("Read I/Os")), ("1.500000", "1.500000", "3"));
         assert_eq!((at("0 to 50 uS"), at("50 to 100 uS"), at(" >= 10 s")), ("1", "1", "1"));
         assert_eq!((at("% CPU Utilization"), at("CPU Effectiveness")), ("50.000000", "0.030000"));
-        assert_eq!(at("Total Raw Run Time"), if raw { "2000000000" } else { "" });
+        assert_eq!(at("Total Raw Run Time"), if has_raw_times { "2000000000" } else { "" });
         assert_eq!((at("Errors"), at("Write Errors"), at("Packets/Second")), ("0", "0", ""));
     }
     assert_eq!(line(&Row::default(), None).split(',').count(), columns);

@@ -7,11 +7,11 @@ use crate::documentation::{is_command, page_parts};
 use crate::page::{display_width, prose};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
-use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
+use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_findings, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
-use crate::view::report::{describe_ending, describe_headline, main_table};
+use crate::view::report::{describe_ending, describe_headline, is_of_jobs, main_table};
 use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
@@ -19,16 +19,15 @@ use crate::view::sessions::{
 use crate::view::sweep::{best_settings_table, best_settings_title};
 use crate::view::table::{Columns, Table, or_dash};
 use crate::view::verification::{
-    damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
+    damage_items, verdict_on_all_hosts, verification_headline, verification_remarks,
 };
 use crate::{Content, Detail, Format, Style, writer};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
-use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};
+use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
 use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun};
-use model::study::Studied;
 use model::verification::{Verifications, Verified};
 use std::io;
 use std::io::Write;
@@ -123,8 +122,7 @@ const BLOCK_WIDTH: usize = 80;
 
 fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let is_transfer = |result: &Measured| result.trim.is_none();
-    let has_tests =
-        matches!(report.study, Studied::Jobs | Studied::Profile(_)) && report.results.iter().all(is_transfer);
+    let has_tests = is_of_jobs(report) && report.results.iter().all(is_transfer);
     let text = match style.detail {
         Detail::Brief if has_tests => forum_block(report),
         Detail::Brief => main_table(report, false).markdown(),
@@ -182,7 +180,7 @@ fn full_page(report: &Report, all: bool) -> String {
         out += &format!("\n{}", quick_text(report).trim_end_matches('\n'));
         out.push('\n');
     }
-    let shown = if all { findings::shown_findings(report) } else { findings::worst_findings(report) };
+    let shown = if all { shown_findings(report) } else { findings::worst_findings(report) };
     let limiter = findings::describe_limiter(report, &shown);
     let reason = findings::verdict_reason(report, &shown).map(str::to_owned);
     for text in reason.into_iter().chain(describe_ending(report)).chain([limiter]) {
@@ -203,7 +201,11 @@ fn full_page(report: &Report, all: bool) -> String {
     if let Some(rerun) = &report.against {
         out += &format!("\n{}", rerun_text(rerun));
     }
-    let items = if all { every_answer(report, &shown) } else { most_important(report, &shown) };
+    let found = shown.iter().filter(|finding| finding.outcome != Outcome::Holds);
+    let mut items: Vec<String> = found.map(|finding| finding_item(finding, report.results.len())).collect();
+    if !all && let Some(rest) = rest_summary(&shown_findings(report), MAX_SHOWN) {
+        items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
+    }
     if !items.is_empty() {
         out += &format!("\n{}", items.concat());
     }
@@ -218,30 +220,13 @@ fn first_line(report: &Report) -> String {
     out + &format!("**{}** {}\n", report.verdict.word(), escaped(&line))
 }
 
-fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
-    let mut items: Vec<String> = shown.iter().map(|f| finding_item(f, report.results.len())).collect();
-    if let Some(rest) = findings::rest_summary(report) {
-        items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
-    }
-    items
-}
-
-fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
-    let found = shown.iter().filter(|f| f.outcome != Outcome::Holds);
-    found.map(|f| finding_item(f, report.results.len())).collect()
-}
-
 /// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
 fn finding_item(finding: &Finding, results: usize) -> String {
-    let severity = match finding.outcome {
-        Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
-        _ => "not checked",
-    };
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let name = escaped(&format!("{} {}", finding.id, finding.name));
     let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
     let text = format!("{}: {}{cure}", findings::results_suffix(finding, results), finding.sentence);
-    format!("- **{name}** ({severity}{accepted}){}\n", escaped(&text))
+    format!("- **{name}** ({}{accepted}){}\n", findings::answer_word(finding), escaped(&text))
 }
 
 /// Returns the command, its start time and its target.
@@ -309,7 +294,8 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     if style.detail == Detail::Brief {
         return to.write_all((out + &rows).as_bytes());
     }
-    let answers: Vec<String> = compared.answers().map(comparison_answer).collect();
+    let answer = |one: &Comparison| format!("**{}** {}\n", one.answer.word(), escaped(&one.sentence));
+    let answers: Vec<String> = compared.answers().map(answer).collect();
     out += &answers.join("\n");
     if !compared.table.is_empty() {
         out += &format!("\n{rows}");
@@ -321,14 +307,13 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     }
     let mut items = compared.left_out();
     items.extend(finding_items(compared, style.detail == Detail::All));
-    items.extend(compared.sides().flat_map(|(name, side)| side_items(name, side)));
-    out += &bullet_list(&items);
+    for (name, side) in compared.sides() {
+        items.extend(side.sessions.iter().map(|session| format!("{name}: {}", describe_source(session))));
+    }
+    out.push('\n');
+    items.iter().for_each(|item| out += &format!("- {}\n", escaped(item)));
     out += &compare_command(compared.sides().map(|(_, side)| side));
     to.write_all(out.as_bytes())
-}
-
-fn comparison_answer(comparison: &Comparison) -> String {
-    format!("**{}** {}\n", comparison.answer.word(), escaped(&comparison.sentence))
 }
 
 fn gate_text(gate: Option<&Gate>) -> String {
@@ -347,17 +332,10 @@ fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
         format!("{} {}{not_checked}: {}", f.id, f.name, compared.finding_sentence(f))
     };
     let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).map(item);
-    let rest = rest_summary_of(findings).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows them"));
+    let rest = rest_summary(findings, MAX_SHOWN)
+        .filter(|_| !all)
+        .map(|rest| format!("{rest}: --verbose shows them"));
     items.chain(rest).collect()
-}
-
-fn side_items<'s>(name: &'s str, side: &'s Side) -> impl Iterator<Item = String> + 's {
-    side.sessions.iter().map(move |session| format!("{name}: {}", describe_source(session)))
-}
-
-fn bullet_list(items: &[String]) -> String {
-    let items: Vec<String> = items.iter().map(|item| format!("- {}\n", escaped(item))).collect();
-    format!("\n{}", items.concat())
 }
 
 /// Returns the command that compares these sides; empty if a session was not kept.
@@ -449,7 +427,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),
-        code(&findings::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]))
+        code(&findings::fathom_command(["doctor", &diagnosis.target]))
     );
     to.write_all(out.as_bytes())
 }
@@ -494,8 +472,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
 
 /// Prints the facts of a host other than its verdict.
 fn host_items(verified: &Verified) -> String {
-    let notes = verification_notes(verified).into_iter().map(|note| format!("{note}."));
-    let items = damage_items(verified).into_iter().chain(notes).chain(verification_rates(verified));
+    let items = damage_items(verified).into_iter().chain(verification_remarks(verified));
     items.fold(String::new(), |out, item| out + "- " + &escaped(&item) + "\n")
 }
 

@@ -12,6 +12,10 @@ mod openmetrics;
 mod text;
 
 use crate::Format;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp, Zoned};
+use model::report::Report;
 
 /// All formats.
 pub const FORMATS: &[&Format] = &[
@@ -36,3 +40,10 @@ pub const FORMATS: &[&Format] = &[
 
 /// The format for people, which writes every kind of report.
 pub const TEXT: &Format = &text::FORMAT;
+
+/// Returns a time after the start of the session, in the local time of the measurement; `None` if the start is unknown.
+fn local_time(report: &Report, after: SignedDuration) -> Option<Zoned> {
+    let began: Timestamp = report.started.parse().ok()?;
+    let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
+    Some(began.checked_add(after).ok()?.to_zoned(TimeZone::fixed(offset)))
+}

@@ -11,12 +11,13 @@
 //! - A watched interval has counters since the device appeared, in seconds and bytes, and gauges of the present state.
 //!   Readers can compute rates over any time. Processes are left out: their ids would create ever new series.
 
+use crate::view::results::directions;
 use crate::{Content, Format, Style, writer};
 use model::evidence::BlockStat;
-use model::report::{AnswerWord, Ending, Figures, Measured, Report, Verdict};
+use model::report::{AnswerWord, Ending, Measured, Report, Verdict};
 use model::study::Studied;
 use model::verdict::Gate;
-use model::watch::{Load, Watched, WatchedDevice};
+use model::watch::{Watched, WatchedDevice};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -31,15 +32,6 @@ pub(super) static FORMAT: Format = Format {
 
 /// The last line.
 const EOF: &[u8] = b"# EOF\n";
-
-/// Writes the lines before the samples of a metric family. `unit` is empty for a count; otherwise the name ends with it.
-fn head(to: &mut dyn Write, name: &str, kind: &str, unit: &str, help: &str) -> io::Result<()> {
-    writeln!(to, "# TYPE {name} {kind}")?;
-    if !unit.is_empty() {
-        writeln!(to, "# UNIT {name} {unit}")?;
-    }
-    writeln!(to, "# HELP {name} {help}")
-}
 
 /// Escapes the value of a label.
 fn escaped(text: &str) -> String {
@@ -56,18 +48,26 @@ const OUTCOMES: [AnswerWord; 4] =
 /// Names and values of labels, in the order of output.
 type Labels = Vec<(&'static str, String)>;
 
+/// The metric type: readers compute the rate of a counter, and use the value of a gauge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MetricType {
+    Counter,
+    Gauge,
+}
+
 /// A metric family.
-struct Gauge {
+struct Family {
     name: &'static str,
+    kind: MetricType,
     /// The base unit, with which the name ends; empty without a unit.
     unit: &'static str,
     help: &'static str,
     samples: Vec<(Labels, f64)>,
 }
 
-impl Gauge {
-    fn new(name: &'static str, unit: &'static str, help: &'static str) -> Self {
-        Self { name, unit, help, samples: Vec::new() }
+impl Family {
+    fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Self {
+        Self { name, kind: MetricType::Gauge, unit, help, samples: Vec::new() }
     }
 
     /// Adds a sample, unless its value is unknown.
@@ -88,15 +88,25 @@ impl Gauge {
         }
     }
 
+    /// Writes the family; nothing without samples.
     fn write(&self, to: &mut dyn Write) -> io::Result<()> {
-        if self.samples.is_empty() {
+        let Self { name, kind, unit, help, samples } = self;
+        if samples.is_empty() {
             return Ok(());
         }
-        head(to, self.name, "gauge", self.unit, self.help)?;
-        for (labels, value) in &self.samples {
+        let (kind, suffix) = match kind {
+            MetricType::Counter => ("counter", "_total"),
+            MetricType::Gauge => ("gauge", ""),
+        };
+        writeln!(to, "# TYPE {name} {kind}")?;
+        if !unit.is_empty() {
+            writeln!(to, "# UNIT {name} {unit}")?;
+        }
+        writeln!(to, "# HELP {name} {help}")?;
+        for (labels, value) in samples {
             let pairs: Vec<String> =
-                labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-            writeln!(to, "{}{{{}}} {value}", self.name, pairs.join(","))?;
+                labels.iter().map(|(label, text)| format!("{label}=\"{}\"", escaped(text))).collect();
+            writeln!(to, "{name}{suffix}{{{}}} {value}", pairs.join(","))?;
         }
         Ok(())
     }
@@ -132,24 +142,25 @@ fn report_labels(report: &Report, result: Option<&Measured>) -> Labels {
 }
 
 /// Returns the gauges of the whole session.
-fn session_gauges(report: &Report) -> [Gauge; 5] {
+fn session_gauges(report: &Report) -> [Family; 5] {
     let labels = report_labels(report, None);
-    let mut started = Gauge::new(
+    let mut started = Family::gauge(
         "fathom_started_timestamp_seconds",
         "seconds",
         "When the measurement began, in seconds since 1970.",
     );
     let at = report.started.parse::<jiff::Timestamp>().ok();
     started.add(&labels, at.map(|at| at.as_second() as f64));
-    let mut complete = Gauge::new("fathom_complete", "", "Whether the measurement ended as planned.");
+    let mut complete = Family::gauge("fathom_complete", "", "Whether the measurement ended as planned.");
     complete.add(&labels, Some(f64::from(u8::from(report.ending == Ending::Complete))));
-    let mut verdict = Gauge::new("fathom_verdict", "", "The worst verdict of the results that are quoted.");
+    let mut verdict =
+        Family::gauge("fathom_verdict", "", "The worst verdict of the results that are quoted.");
     verdict.add_states(&labels, "verdict", VERDICTS.into_iter().map(Verdict::word), report.verdict.word());
-    let mut answer = Gauge::new("fathom_answer", "", "The answer, if the command asks a question.");
+    let mut answer = Family::gauge("fathom_answer", "", "The answer, if the command asks a question.");
     if let Some(given) = &report.answer {
         answer.add(&with(&labels, &[("answer", given.word.word())]), Some(1.0));
     }
-    let mut condition = Gauge::new("fathom_condition", "", "The outcome of each condition of --fail-if.");
+    let mut condition = Family::gauge("fathom_condition", "", "The outcome of each condition of --fail-if.");
     let mut seen = HashSet::new();
     for Gate { condition: text, result, number, word, .. } in &report.gates {
         let labels = with(
@@ -167,20 +178,20 @@ fn session_gauges(report: &Report) -> [Gauge; 5] {
 }
 
 /// Returns the verdict, rates and latencies of each result.
-fn result_gauges(report: &Report) -> [Gauge; 8] {
-    let mut verdict = Gauge::new("fathom_result_verdict", "", "The verdict of a result.");
+fn result_gauges(report: &Report) -> [Family; 8] {
+    let mut verdict = Family::gauge("fathom_result_verdict", "", "The verdict of a result.");
     let ops = "Operations per second: geometric mean over runs.";
     let bytes = "Bytes per second: geometric mean over runs.";
     let (low, high) = ("Lower end of its 95 % interval.", "Upper end of its 95 % interval.");
     let mut rates = [
-        Gauge::new("fathom_operations_per_second", "", ops),
-        Gauge::new("fathom_operations_per_second_low", "", low),
-        Gauge::new("fathom_operations_per_second_high", "", high),
-        Gauge::new("fathom_bytes_per_second", "", bytes),
-        Gauge::new("fathom_bytes_per_second_low", "", low),
-        Gauge::new("fathom_bytes_per_second_high", "", high),
+        Family::gauge("fathom_operations_per_second", "", ops),
+        Family::gauge("fathom_operations_per_second_low", "", low),
+        Family::gauge("fathom_operations_per_second_high", "", high),
+        Family::gauge("fathom_bytes_per_second", "", bytes),
+        Family::gauge("fathom_bytes_per_second_low", "", low),
+        Family::gauge("fathom_bytes_per_second_high", "", high),
     ];
-    let mut latency = Gauge::new(
+    let mut latency = Family::gauge(
         "fathom_latency_seconds",
         "seconds",
         "Latency that this share of the operations did not exceed; absent if too few operations support it.",
@@ -220,19 +231,13 @@ fn result_gauges(report: &Report) -> [Gauge; 8] {
     [verdict, ops, ops_low, ops_high, bytes, bytes_low, bytes_high, latency]
 }
 
-fn directions(result: &Measured) -> impl Iterator<Item = (&'static str, &Figures)> {
-    let all =
-        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
-    all.into_iter().filter_map(|(direction, figures)| Some((direction, figures.as_ref()?)))
-}
-
 /// Returns the time that each command took.
-fn command_gauges(report: &Report) -> [Gauge; 3] {
+fn command_gauges(report: &Report) -> [Family; 3] {
     let all = "Wall time of a command: geometric mean over its complete runs.";
     let mut gauges = [
-        Gauge::new("fathom_command_seconds", "seconds", all),
-        Gauge::new("fathom_command_low_seconds", "seconds", "Lower end of its 95 % interval."),
-        Gauge::new("fathom_command_high_seconds", "seconds", "Upper end of its 95 % interval."),
+        Family::gauge("fathom_command_seconds", "seconds", all),
+        Family::gauge("fathom_command_low_seconds", "seconds", "Lower end of its 95 % interval."),
+        Family::gauge("fathom_command_high_seconds", "seconds", "Upper end of its 95 % interval."),
     ];
     if let Studied::Commands(results) = &report.study {
         let mut names = UniqueNames::default();
@@ -247,144 +252,126 @@ fn command_gauges(report: &Report) -> [Gauge; 3] {
     gauges
 }
 
-/// A metric of a device.
-struct Metric {
-    name: &'static str,
-    /// The base unit, with which the name ends; empty for a count.
-    unit: &'static str,
-    kind: MetricType,
-    help: &'static str,
-    value: fn(&BlockStat) -> Option<f64>,
-}
-
-/// The metric type: readers compute the rate of a counter, and use the value of a gauge.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum MetricType {
-    Counter,
-    Gauge,
-}
-
 /// Milliseconds per second.
 const MS_PER_SECOND: f64 = 1000.0;
 
-const fn counter(
+/// A metric of a device.
+struct DeviceMetric {
+    name: &'static str,
+    /// The base unit, with which the name ends; empty for a count.
+    unit: &'static str,
+    help: &'static str,
+    value: fn(&BlockStat) -> Option<f64>,
+}
+
+const fn metric(
     name: &'static str,
     unit: &'static str,
     help: &'static str,
     value: fn(&BlockStat) -> Option<f64>,
-) -> Metric {
-    Metric { name, unit, kind: MetricType::Counter, help, value }
+) -> DeviceMetric {
+    DeviceMetric { name, unit, help, value }
 }
 
-/// All metrics, named like those of node_exporter.
-const METRICS: [Metric; 17] = [
-    counter("reads_completed", "", "Reads completed.", |c| Some(c.read.ios as f64)),
-    counter("reads_merged", "", "Reads merged into others.", |c| Some(c.read.merges as f64)),
-    counter("read_bytes", "bytes", "Bytes read.", |c| Some(c.read.bytes as f64)),
-    counter("read_time_seconds", "seconds", "Time of all reads together.", |c| {
+/// All counters, named like those of node_exporter.
+const COUNTERS: [DeviceMetric; 16] = [
+    metric("fathom_disk_reads_completed", "", "Reads completed.", |c| Some(c.read.ios as f64)),
+    metric("fathom_disk_reads_merged", "", "Reads merged into others.", |c| Some(c.read.merges as f64)),
+    metric("fathom_disk_read_bytes", "bytes", "Bytes read.", |c| Some(c.read.bytes as f64)),
+    metric("fathom_disk_read_time_seconds", "seconds", "Time of all reads together.", |c| {
         Some(c.read.ms as f64 / MS_PER_SECOND)
     }),
-    counter("writes_completed", "", "Writes completed.", |c| Some(c.write.ios as f64)),
-    counter("writes_merged", "", "Writes merged into others.", |c| Some(c.write.merges as f64)),
-    counter("written_bytes", "bytes", "Bytes written.", |c| Some(c.write.bytes as f64)),
-    counter("write_time_seconds", "seconds", "Time of all writes together.", |c| {
+    metric("fathom_disk_writes_completed", "", "Writes completed.", |c| Some(c.write.ios as f64)),
+    metric("fathom_disk_writes_merged", "", "Writes merged into others.", |c| Some(c.write.merges as f64)),
+    metric("fathom_disk_written_bytes", "bytes", "Bytes written.", |c| Some(c.write.bytes as f64)),
+    metric("fathom_disk_write_time_seconds", "seconds", "Time of all writes together.", |c| {
         Some(c.write.ms as f64 / MS_PER_SECOND)
     }),
-    counter("discards_completed", "", "Discards completed.", |c| Some(c.discard?.ios as f64)),
-    counter("discards_merged", "", "Discards merged into others.", |c| Some(c.discard?.merges as f64)),
-    counter("discarded_bytes", "bytes", "Bytes discarded.", |c| Some(c.discard?.bytes as f64)),
-    counter("discard_time_seconds", "seconds", "Time of all discards together.", |c| {
+    metric("fathom_disk_discards_completed", "", "Discards completed.", |c| Some(c.discard?.ios as f64)),
+    metric("fathom_disk_discards_merged", "", "Discards merged into others.", |c| {
+        Some(c.discard?.merges as f64)
+    }),
+    metric("fathom_disk_discarded_bytes", "bytes", "Bytes discarded.", |c| Some(c.discard?.bytes as f64)),
+    metric("fathom_disk_discard_time_seconds", "seconds", "Time of all discards together.", |c| {
         Some(c.discard?.ms as f64 / MS_PER_SECOND)
     }),
-    counter("flush_requests", "", "Flushes completed.", |c| Some(c.flush?.ios as f64)),
-    counter("flush_requests_time_seconds", "seconds", "Time of all flushes together.", |c| {
+    metric("fathom_disk_flush_requests", "", "Flushes completed.", |c| Some(c.flush?.ios as f64)),
+    metric("fathom_disk_flush_requests_time_seconds", "seconds", "Time of all flushes together.", |c| {
         Some(c.flush?.ms as f64 / MS_PER_SECOND)
     }),
-    counter("io_time_weighted_seconds", "seconds", "Time in flight of all requests together.", |c| {
-        Some(c.queue_ms as f64 / MS_PER_SECOND)
-    }),
-    counter(
-        "io_time_seconds",
+    metric(
+        "fathom_disk_io_time_weighted_seconds",
+        "seconds",
+        "Time in flight of all requests together.",
+        |c| Some(c.queue_ms as f64 / MS_PER_SECOND),
+    ),
+    metric(
+        "fathom_disk_io_time_seconds",
         "seconds",
         "Time with at least one request in flight; does not show how busy a device is that serves several at once.",
         |c| Some(c.busy_ms as f64 / MS_PER_SECOND),
     ),
-    Metric {
-        name: "io_now",
-        unit: "",
-        kind: MetricType::Gauge,
-        help: "Requests in flight.",
-        value: |c| Some(c.in_flight as f64),
-    },
 ];
 
-/// Prefix of all names.
-const PREFIX: &str = "fathom_disk_";
-
 fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    for metric in &METRICS {
-        let counted = |d: &WatchedDevice| Some((d.name.clone(), (metric.value)(d.counters.as_ref()?)?));
-        let values: Vec<(String, f64)> = watched.devices.iter().filter_map(counted).collect();
-        // A metric without a value for any device is omitted.
-        if values.is_empty() {
-            continue;
-        }
-        let name = format!("{PREFIX}{}", metric.name);
-        let (kind, suffix) = match metric.kind {
-            MetricType::Counter => ("counter", "_total"),
-            MetricType::Gauge => ("gauge", ""),
-        };
-        head(to, &name, kind, metric.unit, metric.help)?;
-        for (device, value) in values {
-            writeln!(to, "{name}{suffix}{{device=\"{}\"}} {value}", escaped(&device))?;
-        }
-    }
-    write_loads(watched, to)?;
-    write_latencies(watched, to)?;
+    let counters = COUNTERS
+        .iter()
+        .map(|counter| Family { kind: MetricType::Counter, ..device_family(watched, counter) });
+    let in_flight = metric("fathom_disk_io_now", "", "Requests in flight.", |c| Some(c.in_flight as f64));
+    let gauges = [device_family(watched, &in_flight), load_gauge(watched), latency_gauge(watched)];
+    counters.chain(gauges).try_for_each(|family| family.write(to))?;
     to.write_all(EOF)
 }
 
-fn write_loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
-    let known = |d: &'_ WatchedDevice| -> Option<(String, Load)> {
-        Some((d.name.clone(), d.load.as_ref()?.as_ref().ok()?.clone()))
-    };
-    let loads: Vec<(String, Load)> = watched.devices.iter().filter_map(known).collect();
-    if loads.is_empty() {
-        return Ok(());
+/// Returns a gauge with the value of each device.
+fn device_family(watched: &Watched, metric: &DeviceMetric) -> Family {
+    let mut out = Family::gauge(metric.name, metric.unit, metric.help);
+    for device in &watched.devices {
+        out.add(&device_label(device), device.counters.as_ref().and_then(metric.value));
     }
-    let name = format!("{PREFIX}load_ratio");
-    let help = "Load of the last interval as a share of the capacity that fathom measured on this device.";
-    head(to, &name, "gauge", "ratio", help)?;
-    for (device, load) in loads {
-        let ends = [("at_least", Some(load.at_least_percent)), ("at_most", load.at_most_percent)];
-        for (bound, percent) in ends.into_iter().filter_map(|(bound, percent)| Some((bound, percent?))) {
-            writeln!(to, "{name}{{device=\"{}\",bound=\"{bound}\"}} {}", escaped(&device), percent / 100.0)?;
-        }
-    }
-    Ok(())
+    out
 }
 
-/// Writes the latencies of the last interval from the kernel's block events; unknown ones are omitted.
-fn write_latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
-    let name = format!("{PREFIX}interval_latency_seconds");
-    let mut lines = Vec::new();
+fn device_label(device: &WatchedDevice) -> Labels {
+    vec![("device", device.name.clone())]
+}
+
+fn load_gauge(watched: &Watched) -> Family {
+    let mut out = Family::gauge(
+        "fathom_disk_load_ratio",
+        "ratio",
+        "Load of the last interval as a share of the capacity that fathom measured on this device.",
+    );
+    for device in &watched.devices {
+        let Some(Ok(load)) = &device.load else { continue };
+        for (bound, percent) in [("at_least", Some(load.at_least_percent)), ("at_most", load.at_most_percent)]
+        {
+            let labels = with(&device_label(device), &[("bound", bound)]);
+            out.add(&labels, percent.map(|percent| percent / 100.0));
+        }
+    }
+    out
+}
+
+/// Returns the latencies of the last interval from the kernel's block events; unknown ones are omitted.
+fn latency_gauge(watched: &Watched) -> Family {
+    let mut out = Family::gauge(
+        "fathom_disk_interval_latency_seconds",
+        "seconds",
+        "Latency that this share of the requests in the last interval did not exceed.",
+    );
     for device in &watched.devices {
         let Some(Ok(all)) = &device.latency else { continue };
         for (direction, latency) in all.all() {
-            let ends = [("0.5", latency.p50_ms), ("0.99", latency.p99_ms), ("1", Some(latency.max_ms))];
-            for (share, ms) in ends.into_iter().filter_map(|(share, ms)| Some((share, ms?))) {
-                let device = escaped(&device.name);
-                let labels = format!("device=\"{device}\",direction=\"{direction}\",share=\"{share}\"");
-                lines.push(format!("{name}{{{labels}}} {}", ms / MS_PER_SECOND));
+            for (share, ms) in
+                [("0.5", latency.p50_ms), ("0.99", latency.p99_ms), ("1", Some(latency.max_ms))]
+            {
+                let labels = with(&device_label(device), &[("direction", direction), ("share", share)]);
+                out.add(&labels, ms.map(|ms| ms / MS_PER_SECOND));
             }
         }
     }
-    if lines.is_empty() {
-        return Ok(());
-    }
-    let help = "Latency that this share of the requests in the last interval did not exceed.";
-    head(to, &name, "gauge", "seconds", help)?;
-    lines.iter().try_for_each(|line| writeln!(to, "{line}"))
+    out
 }
 
 #[test]
@@ -408,7 +395,7 @@ fn counters_are_totals_in_base_units_and_uncounted_metrics_are_omitted() -> io::
     assert!(!all.contains("direction=\"flush\",share=\"0.99\""), "{all}");
     assert!(all.ends_with("\n# EOF\n") && all.matches("# EOF").count() == 1);
     // The name ends with the unit.
-    assert!(METRICS.iter().all(|m| m.name.ends_with(m.unit)));
+    assert!(COUNTERS.iter().all(|m| m.name.ends_with(m.unit)));
     for device in &mut watched.devices {
         device.counters = BlockStat::parse("1 2 3 4 5 6 7 8 9 10 11").ok();
         device.load = Some(Err("limit unknown".into()));

@@ -1,10 +1,11 @@
 //! A capture: the profile of the load.
 
-use crate::view::numbers::short_bytes;
+use crate::view::lists::plural;
+use crate::view::numbers::{percentile, short_bytes};
 use crate::view::table::{Columns, Table, or_dash};
 use model::captured::{
-    Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,
-    Sequence, Sizes, Task, Unit,
+    Arrivals, Captured, Depth, Flushes, Footprint, Op, Operation, Origin, Profile, Restriction, Sequence,
+    Sizes, Task, Unit,
 };
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
@@ -81,7 +82,7 @@ pub(crate) fn describe_restriction(by: &Restriction) -> String {
 /// Returns the table of operations.
 pub(crate) fn operation_table(all: &[Operation]) -> Table {
     let at = |operation: &Operation, rank: &str| {
-        or_dash(operation.latency_ns.as_ref(), |all| percentile(all, rank))
+        or_dash(operation.latency_ns.as_ref(), |all| percentile(&all.percentiles, rank))
     };
     Columns::new(all)
         .text("", |operation| operation.op.word())
@@ -95,11 +96,6 @@ pub(crate) fn operation_table(all: &[Operation]) -> Table {
         .value("p99.9", |operation| at(operation, "99.9"))
         .value("max", |operation| or_dash(operation.latency_ns.as_ref(), |all| show_ns(all.max as f64)))
         .table(&["size", "share", "p99.9", "max"])
-}
-
-/// Formats a percentile, or `-` if too few requests support it.
-fn percentile(latency: &Latency, name: &str) -> String {
-    latency.percentiles.get(name).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
 }
 
 fn describe_sizes(sizes: &Sizes) -> String {
@@ -133,7 +129,7 @@ fn describe_sequence(sequence: &Sequence) -> String {
         text += &format!(
             "; {} {} of {mean} requests on average, median {median}, longest {most} ({})",
             show_count(sequence.runs as f64),
-            if sequence.runs == 1 { "run" } else { "runs" },
+            plural(sequence.runs as usize, "run"),
             show_bytes(sequence.run_bytes[2] as u64)
         );
     }
@@ -188,7 +184,7 @@ fn describe_depth(depth: &Depth) -> String {
 fn describe_queueing(all: &[Operation]) -> Option<String> {
     let describe = |operation: &Operation| {
         let latency = operation.queued_ns.as_ref()?;
-        let [p50, p99] = ["50", "99"].map(|name| percentile(latency, name));
+        let [p50, p99] = ["50", "99"].map(|name| percentile(&latency.percentiles, name));
         Some(format!(
             "{}: {} waited in the scheduler, p50 {p50}, p99 {p99}",
             operation.op.word(),
@@ -205,8 +201,8 @@ fn describe_arrivals(arrivals: &Arrivals) -> String {
         "{}: every {} on average, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
         arrivals.of,
         show_ns(arrivals.gap_ns.mean),
-        percentile(&arrivals.gap_ns, "50"),
-        percentile(&arrivals.gap_ns, "99"),
+        percentile(&arrivals.gap_ns.percentiles, "50"),
+        percentile(&arrivals.gap_ns.percentiles, "99"),
         idc(arrivals.idc_10ms),
         idc(arrivals.idc_100ms)
     )
@@ -226,7 +222,11 @@ fn describe_flushes(flushes: &Flushes) -> Option<String> {
         );
     }
     if let Some(latency) = &flushes.asked_ns {
-        text += &format!("; p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"));
+        text += &format!(
+            "; p50 {}, p99 {}",
+            percentile(&latency.percentiles, "50"),
+            percentile(&latency.percentiles, "99")
+        );
     }
     let describe_owner = |owner: &model::captured::Owner| {
         format!(
@@ -277,7 +277,9 @@ pub(crate) fn task_table(all: &[Task]) -> Table {
         .value("writes", |task| show_count(task.writes as f64))
         .value("MB written", |task| mb(task.write_bytes))
         .value("overlap", |task| or_dash(task.overlapping, show_share))
-        .value("think p50", |task| or_dash(task.think_ns.as_ref(), |think| percentile(think, "50")))
+        .value("think p50", |task| {
+            or_dash(task.think_ns.as_ref(), |think| percentile(&think.percentiles, "50"))
+        })
         .table(&["overlap", "MB read", "MB written", "think p50"])
         .stacked()
 }
@@ -292,6 +294,9 @@ pub(crate) fn describe_other_tasks(profile: &Profile) -> String {
         n => format!("and {} more tasks with {} requests", show_count(n as f64), show_count(requests as f64)),
     }
 }
+
+#[cfg(test)]
+use model::captured::Latency;
 
 #[cfg(test)]
 fn latency(ns: u64) -> Latency {

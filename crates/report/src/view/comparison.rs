@@ -2,6 +2,8 @@
 //!
 //! A short table has the first number of each result and all numbers that differ. A full table has all numbers.
 
+use crate::view::lists::{distinct_by, plural};
+use crate::view::numbers::change_ends;
 use crate::view::table::{Columns, Table, or_dash};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source};
 use model::finding::Finding;
@@ -23,7 +25,7 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
 
 /// Returns the gate to print first. `None` if the sides did different work and no number failed or is missing, because
 /// then the gate has nothing to decide.
-pub(crate) fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
+fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
     let fails = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
         || answers.all(|answer| answer != Answer::Incomparable);
@@ -157,27 +159,26 @@ fn is_short(pairs: &[Pair], all: bool) -> bool {
 }
 
 /// Whether a short table includes a number. It includes the first number of each result, and every FASTER or SLOWER one.
-pub(crate) fn is_shown(at: usize, metric: &Metric) -> bool {
+fn is_shown(at: usize, metric: &Metric) -> bool {
     at == 0 || matches!(metric.answer, Answer::Faster | Answer::Slower)
 }
 
 /// Describes how many numbers the table leaves out; `None` if it has all of them.
-pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
+fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
     let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
     let hidden = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();
-    let plural = if hidden == 1 { "" } else { "s" };
-    (hidden > 0).then(|| format!("{hidden} more number{plural}, not FASTER or SLOWER: --verbose shows them"))
+    describe_hidden(hidden, "")
 }
 
 /// Returns the full name of a number: `RND4K Q32T1 read p99`.
-pub(crate) fn number_name(pair: &Pair, metric: &Metric) -> String {
+fn number_name(pair: &Pair, metric: &Metric) -> String {
     let rank = metric.name.split_once(' ').filter(|(kind, _)| pair.name.ends_with(&format!(" {kind}")));
     format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
 }
 
 /// `-2.1 % to +1.3 %`; `None` with too few runs.
 pub(crate) fn interval(metric: &Metric) -> Option<String> {
-    metric.interval.map(|[low, high]| format!("{} to {}", show_change(low), show_change(high)))
+    metric.interval.map(change_ends)
 }
 
 /// Returns the number of runs that would decide an open comparison, if known.
@@ -238,7 +239,7 @@ enum SideNumber<'c> {
 /// Returns the table of several sides. With a single result or with `all` it has all numbers, otherwise the first
 /// number of each result and those that differ. With `joined`, an interval is on the same line as its change, otherwise
 /// below it.
-pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
+fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
     let first = ["number", "A"].map(str::to_owned).into_iter();
     let headings: Vec<String> = first.chain(comparisons.others.iter().map(|o| o.name.clone())).collect();
     let leaving: &[usize] = if joined { &[] } else { &[1] };
@@ -262,12 +263,14 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
 }
 
 /// Describes how many numbers the table leaves out; `None` if it has all of them.
-pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
+fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
     let hidden = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
-    let plural = if hidden == 1 { "" } else { "s" };
-    (hidden > 0).then(|| {
-        format!("{hidden} more number{plural}, not FASTER or SLOWER on any side: --verbose shows them")
-    })
+    describe_hidden(hidden, " on any side")
+}
+
+fn describe_hidden(hidden: usize, on: &str) -> Option<String> {
+    let more = format!("{hidden} more {}", plural(hidden, "number"));
+    (hidden > 0).then(|| format!("{more}, not FASTER or SLOWER{on}: --verbose shows them"))
 }
 
 impl<'c> SideNumber<'c> {
@@ -290,7 +293,7 @@ impl<'c> SideNumber<'c> {
 }
 
 /// Returns the findings of each side under its name: `C`, or `C RND4K Q1T1 read` if it does not cover all results.
-pub(crate) fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
+fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for Other { name, comparison } in &comparisons.others {
         for finding in &comparison.findings {
@@ -313,12 +316,8 @@ pub(crate) fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
 /// Returns all numbers of all results, in the order of the first side that has them.
 fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
     let of_pair = |pair: &Pair| (pair.name.clone(), pair.phase, pair.stream);
-    let mut results: Vec<&Pair> = Vec::new();
-    for pair in comparisons.others.iter().flat_map(|o| &o.comparison.pairs) {
-        if results.iter().all(|known| of_pair(known) != of_pair(pair)) {
-            results.push(pair);
-        }
-    }
+    let pairs = comparisons.others.iter().flat_map(|o| &o.comparison.pairs);
+    let results: Vec<&Pair> = distinct_by(pairs, |one, other| of_pair(one) == of_pair(other));
     let alone = results.len() == 1;
     let mut out = Vec::new();
     for result in results {
@@ -334,12 +333,8 @@ fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
 
 /// Returns the numbers that a result has on any side; a result that is compared on no side still has a line.
 fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) -> Vec<Number<'c>> {
-    let mut metrics: Vec<&Metric> = Vec::new();
-    for metric in pairs.iter().flatten().flat_map(|p| &p.metrics) {
-        if metrics.iter().all(|known| known.name != metric.name) {
-            metrics.push(metric);
-        }
-    }
+    let all = pairs.iter().flatten().flat_map(|pair| &pair.metrics);
+    let metrics: Vec<&Metric> = distinct_by(all, |one, other| one.name == other.name);
     if metrics.is_empty() {
         let sides = pairs.iter().map(|pair| side_of_pair(*pair, "")).collect();
         return vec![Number { name: result.name.clone(), sides, in_short_table: true }];

@@ -1,12 +1,18 @@
 //! The parts that several formats share: the findings that matter most with a count of the other answers, the
 //! headline's value, and command lines.
 
+use crate::view::lists::join_names;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::name;
 use model::report::{Headline, Report, Verdict};
 use model::units::show_rate;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// Returns a command of fathom to type.
+pub(crate) fn fathom_command<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    name::line(&std::iter::once("fathom").chain(words).map(str::to_owned).collect::<Vec<_>>())
+}
 
 /// Joins the words of a command into one line, with the program's base name and shell quotes.
 pub(crate) fn command_line(command: &[String]) -> String {
@@ -32,7 +38,7 @@ pub(crate) fn headline_value(headline: &Headline) -> String {
 }
 
 /// Number of findings to print.
-const MAX_SHOWN: usize = 3;
+pub(crate) const MAX_SHOWN: usize = 3;
 
 /// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
 fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
@@ -66,8 +72,8 @@ pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Optio
 /// Returns the finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
 pub(crate) fn headline_finding(report: &Report) -> Option<Finding> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
-    let mine = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
-    mine.min_by_key(|f| (f.accepted, f.severity))
+    let acting = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
+    acting.min_by_key(|f| (f.accepted, f.severity))
 }
 
 /// Describes the limiter of the headline with its evidence. If a finding in `shown` has the same evidence, only names
@@ -93,31 +99,22 @@ pub(crate) fn worst_of(findings: Vec<Finding>) -> Vec<Finding> {
     all
 }
 
-/// `1 more finding, 12 notes, 3 not checked, 66 passed`; `None` if no other answer exists.
-pub(crate) fn rest_summary(report: &Report) -> Option<String> {
-    rest_summary_of(&shown_findings(report))
-}
-
-/// Counts the answers after the first [`MAX_SHOWN`] findings, by kind; `None` if there are none.
-pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
-    rest_summary_after(findings, MAX_SHOWN)
-}
-
-/// Counts the answers after the first `shown` findings, by kind; `None` if there are none.
-pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<String> {
+/// Counts the answers after the first `shown` findings, by kind; `None` if there are none:
+/// `1 more finding, 12 notes, 3 not checked, 66 passed`.
+pub(crate) fn rest_summary(findings: &[Finding], shown: usize) -> Option<String> {
     let ids = |is_counted: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
         findings.iter().filter(is_counted).map(|f| f.id).collect()
     };
     let notes = ids(&|f| f.outcome == Outcome::Finding && !acts(f));
     let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
-    let spoke = ids(&|f| f.outcome != Outcome::Holds);
-    let held = ids(&|f| f.outcome == Outcome::Holds && !spoke.contains(&f.id));
+    let not_passed = ids(&|f| f.outcome != Outcome::Holds);
+    let passed = ids(&|f| f.outcome == Outcome::Holds && !not_passed.contains(&f.id));
     let more = acting_findings(findings.to_vec()).len().saturating_sub(shown);
     let parts = [
         (more, if more == 1 { "more finding" } else { "more findings" }),
         (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),
         (unchecked.len(), "not checked"),
-        (held.len(), "passed"),
+        (passed.len(), "passed"),
     ];
     let parts =
         parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
@@ -166,11 +163,6 @@ pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
         _ if all == 1 => String::new(),
         _ => format!(" [{}]", join_names(&finding.about)),
     }
-}
-
-/// Joins names, with another separator if a name contains a comma.
-pub(crate) fn join_names(names: &[String]) -> String {
-    names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The machine: its block devices, and the diagnosis of a place before a measurement.
 
+use crate::view::lists::plural;
 use crate::view::table::{Columns, Table};
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};
@@ -128,12 +129,8 @@ pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
     let count = |outcome| entries().filter(|entry| entry.outcome == outcome).count();
     let findings = count(Outcome::Finding);
-    format!(
-        "{findings} finding{}, {} not checked, {} passed",
-        if findings == 1 { "" } else { "s" },
-        count(Outcome::NotChecked),
-        count(Outcome::Holds)
-    )
+    let (unchecked, passed) = (count(Outcome::NotChecked), count(Outcome::Holds));
+    format!("{findings} {}, {unchecked} not checked, {passed} passed", plural(findings, "finding"))
 }
 
 /// Describes the effect of a finding on a measurement; empty for other observations.

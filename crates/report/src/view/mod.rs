@@ -5,6 +5,7 @@
 pub(crate) mod captures;
 pub(crate) mod comparison;
 pub(crate) mod findings;
+pub(crate) mod lists;
 pub(crate) mod machine;
 pub(crate) mod numbers;
 pub(crate) mod plan;

@@ -1,8 +1,10 @@
 //! How figures are printed: with the digits that their interval supports, and with the verdict on their result.
 
+use crate::view::table::or_dash;
 use model::finding::CheckId;
-use model::report::{Latency, Measured, Verdict};
-use model::units::{MIB, show_count, show_ns, show_rate, show_share};
+use model::report::{Measured, Verdict};
+use model::units::{MIB, show_change, show_count, show_ns, show_rate, show_share};
+use std::collections::BTreeMap;
 
 /// If half the interval is at least this share of the value, the value is printed with two digits.
 const WIDE_INTERVAL: f64 = 0.1;
@@ -10,10 +12,17 @@ const WIDE_INTERVAL: f64 = 0.1;
 /// If half the interval is at least this share of the value, the value is printed with one digit.
 const VERY_WIDE_INTERVAL: f64 = 1.0;
 
+/// Latencies in ns by percentile, such as `99.9`; `None` if too few operations support one.
+type Percentiles = BTreeMap<String, Option<u64>>;
+
+/// Returns a percentile in ns; `None` if it is unknown or too few operations support it.
+pub(crate) fn at_rank(percentiles: &Percentiles, rank: &str) -> Option<u64> {
+    percentiles.get(rank).copied().flatten()
+}
+
 /// Formats a percentile, or `-` if too few operations support it.
-pub(crate) fn percentile(latency: &Latency, name: &str) -> String {
-    let value = latency.percentiles.get(name).copied().flatten();
-    value.map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
+pub(crate) fn percentile(percentiles: &Percentiles, rank: &str) -> String {
+    or_dash(at_rank(percentiles, rank), |ns| show_ns(ns as f64))
 }
 
 /// Formats a value with the digits that its interval supports, after `~` if digits were removed.
@@ -78,8 +87,17 @@ pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
 
 /// `1,000 to 1,200`, or `-`.
 pub(crate) fn interval_ends(interval: Option<[f64; 2]>) -> String {
-    let ends = |[low, high]: [f64; 2]| format!("{} to {}", show_rate(low), show_rate(high));
-    interval.map_or_else(|| "-".into(), ends)
+    or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
+}
+
+/// ` (95 % interval 1,000 to 1,200)`; empty without an interval.
+pub(crate) fn interval_in_parentheses(interval: Option<[f64; 2]>) -> String {
+    interval.map_or_else(String::new, |_| format!(" (95 % interval {})", interval_ends(interval)))
+}
+
+/// `-3.0 % to -1.2 %`, or `x 3.00 to x 3.20`.
+pub(crate) fn change_ends(interval: [f64; 2]) -> String {
+    interval.map(show_change).join(" to ")
 }
 
 /// Returns half the interval in percent of the value.

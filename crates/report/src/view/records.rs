@@ -4,6 +4,8 @@
 //! unknown or withheld.
 
 use super::findings;
+use crate::view::numbers::at_rank;
+use crate::view::results::directions;
 use crate::view::table::{Columns, Records};
 use model::command::{Moved, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
@@ -14,7 +16,7 @@ use model::history::{Figure, Listing, SessionTable};
 use model::report::{Figures, Measured, Report, Verdict};
 use model::study::{Api, ApiRow, Studied};
 use model::sweep::{CellFigures, Setting, Sweep};
-use model::watch::{Latency, Requests, Watched};
+use model::watch::{DeviceInterval, Latencies, Latency, Requests, Watched, WatchedDevice};
 
 /// Returns a known value; `None` if it could not be read.
 fn known<T: Copy>(value: &model::Known<T>) -> Option<T> {
@@ -32,7 +34,7 @@ impl<R> Columns<R> {
     fn percentiles(mut self, prefix: &str, figures: impl for<'r> Fn(&'r R) -> Option<&'r Figures>) -> Self {
         for rank in ["50", "90", "95", "99", "99.9"] {
             let heading = format!("{prefix}p{}_ns", rank.replace('.', "_"));
-            self = self.value(heading, |item| at_rank(figures(item), rank));
+            self = self.value(heading, |item| at_rank(&figures(item)?.latency_ns.percentiles, rank));
         }
         self
     }
@@ -126,13 +128,9 @@ impl DirectionRow<'_> {
 
 /// Returns a row for each direction.
 fn result_records(report: &Report) -> Records {
-    let rows = report.results.iter().flat_map(|result| {
-        let Measured { read, write, trim, sync, .. } = result;
-        let all = [("read", read), ("write", write), ("trim", trim), ("sync", sync)];
-        all.into_iter().filter_map(move |(word, figures)| {
-            Some(DirectionRow { result, word, figures: figures.as_ref()? })
-        })
-    });
+    let of_result =
+        |result| directions(result).map(move |(word, figures)| DirectionRow { result, word, figures });
+    let rows = report.results.iter().flat_map(of_result);
     Columns::new(rows)
         .text("name", |row| &row.result.name)
         .text("true_name", |row| &row.result.true_name)
@@ -154,11 +152,6 @@ fn result_records(report: &Report) -> Records {
 /// Returns the ids of the accepted findings that affect the numbers.
 fn accepted_ids(result: Option<&Measured>) -> Option<String> {
     result.map(|r| CheckId::list(&r.accepted, " "))
-}
-
-/// Returns a percentile of latency in ns; `None` if it is unknown.
-fn at_rank(figures: Option<&Figures>, rank: &str) -> Option<u64> {
-    figures?.latency_ns.percentiles.get(rank).copied().flatten()
 }
 
 /// A cell of a grid: measured or skipped.
@@ -259,6 +252,10 @@ impl InterfaceRow<'_> {
         result.read.as_ref().or(result.write.as_ref())
     }
 
+    fn percentile(&self, rank: &str) -> Option<u64> {
+        at_rank(&self.figures()?.latency_ns.percentiles, rank)
+    }
+
     fn stored_before(&self) -> Option<&Extents> {
         self.row.stored_before.as_ref().ok()
     }
@@ -280,10 +277,10 @@ fn interface_records(report: &Report, api: &Api) -> Records {
         .value("synced_mb_per_s", |all| all.row.synced_mb_per_s)
         .ends("synced_mb_per_s", |all| all.row.synced_mb_per_s_interval)
         .value("p50_ns", |all| all.row.p50_ns)
-        .value("p90_ns", |all| at_rank(all.figures(), "90"))
-        .value("p95_ns", |all| at_rank(all.figures(), "95"))
+        .value("p90_ns", |all| all.percentile("90"))
+        .value("p95_ns", |all| all.percentile("95"))
         .value("p99_ns", |all| all.row.p99_ns)
-        .value("p99_9_ns", |all| at_rank(all.figures(), "99.9"))
+        .value("p99_9_ns", |all| all.percentile("99.9"))
         .value("user_ns_per_byte", |all| all.row.user_ns_per_byte)
         .value("system_ns_per_byte", |all| all.row.system_ns_per_byte)
         .value("calls_per_mib", |all| known(&all.row.calls_per_mib))
@@ -403,14 +400,10 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .text("device", |(device, _)| &device.name)
         .value("level", |(device, _)| device.level)
         .value("seconds", |(_, figures)| figures.map(|f| f.seconds));
-    for name in ["read", "write", "discard"] {
-        let requests = |figures: Option<&model::watch::DeviceInterval>| -> Option<Requests> {
-            match name {
-                "read" => figures.map(|f| f.read),
-                "write" => figures.map(|f| f.write),
-                _ => figures.and_then(|f| f.discard),
-            }
-        };
+    let directions: [(&str, fn(&DeviceInterval) -> Option<Requests>); 3] =
+        [("read", |f| Some(f.read)), ("write", |f| Some(f.write)), ("discard", |f| f.discard)];
+    for (name, of_direction) in directions {
+        let requests = |figures: Option<&DeviceInterval>| figures.and_then(of_direction);
         all = all
             .value(format!("{name}_per_s"), |(_, f)| requests(*f).map(|r| r.per_s))
             .value(format!("{name}_mb_per_s"), |(_, f)| requests(*f).map(|r| r.mb_per_s))
@@ -422,7 +415,7 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
                 .value(format!("{name}_merged_percent"), |(_, f)| requests(*f)?.merged_percent);
         }
     }
-    let load = |device: &model::watch::WatchedDevice| device.load.clone()?.ok();
+    let load = |device: &WatchedDevice| device.load.clone()?.ok();
     let mut all = all
         .value("flush_per_s", |(_, figures)| figures.and_then(|f| f.flush).map(|f| f.per_s))
         .value("flush_await_ms", |(_, figures)| figures.and_then(|f| f.flush)?.await_ms)
@@ -432,16 +425,10 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .value("load_at_least_percent", |(device, _)| load(device).map(|l| l.at_least_percent))
         .value("load_at_most_percent", |(device, _)| load(device)?.at_most_percent)
         .value("load_session", |(device, _)| load(device)?.sessions.first().map(|s| s.session.clone()));
-    for name in ["read", "write", "discard", "flush"] {
-        let latency = |device: &model::watch::WatchedDevice| -> Option<Latency> {
-            let latency = device.latency.as_ref()?.as_ref().ok()?;
-            match name {
-                "read" => latency.read,
-                "write" => latency.write,
-                "discard" => latency.discard,
-                _ => latency.flush,
-            }
-        };
+    let directions: [(&str, fn(&Latencies) -> Option<Latency>); 4] =
+        [("read", |l| l.read), ("write", |l| l.write), ("discard", |l| l.discard), ("flush", |l| l.flush)];
+    for (name, of_direction) in directions {
+        let latency = |device: &WatchedDevice| of_direction(device.latency.as_ref()?.as_ref().ok()?);
         all = all
             .value(format!("{name}_p50_ms"), |(device, _)| latency(device)?.p50_ms)
             .value(format!("{name}_p99_ms"), |(device, _)| latency(device)?.p99_ms)

@@ -5,8 +5,8 @@ use crate::view::numbers::{device_rate, half_width, percentile, supported, verdi
 use crate::view::table::{Columns, Table, or_dash};
 use model::command::{CommandResults, CommandRun, Moved};
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
-use model::replay::{Compared, ReplayComparison};
-use model::report::{Figures, Measured, Verdict};
+use model::replay::{Figure, FitCheck, ReplayComparison};
+use model::report::{Figures, Measured, Rates, Verdict};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -18,17 +18,24 @@ struct ResultRow<'r> {
     result: Option<&'r Measured>,
     /// Whether the result has no numbers.
     is_empty: bool,
-    /// MB/s, MiB/s and IOPS, and the interval of the IOPS.
-    rates: Option<([f64; 3], Option<[f64; 2]>)>,
+    rates: Option<RowRates>,
     figures: Option<&'r Figures>,
     /// Whether the row is about sync calls, which move no data and share the depth of the writes.
     is_sync: bool,
 }
 
+struct RowRates {
+    mb_per_s: f64,
+    mib_per_s: f64,
+    iops: f64,
+    iops_interval: Option<[f64; 2]>,
+}
+
 impl<'r> ResultRow<'r> {
     fn with_figures(self, figures: &'r Figures) -> Self {
-        let rates = [figures.mb_per_s, figures.mib_per_s, figures.iops];
-        Self { rates: Some((rates, figures.iops_interval)), figures: Some(figures), ..self }
+        let Figures { mb_per_s, mib_per_s, iops, iops_interval, .. } = *figures;
+        let rates = Some(RowRates { mb_per_s, mib_per_s, iops, iops_interval });
+        Self { rates, figures: Some(figures), ..self }
     }
 
     /// Returns the row of one of several directions.
@@ -43,15 +50,24 @@ impl<'r> ResultRow<'r> {
     }
 
     /// Returns a rate with the digits that the interval of the IOPS supports.
-    fn rate(&self, at: usize) -> Option<String> {
-        let (rates, interval) = self.rates?;
-        let [_, _, iops] = rates;
-        let scaled = interval.filter(|_| iops > 0.0).map(|ends| ends.map(|end| end / iops * rates[at]));
-        (!self.is_sync || at == 2).then(|| supported(rates[at], scaled))
+    fn rate(&self, of_row: fn(&RowRates) -> f64) -> Option<String> {
+        let rates = self.rates.as_ref()?;
+        let (rate, iops) = (of_row(rates), rates.iops);
+        let ends = rates.iops_interval.filter(|_| iops > 0.0);
+        Some(supported(rate, ends.map(|ends| ends.map(|end| end / iops * rate))))
+    }
+
+    /// Returns a rate in bytes, which a sync does not have.
+    fn byte_rate(&self, of_row: fn(&RowRates) -> f64) -> Option<String> {
+        self.rate(of_row).filter(|_| !self.is_sync)
+    }
+
+    fn half_width(&self) -> Option<String> {
+        self.rates.as_ref().map(|rates| half_width(rates.iops, rates.iops_interval))
     }
 
     fn percentile(&self, rank: &str) -> Option<String> {
-        self.cell(self.figures.map(|figures| percentile(&figures.latency_ns, rank)))
+        self.cell(self.figures.map(|figures| percentile(&figures.latency_ns.percentiles, rank)))
     }
 
     /// Returns the limiter without its article, so that the longest one fits the width.
@@ -66,10 +82,10 @@ pub(crate) fn result_table(results: &[Measured]) -> Table {
     Columns::new(results.iter().flat_map(result_rows))
         .label("test", |row| row.name.clone())
         .label("verdict", |row| row.result.map(verdict_mark))
-        .value("MB/s", |row| if row.is_empty { Some("none".into()) } else { row.rate(0) })
-        .value("MiB/s", |row| row.cell(row.rate(1)))
-        .value("IOPS", |row| row.cell(row.rate(2)))
-        .value("±95 %", |row| row.cell(row.rates.map(|([_, _, iops], interval)| half_width(iops, interval))))
+        .value("MB/s", |row| if row.is_empty { Some("none".into()) } else { row.byte_rate(|r| r.mb_per_s) })
+        .value("MiB/s", |row| row.cell(row.byte_rate(|r| r.mib_per_s)))
+        .value("IOPS", |row| row.cell(row.rate(|r| r.iops)))
+        .value("±95 %", |row| row.cell(row.half_width()))
         .value("p50", |row| row.percentile("50"))
         .value("p99", |row| row.percentile("99"))
         .value("p99.9", |row| row.percentile("99.9"))
@@ -79,13 +95,26 @@ pub(crate) fn result_table(results: &[Measured]) -> Table {
         .table(&["MiB/s", "depth", "device IOPS", "p99.9", "limited by", "p50"])
 }
 
+/// Returns the figures of each direction of a result by its name, such as `read`.
+pub(crate) fn directions(result: &Measured) -> impl Iterator<Item = (&'static str, &Figures)> {
+    let all =
+        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
+    all.into_iter().filter_map(|(word, figures)| Some((word, figures.as_ref()?)))
+}
+
+/// Returns the figures of reads, writes and trims by their names.
+pub(crate) fn directions_without_sync(result: &Measured) -> impl Iterator<Item = (&'static str, &Figures)> {
+    directions(result).filter(|(word, _)| *word != "sync")
+}
+
+/// Returns the figures of the direction with the most operations, except syncs.
+pub(crate) fn main_figures(result: &Measured) -> Option<&Figures> {
+    directions_without_sync(result).map(|(_, figures)| figures).max_by_key(|figures| figures.ops)
+}
+
 /// Returns a row for each direction; a mix starts with a row for both.
 fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
-    let parts: Vec<(&str, &Figures)> =
-        [("read", &result.read), ("write", &result.write), ("trim", &result.trim)]
-            .into_iter()
-            .filter_map(|(w, f)| Some((w, f.as_ref()?)))
-            .collect();
+    let parts: Vec<(&str, &Figures)> = directions_without_sync(result).collect();
     let first = ResultRow { name: result.name.clone(), result: Some(result), ..ResultRow::default() };
     if result.void || parts.is_empty() {
         return vec![ResultRow { is_empty: true, ..first }];
@@ -94,9 +123,9 @@ fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
     if let [(_, only)] = parts[..] {
         return [first.with_figures(only)].into_iter().chain(syncs).collect();
     }
-    let both = result.total.as_ref().map(|t| {
-        let rates = Some(([t.mb_per_s, t.mib_per_s, t.iops], t.iops_interval));
-        ResultRow { rates, ..first }
+    let both = result.total.as_ref().map(|total| {
+        let Rates { mb_per_s, mib_per_s, iops, iops_interval, .. } = *total;
+        ResultRow { rates: Some(RowRates { mb_per_s, mib_per_s, iops, iops_interval }), ..first }
     });
     let directions = parts.iter().map(|(word, figures)| ResultRow::of_direction(word, figures));
     both.into_iter().chain(directions).chain(syncs).collect()
@@ -213,16 +242,47 @@ pub(crate) fn replay_caption(replay: &ReplayComparison) -> String {
 pub(crate) fn replay_table(replay: &ReplayComparison) -> Table {
     Columns::new(&replay.figures)
         .label("figure", |figure| figure.name.clone())
-        .value("original", |figure| or_dash(figure.original, |value| format_compared(figure, value)))
-        .value("replay", |figure| or_dash(figure.replay, |value| format_compared(figure, value)))
+        .value("original", |figure| or_dash(figure.original, |value| in_unit(value, &figure.unit)))
+        .value("replay", |figure| or_dash(figure.replay, |value| in_unit(value, &figure.unit)))
         .value("change", |figure| or_dash(figure.change, |change| show_change(1.0 + change)))
         .table(&[])
 }
 
-fn format_compared(figure: &Compared, value: f64) -> String {
-    match figure.unit.as_str() {
+/// Returns a row for each figure of a fitted job.
+pub(crate) fn fit_table(fit: &FitCheck) -> Table {
+    // Distances have no unit, other differences are shares.
+    let is_distance = |figure: &Figure| figure.unit == "ks";
+    let difference = |figure: &Figure, difference: f64| {
+        if is_distance(figure) {
+            format!("KS {difference:.4}")
+        } else {
+            format!("{:+.1} %", 100.0 * difference)
+        }
+    };
+    let goal = |figure: &Figure| {
+        if is_distance(figure) {
+            format!("<= {}", figure.goal)
+        } else {
+            format!("+-{:.0} %", 100.0 * figure.goal)
+        }
+    };
+    let met = |figure: &Figure| figure.met.map_or("?", |met| if met { "yes" } else { "NO" });
+    Columns::new(&fit.figures)
+        .label("figure", |figure| figure.name.clone())
+        .value("original", |figure| or_dash(figure.original, |value| in_unit(value, &figure.unit)))
+        .value("fit", |figure| or_dash(figure.fit, |value| in_unit(value, &figure.unit)))
+        .value("difference", |figure| or_dash(figure.difference, |value| difference(figure, value)))
+        .value("goal", |figure| goal(figure))
+        .label("met", |figure| met(figure))
+        .table(&[])
+}
+
+/// Formats a figure of a replay or a fitted job.
+fn in_unit(value: f64, unit: &str) -> String {
+    match unit {
         "ns" => show_ns(value),
         "bytes" => show_bytes(value.round() as u64),
+        "bytes_per_s" => format!("{}/s", show_bytes(value.round() as u64)),
         "share" => show_share(value),
         _ if value >= NO_DECIMALS_FROM => show_count(value),
         _ => show_rate(value),

@@ -1,6 +1,7 @@
 //! Several sessions: the list of sessions, and the table of their results.
 
 use crate::view::findings::headline_value;
+use crate::view::lists::{distinct, plural};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
 use crate::view::report::describe_ending;
 use crate::view::table::{Columns, Table, or_dash};
@@ -119,13 +120,9 @@ pub(crate) fn session_table(sessions: &SessionTable) -> Table {
 
 /// Returns the findings of devices, each combination once, in the order of the rows.
 fn footnotes(sessions: &SessionTable) -> Vec<&Vec<Mark>> {
-    let mut all: Vec<&Vec<Mark>> = Vec::new();
-    for row in sessions.rows.iter().filter(|_| sessions.rows_of == RowsOf::Devices) {
-        if !row.findings.is_empty() && !all.contains(&&row.findings) {
-            all.push(&row.findings);
-        }
-    }
-    all
+    let rows =
+        sessions.rows.iter().filter(|row| sessions.rows_of == RowsOf::Devices && !row.findings.is_empty());
+    distinct(rows.map(|row| &row.findings))
 }
 
 fn figure_cell(figure: Option<&Figure>) -> String {
@@ -165,17 +162,14 @@ pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
         let qualified = report.verdict != Verdict::Valid;
         let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
         let parts = [name, answer, ended, why].into_iter().flatten();
-        parts
-            .map(|text| visible(&format!("{}{text}", session_name(row))).replace('\n', "\\n"))
-            .collect::<Vec<_>>()
+        parts.map(|text| printable(&format!("{}{text}", session_name(row)))).collect::<Vec<_>>()
     };
     sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
 }
 
 /// Returns what the table leaves out.
 pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
-    let count =
-        |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
+    let count = |n: u64, what: &str| format!("{} {}", show_count(n as f64), plural(n as usize, what));
     let mut out = Vec::new();
     if sessions.rows.is_empty() {
         out.push("No matching session has results to compare; `fathom bench` makes one.".into());
@@ -193,7 +187,7 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
         .collect();
     let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
     if all > 0 {
-        let jobs = visible(&others.join(", ")).replace('\n', "\\n");
+        let jobs = printable(&others.join(", "));
         let advice = if sessions.is_job_chosen {
             "type more of the name of a job after --job to select it"
         } else {

@@ -1,6 +1,9 @@
 //! Studies: a table of each study, which replaces the table of results.
 
-use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark, verdict_word};
+use crate::view::numbers::{
+    at_rank, change_ends, half_width, percentile, short_bytes, supported, verdict_mark, verdict_word,
+};
+use crate::view::results::directions_without_sync;
 use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
 use model::comparison::{Answer, Pair};
@@ -19,7 +22,7 @@ const NO_NUMBER: &str = "no number";
 /// number that a finding invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
     let did = |pace: &Pace, iops: String| match pace.bytes {
-        Some(_) => format!("{iops} x {}", request_size(pace)),
+        Some(_) => format!("{iops} x {}", or_dash(pace.bytes, |bytes| short_bytes(bytes.round() as u64))),
         None => iops,
     };
     Columns::new(&layers.rows)
@@ -38,16 +41,12 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("against", |row| {
             row.tool.and(row.against.as_ref()).map(|against| describe_difference(&row.name, against))
         })
-        .label("95 % interval", |row| row.tool.and(row.against.as_ref()).and_then(describe_interval))
+        .label("95 % interval", |row| row.tool.and(row.against.as_ref())?.interval.map(change_ends))
         .label("findings", |row| CheckId::list(&row.findings, " "))
         .grouped(
             |row| &row.work,
             &["accepted", "findings", "device latency", "latency", "±95 %", "95 % interval", "against"],
         )
-}
-
-fn request_size(pace: &Pace) -> String {
-    or_dash(pace.bytes, |b| short_bytes(b.round() as u64))
 }
 
 fn layer_latency(pace: &Pace) -> String {
@@ -59,11 +58,6 @@ fn describe_difference(layer: &str, against: &Difference) -> String {
     let file_system = layer.split_once(' ').map_or("", |(file_system, _)| file_system);
     let in_file_system = against.name.strip_prefix(file_system).and_then(|rest| rest.strip_prefix(' '));
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
-}
-
-/// `-3.0 % to -1.2 %`, or `x 3.00 to x 3.20`.
-fn describe_interval(against: &Difference) -> Option<String> {
-    against.interval.map(|[low, high]| format!("{} to {}", show_change(low), show_change(high)))
 }
 
 /// Tolerance within which a share of the span counts as all or half of it.
@@ -196,23 +190,21 @@ impl<'r, R> Rated<'r, R> {
 
     fn percentile(&self, rank: &str) -> Option<String> {
         self.total?;
-        only_direction(self.result?).map(|figures| percentile(&figures.latency_ns, rank))
+        only_direction(self.result?).map(|figures| percentile(&figures.latency_ns.percentiles, rank))
     }
 }
 
 /// Returns the figures of a result with a single direction; `None` with several, because percentiles exist only per
 /// direction.
 fn only_direction(result: &Measured) -> Option<&Figures> {
-    let mut all = [&result.read, &result.write, &result.trim].into_iter().flatten();
+    let mut all = directions_without_sync(result).map(|(_, figures)| figures);
     all.next().filter(|_| all.next().is_none())
 }
 
 /// `+7.4 % (+3.1 % to +12.0 %)`.
 fn describe_pair(pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else { return "-".into() };
-    let interval = metric
-        .interval
-        .map_or_else(String::new, |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)));
+    let interval = metric.interval.map_or_else(String::new, |ends| format!(" ({})", change_ends(ends)));
     format!("{}{interval}", show_change(metric.ratio))
 }
 
@@ -292,18 +284,15 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
     let of_target = format!("p{}", curve.percentile());
     let drop_order = ["device depth", "late", "mean", "p50", "p99.9", "served/s", "p99"];
     let drop_order: Vec<&str> = drop_order.into_iter().filter(|name| *name != of_target).collect();
-    let at = |point: &LoadPoint, rank: &str| {
-        or_dash(point.percentiles_ns.get(rank).copied().flatten(), |ns| show_ns(ns as f64))
-    };
     Columns::new(shown_loads(curve, all))
         .value("load", |point| share_of_capacity(point, results))
         .label("verdict", |point| results.get(point.result).map(verdict_mark))
         .value("offered/s", |point| show_rate(point.offered_iops as f64))
         .value("served/s", |point| or_dash(point.achieved_iops, show_rate))
         .value("mean", |point| or_dash(point.mean_ns, show_ns))
-        .value("p50", |point| at(point, "50"))
-        .value("p99", |point| at(point, "99"))
-        .value("p99.9", |point| at(point, "99.9"))
+        .value("p50", |point| percentile(&point.percentiles_ns, "50"))
+        .value("p99", |point| percentile(&point.percentiles_ns, "99"))
+        .value("p99.9", |point| percentile(&point.percentiles_ns, "99.9"))
         .value("late", |point| or_dash(point.lateness_share(curve.percentile()), show_share))
         .value("device depth", |point| or_dash(point.device_depth, show_rate))
         .label("state", |point| describe_state(point, curve))
@@ -321,7 +310,7 @@ fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut parts = Vec::new();
     let rank = curve.percentile();
     if !["50", "99", "99.9"].contains(&rank)
-        && let Some(ns) = point.percentiles_ns.get(rank).copied().flatten()
+        && let Some(ns) = at_rank(&point.percentiles_ns, rank)
     {
         parts.push(format!("p{rank} {}", show_ns(ns as f64)));
     }

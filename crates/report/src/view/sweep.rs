@@ -1,5 +1,6 @@
 //! Sweeps: the best settings of each workload, the cells of a grid, and the sides of maps.
 
+use crate::view::lists::{distinct, distinct_by};
 use crate::view::numbers::{
     device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
 };
@@ -28,7 +29,7 @@ pub(crate) struct SweepRow<'r> {
     cell: &'r CellFigures,
     against: Option<&'r Estimate>,
     /// The settings that distinguish the cell, if every cell has a row.
-    apart: Option<String>,
+    distinguishing: Option<String>,
 }
 
 /// Returns the best cell of each workload, followed by the cells that it is compared with.
@@ -36,7 +37,7 @@ pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
     let mut table = rows_table(Vec::new(), report);
     for work in &sweep.works {
         table.add_title(&work.name);
-        table.append(rows_table(work_rows(sweep, work), report));
+        table.rows.extend(rows_table(work_rows(sweep, work), report).rows);
     }
     table
 }
@@ -60,11 +61,11 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
         .label("", |row| row.name.clone())
         .label("setting", |row| {
             let whole = || format!("{} {}", row.cell.setting.shape(), row.cell.setting.way());
-            row.apart.clone().unwrap_or_else(whole)
+            row.distinguishing.clone().unwrap_or_else(whole)
         })
         .label("verdict", |row| result(row).map(verdict_mark))
         .value("IOPS", |row| {
-            let is_shown = row.apart.is_some() || row.work.by != Measure::Bandwidth;
+            let is_shown = row.distinguishing.is_some() || row.work.by != Measure::Bandwidth;
             is_shown.then(|| measured(row, Measure::Iops))
         })
         .value("MB/s", |row| measured(row, Measure::Bandwidth))
@@ -72,18 +73,47 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
             half_width(row.cell.value(row.work.by).unwrap_or(0.0), row.cell.interval_of(row.work.by))
         })
         .value("p99", |row| by(row, Measure::P99))
-        .value("mean", |row| match row.apart {
+        .value("mean", |row| match row.distinguishing {
             Some(_) => Some(or_dash(row.cell.latency_mean_ns, show_ns)),
             None => by(row, Measure::Latency),
         })
         .value("longest", |row| {
-            row.apart.as_ref().map(|_| or_dash(row.cell.latency_max_ns, |ns| show_ns(ns as f64)))
+            row.distinguishing.as_ref().map(|_| or_dash(row.cell.latency_max_ns, |ns| show_ns(ns as f64)))
         })
-        .value("CPU", |row| row.apart.as_ref().map(|_| or_dash(row.cell.cpus(), show_share)))
-        .value("memory", |row| row.apart.is_none().then(|| show_bytes(row.cell.memory_bytes)))
-        .value("CPU/MiB", |row| row.apart.is_none().then(|| or_dash(row.cell.cpu_ns_per_mib, show_ns)))
-        .label("against the fastest", |row| row.against.map(describe_estimate))
+        .value("CPU", |row| row.distinguishing.as_ref().map(|_| or_dash(row.cell.cpus(), show_share)))
+        .value("memory", |row| row.distinguishing.is_none().then(|| show_bytes(row.cell.memory_bytes)))
+        .value("CPU/MiB", |row| {
+            row.distinguishing.is_none().then(|| or_dash(row.cell.cpu_ns_per_mib, show_ns))
+        })
+        .label("against the fastest", |row| {
+            row.against.map(|by| describe_change(by.value - 1.0, by.interval.map(|end| end - 1.0)))
+        })
         .table(&SWEEP_DROP_ORDER)
+}
+
+/// Returns the conclusion on a workload.
+pub(crate) fn describe_choice(work: &Work) -> String {
+    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
+    format!("{word}{}", work.sentence)
+}
+
+/// Returns the cells of a workload.
+pub(crate) fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Vec<&'s CellFigures> {
+    sweep.cells.iter().filter(|cell| cell.setting.work() == work.name).collect()
+}
+
+/// Returns the best cell of a workload; the only one if no cell was chosen.
+pub(crate) fn best_cell<'s>(sweep: &'s Sweep, work: &Work) -> Option<&'s CellFigures> {
+    sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name))
+}
+
+/// Returns the cells of a workload that get a mark.
+pub(crate) fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
+    let cheapest = sweep.cheapest.get(&work.name);
+    Marks {
+        best: best_cell(sweep, work).map(|cell| &cell.setting),
+        cheapest: cheapest.map(|cell| &cell.setting),
+    }
 }
 
 /// Whether the report has a row for every cell instead of only for the best ones: for `--preset iometer`, and for sweeps over
@@ -94,7 +124,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
 
 /// Returns a row for each cell of a workload. The name of a row has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
-    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let mine = cells_of_work(sweep, work);
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
         // Name a single worker only if other cells have several.
@@ -108,9 +138,9 @@ fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
         let is_best = winner.is_some_and(|w| w.setting == cell.setting);
         // The winner may have been measured again at the end: print those figures.
         let cell = winner.filter(|_| is_best).unwrap_or(cell);
-        let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
+        let distinguishing: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
         let name = if is_best { first_row_name(work).to_owned() } else { String::new() };
-        SweepRow { work, name, cell, against: None, apart: Some(apart.join(", ")) }
+        SweepRow { work, name, cell, against: None, distinguishing: Some(distinguishing.join(", ")) }
     };
     mine.iter().map(row).collect()
 }
@@ -120,10 +150,9 @@ pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r
     if shows_each_cell(sweep) {
         return cell_rows(sweep, work);
     }
-    let only = sweep.only_cell(&work.name);
-    let Some(winner) = sweep.winner.get(&work.name).or(only) else { return Vec::new() };
-    let row = |name: String, cell, against| SweepRow { work, name, cell, against, apart: None };
-    let first = if only.is_some() { "" } else { first_row_name(work) };
+    let Some(winner) = best_cell(sweep, work) else { return Vec::new() };
+    let row = |name: String, cell, against| SweepRow { work, name, cell, against, distinguishing: None };
+    let first = if sweep.only_cell(&work.name).is_some() { "" } else { first_row_name(work) };
     let cheapest = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting);
     let cheapest = cheapest.map(|c| row("cheapest".into(), c, work.cheapest_by_winner.as_ref()));
     let of_programs =
@@ -189,10 +218,6 @@ pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings>
 }
 
 /// `-2.1 % (-3.0 to -1.2)`.
-fn describe_estimate(estimate: &Estimate) -> String {
-    describe_change(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))
-}
-
 pub(crate) fn describe_change(share: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({:+.1} to {:+.1})", percent(share), 100.0 * low, 100.0 * high)
 }
@@ -291,7 +316,7 @@ pub(crate) const POSITION: Side = Side {
 };
 
 /// Chooses rows and columns: the settings that differ between cells, otherwise size and depth.
-pub(crate) fn sides(cells: &[&CellFigures]) -> Sides {
+fn sides(cells: &[&CellFigures]) -> Sides {
     let differ = |side: &Side| labels(cells, *side).len() > 1;
     if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
         return Sides { rows: QUEUES, columns: DEPTH };
@@ -313,22 +338,63 @@ pub(crate) fn sides(cells: &[&CellFigures]) -> Sides {
 }
 
 /// Returns the distinct labels of cells on a side.
-pub(crate) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
+fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
     let mut all: Vec<&Setting> = cells.iter().map(|c| &c.setting).collect();
     all.sort_by_key(|s| (side.rank)(s));
-    let mut out: Vec<String> = Vec::new();
-    for label in all.into_iter().map(side.label) {
-        if !out.contains(&label) {
-            out.push(label);
-        }
+    distinct(all.into_iter().map(side.label))
+}
+
+/// A map: a number of each cell over two settings.
+pub(crate) struct Map<'c> {
+    /// The settings that are neither rows nor columns. All cells share them.
+    pub(crate) way: String,
+    pub(crate) sides: Sides,
+    pub(crate) cells: Vec<&'c CellFigures>,
+    /// Labels of the rows.
+    pub(crate) rows: Vec<String>,
+    /// Labels of the columns.
+    pub(crate) columns: Vec<String>,
+}
+
+impl<'c> Map<'c> {
+    /// Returns the cell in a row and a column; `None` if it was not measured.
+    pub(crate) fn cell(&self, row: &str, column: &str) -> Option<&'c CellFigures> {
+        let Sides { rows, columns } = self.sides;
+        let is_there = |setting: &Setting| (rows.label)(setting) == row && (columns.label)(setting) == column;
+        self.cells.iter().copied().find(|cell| is_there(&cell.setting))
     }
-    out
+}
+
+/// Returns a map for each combination of the settings that are neither rows nor columns, starting with the map of the
+/// best cell.
+pub(crate) fn maps<'c>(cells: &[&'c CellFigures], best: Option<&Setting>) -> Vec<Map<'c>> {
+    let sides = sides(cells);
+    let ways = best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(|setting| sides.way(setting));
+    let map = |way: String| {
+        let cells: Vec<&CellFigures> =
+            cells.iter().copied().filter(|cell| sides.way(&cell.setting) == way).collect();
+        Map { rows: labels(&cells, sides.rows), columns: labels(&cells, sides.columns), way, sides, cells }
+    };
+    distinct(ways).into_iter().map(map).collect()
+}
+
+/// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. An unknown value has no share.
+pub(crate) fn share_of_best(value: Option<f64>, best: f64, by: Measure) -> f64 {
+    let value = value.unwrap_or(0.0);
+    let share = if by.is_latency() { best / value } else { value / best };
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// Returns the best value of the cells.
 pub(crate) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
     let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
     if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
+}
+
+/// Describes how long the search took, and how much time it had.
+pub(crate) fn describe_duration(sweep: &Sweep) -> String {
+    let budget = sweep.budget_seconds.map_or_else(String::new, |budget| format!(" of {budget:.0} s"));
+    format!("{} took {:.0} s{budget}.", sweep.describe_search(), sweep.seconds)
 }
 
 /// Returns the thread counts in the order of the grid.
@@ -346,7 +412,9 @@ pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
     let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
     let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
     let at = |result: &Measured, rank: &str| {
-        or_dash(result.read.as_ref().or(result.write.as_ref()), |f| percentile(&f.latency_ns, rank))
+        or_dash(result.read.as_ref().or(result.write.as_ref()), |f| {
+            percentile(&f.latency_ns.percentiles, rank)
+        })
     };
     Columns::new(with_results.filter(|(_, result)| !result.void))
         .label("size", |(cell, _)| show_block(u64::from(cell.setting.block_bytes)))
@@ -388,16 +456,9 @@ pub(crate) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
 
 /// Returns a table of sizes and works; each row has the worst verdict of its cells. An invalidated value shows its mark and no number.
 pub(crate) fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
-    let mut works: Vec<&Setting> = Vec::new();
-    let mut sizes: Vec<u32> = Vec::new();
-    for setting in sweep.cells.iter().map(|c| &c.setting) {
-        if works.iter().all(|known| known.work() != setting.work()) {
-            works.push(setting);
-        }
-        if !sizes.contains(&setting.block_bytes) {
-            sizes.push(setting.block_bytes);
-        }
-    }
+    let settings = || sweep.cells.iter().map(|cell| &cell.setting);
+    let works: Vec<&Setting> = distinct_by(settings(), |one, other| one.work() == other.work());
+    let sizes = distinct(settings().map(|setting| setting.block_bytes));
     let first = ["size".to_owned(), "verdict".to_owned()];
     let headings: Vec<String> =
         first.into_iter().chain(works.iter().map(|work| read_write_shares(work))).collect();
@@ -432,6 +493,13 @@ fn read_write_shares(setting: &Setting) -> String {
         "write" | "randwrite" => "0/100".into(),
         other => other.into(),
     }
+}
+
+#[test]
+fn an_unknown_or_odd_value_has_no_share_of_the_best() {
+    let share = |value| share_of_best(value, 100.0, Measure::Bandwidth);
+    assert_eq!([Some(100.0), Some(25.0), None, Some(f64::NAN)].map(share), [1.0, 0.25, 0.0, 0.0]);
+    assert_eq!(share_of_best(Some(400.0), 100.0, Measure::Latency), 0.25);
 }
 
 #[test]

@@ -87,9 +87,8 @@ impl<R> Columns<R> {
     /// Returns the table for people. If the width is too small, the columns of `drop_order` are dropped in this order; of two columns
     /// with the same heading, the first one is dropped first.
     pub(crate) fn table(self, drop_order: &[&str]) -> Table {
-        let mut table = self.empty_table(drop_order);
-        table.add_all(self.rows);
-        table
+        let table = self.empty_table(drop_order);
+        Table { rows: self.rows, ..table }
     }
 
     /// Returns the table with a title above the first row of each group.
@@ -121,11 +120,11 @@ impl<R> Columns<R> {
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) headings: Vec<String>,
+    /// Whether each column is aligned to the left.
     pub(crate) is_text: Vec<bool>,
-    pub(crate) min_widths: Vec<usize>,
     pub(crate) drop_order: Vec<usize>,
     pub(crate) rows: Vec<Vec<String>>,
-    pub(crate) stacked: bool,
+    pub(crate) is_stacked: bool,
     /// A column whose cells are shortened to the remaining room, and its minimum width.
     pub(crate) cut: Option<(usize, usize)>,
 }
@@ -137,10 +136,9 @@ impl Table {
         Self {
             headings: headings.iter().map(|h| h.as_ref().to_owned()).collect(),
             is_text: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
-            min_widths: vec![0; headings.len()],
             drop_order: drop_order.to_vec(),
             rows: Vec::new(),
-            stacked: false,
+            is_stacked: false,
             cut: None,
         }
     }
@@ -148,7 +146,7 @@ impl Table {
     /// Draws the words of each heading on separate lines, since figures are shorter.
     #[must_use]
     pub(crate) fn stacked(mut self) -> Self {
-        self.stacked = true;
+        self.is_stacked = true;
         self
     }
 
@@ -157,15 +155,6 @@ impl Table {
     pub(crate) fn aligned(mut self, column: usize, left: bool) -> Self {
         if let Some(side) = self.is_text.get_mut(column) {
             *side = left;
-        }
-        self
-    }
-
-    /// Sets the minimum width of a column.
-    #[must_use]
-    pub(crate) fn at_least(mut self, column: usize, columns: usize) -> Self {
-        if let Some(least) = self.min_widths.get_mut(column) {
-            *least = columns;
         }
         self
     }
@@ -190,20 +179,10 @@ impl Table {
         }
     }
 
-    /// Adds rows.
-    pub(crate) fn add_all<R: IntoIterator<Item = String>>(&mut self, rows: impl IntoIterator<Item = R>) {
-        rows.into_iter().for_each(|row| self.add(row));
-    }
-
     /// Adds a title of the following rows.
     pub(crate) fn add_title(&mut self, title: &str) {
         let blank = self.headings.iter().skip(1).map(|_| String::new());
         self.rows.push(std::iter::once(format!("{title}:")).chain(blank).collect());
-    }
-
-    /// Adds the rows of a table with the same columns.
-    pub(crate) fn append(&mut self, other: Self) {
-        self.rows.extend(other.rows);
     }
 
     /// Whether there is no row.
@@ -214,21 +193,6 @@ impl Table {
     /// Whether a cell contains this text.
     pub(crate) fn has(&self, text: &str) -> bool {
         self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(text)))
-    }
-
-    /// Returns all rows.
-    pub(crate) fn rows(&self) -> &[Vec<String>] {
-        &self.rows
-    }
-
-    /// Returns the heading of a column.
-    pub(crate) fn heading(&self, column: usize) -> &str {
-        self.headings.get(column).map_or("", String::as_str)
-    }
-
-    /// Whether a column is aligned to the left, as text is.
-    pub(crate) fn is_left(&self, column: usize) -> bool {
-        self.is_text.get(column).copied().unwrap_or(true)
     }
 
     /// Returns the first column and all non-empty columns; all columns if there is no row.

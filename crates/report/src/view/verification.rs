@@ -199,6 +199,12 @@ pub(crate) fn verification_notes(verified: &Verified) -> Vec<String> {
     notes
 }
 
+/// Returns the notes and the rates as sentences.
+pub(crate) fn verification_remarks(verified: &Verified) -> Vec<String> {
+    let notes = verification_notes(verified).into_iter().map(|note| format!("{note}."));
+    notes.chain(verification_rates(verified)).collect()
+}
+
 fn read_notes(read: &ReadBack) -> Vec<String> {
     let mut notes = Vec::new();
     let count = |n: u64| show_count(n as f64);

@@ -18,12 +18,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::diskspd::{Profile, Target, TimeSpan};
 use model::evidence::{CORES, NODES, PACKAGES};
-use model::figures::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind};
+use model::figures::{Observed, ObservedCpu, ObservedLaneKind};
 use model::histogram::Distribution;
 use model::job::{Kind, Line, Order, Stream};
 use model::record::Bucket;
 use model::report::{Measured, Report};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version and date of DISKSPD that the output states. The formats are those of this version.
 const VERSION: [&str; 2] = ["2.2.0", "2024/6/3"];
@@ -129,24 +129,20 @@ fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
             let typed = pool.and_then(|pool| requested.targets.get(pool.targets.get(lane.target)?.0));
             let thread =
                 lane.worker.checked_sub(first).and_then(|at| pool?.threads.get(at as usize).copied());
-            Lane { thread: thread.unwrap_or(lane.worker), ..thread_lane(seen, lane, typed) }
+            let target = seen.targets.get(lane.target);
+            let sum_of_kind = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
+            Lane {
+                thread: thread.unwrap_or(lane.worker),
+                path: typed.map(|t| &t.path).or(target.map(|t| &t.path)).cloned().unwrap_or_default(),
+                bytes: target.map_or(0, |t| t.bytes),
+                read: sum_of_kind(Kind::Read),
+                write: sum_of_kind(Kind::Write),
+            }
         }));
         first += pool.map_or(0, |pool| pool.threads.len() as u32);
     }
     out.sort_by_key(|lane| lane.thread);
     out
-}
-
-fn thread_lane(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
-    let target = seen.targets.get(lane.target);
-    let kind_or_default = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
-    Lane {
-        thread: lane.worker,
-        path: typed.map(|t| &t.path).or(target.map(|t| &t.path)).cloned().unwrap_or_default(),
-        bytes: target.map_or(0, |t| t.bytes),
-        read: kind_or_default(Kind::Read),
-        write: kind_or_default(Kind::Write),
-    }
 }
 
 fn combined_lane(seen: &Observed, thread: u32) -> Lane {
@@ -351,12 +347,9 @@ impl Topology {
         Self { cores, sockets, nodes: memory_nodes(report), core_count: known.len() }
     }
 
-    /// Returns the number of distinct values.
-    fn count(groups: &BTreeMap<u32, u32>) -> usize {
-        let mut all: Vec<u32> = groups.values().copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        all.len()
+    /// Returns the numbers of the sockets or nodes.
+    fn numbers(groups: &BTreeMap<u32, u32>) -> BTreeSet<u32> {
+        groups.values().copied().collect()
     }
 
     /// Whether a core has several CPUs.
@@ -407,7 +400,7 @@ fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> St
     out += "\tgroup count:\t\t1\n";
     for (groups, name) in [(&topology.nodes, "node"), (&topology.sockets, "socket")] {
         if !groups.is_empty() {
-            out += &format!("\t{name} count:\t\t{}\n", Topology::count(groups));
+            out += &format!("\t{name} count:\t\t{}\n", Topology::numbers(groups).len());
         }
     }
     out + "\n\tactive power scheme:\tN/A\n"
@@ -448,10 +441,7 @@ fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines:
 
 /// Adds nodes or sockets, each with its CPUs.
 fn write_cpu_groups(groups: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
-    let mut numbers: Vec<u32> = groups.values().copied().collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    for number in numbers {
+    for number in Topology::numbers(groups) {
         let mask = cpu_mask(groups.iter().filter(|(_, n)| **n == number).map(|(cpu, _)| *cpu));
         lines.with(name, &format!(" {name}=\"{number}\""), |lines| {
             lines.line(format_args!("<Group Group=\"0\" Mask=\"{mask}\"/>"));

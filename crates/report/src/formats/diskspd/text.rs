@@ -3,6 +3,7 @@
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::formats::diskspd;
 use crate::formats::fio::verdict;
+use crate::view::lists::distinct;
 use crate::view::numbers::{device_rate, short_bytes};
 use crate::{Detail, Style};
 use model::diskspd::{Cache, Distribution, Profile, Target, Throughput, TimeSpan};
@@ -95,8 +96,8 @@ fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<
         return Ok(());
     }
     let several = [
-        (Topology::count(&topology.sockets) > 1, "Socket | ", 9, 7),
-        (Topology::count(&topology.nodes) > 1, "Node | ", 7, 5),
+        (Topology::numbers(&topology.sockets).len() > 1, "Socket | ", 9, 7),
+        (Topology::numbers(&topology.nodes).len() > 1, "Node | ", 7, 5),
         (topology.has_threads(), "Core | ", 7, 5),
     ];
     let shown = |which: usize| several[which].0;
@@ -197,12 +198,7 @@ fn figure_row(figures: &Figures, span: &Span) -> String {
 
 /// Writes a table for all targets, and if there are several, a table for each target.
 fn write_percentiles(span: &Span, to: Out) -> io::Result<()> {
-    let mut paths: Vec<&str> = Vec::new();
-    for lane in &span.lanes {
-        if !paths.contains(&lane.path.as_str()) {
-            paths.push(&lane.path);
-        }
-    }
+    let paths: Vec<&str> = distinct(span.lanes.iter().map(|lane| lane.path.as_str()));
     for path in paths.iter().filter(|_| paths.len() > 1) {
         writeln!(to, "\nLatency distribution: {path}")?;
         let of_path: Vec<&Lane> = span.lanes.iter().filter(|lane| lane.path == *path).collect();
@@ -278,12 +274,7 @@ pub(super) fn profile_text(profile: &Profile) -> String {
 
 /// Formats a size in the largest unit that it reaches.
 pub(super) fn size(bytes: u64) -> String {
-    let unit = SIZE_UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
-    match unit {
-        None => bytes.to_string(),
-        Some((shift, name)) if bytes.is_multiple_of(1 << shift) => format!("{}{name}", bytes >> shift),
-        Some((shift, name)) => format!("{:.2}{name}", bytes as f64 / (1_u64 << shift) as f64),
-    }
+    size_in(bytes, 0)
 }
 
 /// Formats a size in the largest unit that it reaches, right-aligned to `width`, except plain bytes.

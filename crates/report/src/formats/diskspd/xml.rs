@@ -3,7 +3,7 @@
 use super::text::cpu_percents;
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::formats::diskspd;
-use crate::view::findings::{rest_summary, worst_findings};
+use crate::view::findings::{MAX_SHOWN, rest_summary, shown_findings, worst_findings};
 use model::diskspd::{Cache, Profile, Target, Throughput, TimeSpan};
 use model::figures::ObservedCpu;
 use model::finding::Severity;
@@ -55,7 +55,7 @@ fn write_fathom(report: &Report, lines: &mut Lines) {
             escaped(&finding.sentence)
         ));
     }
-    lines.optional("Rest", rest_summary(report));
+    lines.optional("Rest", rest_summary(&shown_findings(report), MAX_SHOWN));
 }
 
 fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
@@ -69,10 +69,7 @@ fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lin
     lines.value("TestTimeSeconds", format_args!("{:.2}", span.seconds));
     lines.value("ThreadCount", span.thread_count());
     lines.value("RequestCount", span.requested.requests);
-    lines.value(
-        "ProcCount",
-        if span.cpus.is_empty() { report.machine.cpus as usize } else { span.cpus.len() },
-    );
+    lines.value("ProcCount", diskspd::cpu_count(report, &span.cpus));
     if !span.cpus.is_empty() {
         lines.within("CpuUtilization", |lines| write_cpus(&span.cpus, topology, lines));
     }

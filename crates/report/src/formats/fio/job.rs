@@ -8,9 +8,8 @@
 //! - [`LatencyShares`]: shares of operations by latency.
 //! - The time stamps of fio's formats, in the local time of the measurement.
 
-use jiff::fmt::temporal::Pieces;
-use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp, Zoned};
+use crate::formats::local_time;
+use jiff::{SignedDuration, Zoned};
 use model::figures::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, Stretch};
 use model::histogram::Distribution;
 use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream, SyncCall};
@@ -158,10 +157,12 @@ impl<'r> Job<'r> {
         kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.seen(), kinds))).collect()
     }
 
-    /// Returns the latencies of all directions, from submission to completion.
-    pub(super) fn latencies(&self) -> Vec<Distribution> {
+    /// Returns the shares of the latencies of all directions, from submission to completion.
+    pub(super) fn latency_shares(&self) -> LatencyShares {
+        let directions = self.directions();
         // Without the sum of all directions that `also_mixed` adds.
-        self.directions().into_iter().take(DIRECTIONS.len()).map(|(_, direction)| direction.clat).collect()
+        let latencies = directions.iter().take(DIRECTIONS.len()).map(|(_, direction)| &direction.clat);
+        LatencyShares::from_distributions(&latencies.collect::<Vec<_>>())
     }
 
     /// Returns the latencies of sync calls between writes; empty without any.
@@ -494,7 +495,9 @@ impl Depths {
         for member in &job.members {
             let kinds = member.seen.kinds.values();
             let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
-            let one = Self::of_member(member);
+            let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
+            let one =
+                counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts));
             sum = Some(sum.map_or(one, |sum| sum.mean_with(&one, own / (ops + own).max(1.0))));
             ops += own;
         }
@@ -513,19 +516,10 @@ impl Depths {
         }
     }
 
-    fn of_member(member: &Member) -> Self {
-        let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
-        counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts))
-    }
-
     fn from_counts(counts: &DepthCounts) -> Self {
         let shares = |counts: &[u64; COLUMNS]| {
             let all: u64 = counts.iter().fold(0, |sum, count| sum.saturating_add(*count));
-            let share = |count: u64| match count {
-                0 => 0.0,
-                count => (100.0 * count as f64 / all as f64).max(MIN_DEPTH_SHARE),
-            };
-            Some(counts.map(share))
+            Some(counts.map(|count| visible_percent(count, all, MIN_DEPTH_SHARE)))
         };
         Self {
             level: shares(&counts.level),
@@ -553,7 +547,7 @@ pub(super) const TERSE_PERCENTILES: usize = 20;
 
 /// Upper limits of the latency columns. The columns of nanoseconds and microseconds end at 1000. Milliseconds have
 /// another column for latencies above 2000.
-pub(super) const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
+const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
 /// Shares of latencies in percent, by unit and [`LATENCY_LIMITS`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -567,6 +561,12 @@ pub(super) struct LatencyShares {
 }
 
 impl LatencyShares {
+    /// Returns the shares of a unit with the names of their columns.
+    pub(super) fn named(shares: &[f64]) -> impl Iterator<Item = (String, f64)> {
+        let names = LATENCY_LIMITS.iter().map(u64::to_string).chain([">=2000".to_owned()]);
+        names.zip(shares.iter().copied())
+    }
+
     /// Computes the shares of several distributions together.
     pub(super) fn from_distributions(all: &[&Distribution]) -> Self {
         let total: u64 = all.iter().fold(0, |sum, d| sum.saturating_add(d.count));
@@ -594,6 +594,7 @@ impl LatencyShares {
 /// If a column of latencies has any operations, its share is at least this many percent, as in fio.
 const MIN_LATENCY_SHARE: f64 = 0.01;
 
+/// Returns a share in percent: 0 only without a part, otherwise at least `least`.
 fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {
     if part == 0 || whole == 0 { 0.0 } else { (100.0 * part as f64 / whole as f64).max(least) }
 }
@@ -603,10 +604,7 @@ const CTIME: &str = "%a %b %e %H:%M:%S %Y";
 
 /// Returns the end of the last run; `None` if the report lacks its start.
 pub(super) fn end_time(report: &Report, jobs: &[Job]) -> Option<Zoned> {
-    let began: Timestamp = report.started.parse().ok()?;
-    let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
-    let took = SignedDuration::from_millis((elapsed_ns(jobs) / 1_000_000) as i64);
-    Some(began.checked_add(took).ok()?.to_zoned(TimeZone::fixed(offset)))
+    local_time(report, SignedDuration::from_millis((elapsed_ns(jobs) / 1_000_000) as i64))
 }
 
 /// `Sun Nov 22 17:37:37 2026`.

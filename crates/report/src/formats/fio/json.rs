@@ -1,8 +1,8 @@
 //! fio's JSON: `json`, and `json+` with all latency bins. Keys, types and layout equal fio's, because scripts also read it with text tools.
 
 use super::job::{
-    CALL_LEVELS, COLUMNS, DEPTH_LEVELS, Depths, Direction, Group, Job, LATENCY_LIMITS, LatencyShares,
-    cpu_percent, ctime, disk_totals, elapsed_ns, end_time, idleness, jobs, util_percent,
+    CALL_LEVELS, DEPTH_LEVELS, Depths, Direction, Group, Job, LatencyShares, cpu_percent, ctime, disk_totals,
+    elapsed_ns, end_time, idleness, jobs, util_percent,
 };
 use super::{VERSION, options};
 use model::figures::ObservedDisk;
@@ -11,95 +11,82 @@ use model::histogram::Distribution;
 use model::job::{Quantity, Steadied, Steady};
 use model::report::{Report, Verdict};
 use model::spec::{FioLayout, Options};
-use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter};
-use serde_json::{Map, Serializer, Value, json};
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// Writes fio's JSON; with `plus`, adds all latency bins.
 pub(super) fn write(report: &Report, plus: bool, to: &mut dyn Write) -> io::Result<()> {
     let jobs = jobs(report);
-    let mut all = Map::new();
-    all.insert("fio version".into(), VERSION.into());
-    all.extend(end_time_keys(report, &jobs));
+    let mut all = json!({ "fio version": VERSION });
+    if let Some(at) = end_time(report, &jobs) {
+        all["timestamp"] = at.timestamp().as_second().into();
+        all["timestamp_ms"] = at.timestamp().as_millisecond().into();
+        all["time"] = ctime(&at).into();
+    }
     let defaults = options::default_options(&jobs);
     if !defaults.is_empty() {
-        all.insert("global options".into(), options_json(defaults));
+        all["global options"] = options_json(defaults);
     }
-    all.insert("jobs".into(), jobs.iter().map(|job| job_json(job, &jobs, plus)).collect());
-    let disks: Vec<Value> = disk_totals(&jobs).iter().map(disk_json).collect();
+    all["jobs"] = jobs.iter().map(|job| job_json(job, &jobs, plus)).collect();
+    let disks = disk_totals(&jobs);
     if !disks.is_empty() {
-        all.insert("disk_util".into(), disks.into());
+        all["disk_util"] = disks.iter().map(disk_json).collect();
     }
     if let Some((system, each)) = idleness(&jobs) {
-        let each = each.into_iter().map(|(cpu, percent)| (format!("cpu-{cpu}"), percent.into()));
-        let all_cpus = std::iter::once(("system".to_owned(), system.into()));
-        all.insert("cpu_idleness".into(), all_cpus.chain(each).collect::<Map<_, _>>().into());
+        all["cpu_idleness"] = json!({ "system": system });
+        for (cpu, percent) in each {
+            all["cpu_idleness"][format!("cpu-{cpu}")] = percent.into();
+        }
     }
-    all.insert("fathom".into(), verdict_json(report));
-    Value::Object(all).serialize(&mut Serializer::with_formatter(&mut *to, FioFormatter::default()))?;
-    to.write_all(b"\n")
-}
-
-/// Returns the end of the last run as numbers and as text.
-fn end_time_keys(report: &Report, jobs: &[Job]) -> Map<String, Value> {
-    let mut out = Map::new();
-    if let Some(at) = end_time(report, jobs) {
-        out.insert("timestamp".into(), at.timestamp().as_second().into());
-        out.insert("timestamp_ms".into(), at.timestamp().as_millisecond().into());
-        out.insert("time".into(), ctime(&at).into());
-    }
-    out
+    all["fathom"] = verdict_json(report);
+    writeln!(to, "{}", fio_layout(&all, ""))
 }
 
 fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
-    let mut out = Map::new();
-    out.insert("jobname".into(), job.name().to_owned().into());
-    out.insert("groupid".into(), job.group.into());
-    out.insert("error".into(), job.error().into());
-    // A finished job has no time left.
-    out.insert("eta".into(), 0.into());
-    out.insert("elapsed".into(), elapsed_ns(all).div_ceil(1_000_000_000).into());
-    out.insert("job options".into(), options_json(options::job_options(job)));
+    let mut out = json!({
+        "jobname": job.name(),
+        "groupid": job.group,
+        "error": job.error(),
+        // A finished job has no time left.
+        "eta": 0,
+        "elapsed": elapsed_ns(all).div_ceil(1_000_000_000),
+        "job options": options_json(options::job_options(job)),
+    });
     let layout = job.layout();
     for (word, direction) in job.directions() {
         let group = Group::from_jobs(all, job.group, word).unwrap_or_default();
-        out.insert(word.into(), direction_json(&direction, &group, &layout, plus));
+        out[word] = direction_json(&direction, &group, &layout, plus);
     }
     if !job.mixed {
         let sync = job.sync();
         let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
         let lat = latency_json(&sync, has_percentiles.then_some(&layout), plus);
-        out.insert("sync".into(), json!({ "total_ios": job.fsync_count(), "lat_ns": lat }));
+        out["sync"] = json!({ "total_ios": job.fsync_count(), "lat_ns": lat });
     }
-    out.extend(cost_keys(job));
-    out.extend(depth_keys(job));
-    out.extend(share_keys(job));
+    add_costs(job, &mut out);
+    add_shares(job, &mut out);
     let errors = job.errors();
     if !errors.is_empty() {
-        let total = errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
-        out.insert("total_err".into(), total.into());
-        out.insert("first_error".into(), job.error().into());
+        out["total_err"] = errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n)).into();
+        out["first_error"] = job.error().into();
     }
     // fio leaves out the following keys for a job that only creates its files.
     if job.first().stream.limit.operations != Some(0) {
-        out.insert("latency_depth".into(), job.depth().into());
+        out["latency_depth"] = job.depth().into();
         // As in fio, the target is in ns and the window in us.
         let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
-        let percent = job.latency_target().map_or(100.0, |t| t.percent);
-        out.insert("latency_target".into(), target.into());
-        out.insert("latency_percentile".into(), percent.into());
-        out.insert("latency_window".into(), window.into());
+        out["latency_target"] = target.into();
+        out["latency_percentile"] = job.latency_target().map_or(100.0, |t| t.percent).into();
+        out["latency_window"] = window.into();
     }
     if !layout.description.is_empty() {
-        out.insert("desc".into(), layout.description.clone().into());
+        out["desc"] = layout.description.clone().into();
     }
     if let Some((rule, seen)) = job.steadied() {
-        out.insert("steadystate".into(), steadied_json(rule, seen));
+        out["steadystate"] = steadied_json(rule, seen);
     }
-    let own = fathom_json(job);
-    out.insert("fathom".into(), own);
-    out.into()
+    out["fathom"] = fathom_json(job);
+    out
 }
 
 /// Returns whether the job became steady, and the values that decided it.
@@ -180,89 +167,77 @@ fn direction_json(direction: &Direction, group: &Group, layout: &FioLayout, plus
         };
         out["prios"] = direction.priorities.iter().map(one).collect();
     }
-    let rates = json!({
-        "bw_min": bw.min,
-        "bw_max": bw.max,
-        "bw_agg": bw.percent_of(group.bytes_per_s),
-        "bw_mean": bw.mean,
-        "bw_dev": bw.deviation,
-        "bw_samples": bw.count,
-        "iops_min": iops.min,
-        "iops_max": iops.max,
-        "iops_mean": iops.mean,
-        "iops_stddev": iops.deviation,
-        "iops_samples": iops.count,
-    });
-    if let (Some(out), Value::Object(rates)) = (out.as_object_mut(), rates) {
-        out.extend(rates);
+    let rates = [
+        ("bw_min", Value::from(bw.min)),
+        ("bw_max", bw.max.into()),
+        ("bw_agg", bw.percent_of(group.bytes_per_s).into()),
+        ("bw_mean", bw.mean.into()),
+        ("bw_dev", bw.deviation.into()),
+        ("bw_samples", bw.count.into()),
+        ("iops_min", iops.min.into()),
+        ("iops_max", iops.max.into()),
+        ("iops_mean", iops.mean.into()),
+        ("iops_stddev", iops.deviation.into()),
+        ("iops_samples", iops.count.into()),
+    ];
+    for (key, value) in rates {
+        out[key] = value;
     }
     out
 }
 
 /// Returns latencies, with percentiles if `percentiles` is given, and in `json+` with all bins in addition.
 fn latency_json(latency: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
-    let mut out = Map::new();
-    out.insert("min".into(), latency.min_ns.into());
-    out.insert("max".into(), latency.max_ns.into());
-    out.insert("mean".into(), latency.mean_ns.into());
-    out.insert("stddev".into(), latency.deviation_ns().into());
-    out.insert("N".into(), latency.count.into());
+    let mut out = json!({
+        "min": latency.min_ns,
+        "max": latency.max_ns,
+        "mean": latency.mean_ns,
+        "stddev": latency.deviation_ns(),
+        "N": latency.count,
+    });
     if let Some(layout) = percentiles.filter(|_| latency.count > 0) {
         let at = |rank: &f64| Some((format!("{rank:.6}"), latency.quantile_ns(rank / 100.0)?.into()));
-        out.insert("percentile".into(), Value::Object(layout.ranks.iter().filter_map(at).collect()));
+        out["percentile"] = Value::Object(layout.ranks.iter().filter_map(at).collect());
         if plus {
             let bins = latency.bins.iter().map(|(ns, count)| (ns.to_string(), (*count).into()));
-            out.insert("bins".into(), Value::Object(bins.collect()));
+            out["bins"] = Value::Object(bins.collect());
         }
-    }
-    out.into()
-}
-
-/// Returns the costs of a job. Unknown costs are left out.
-fn cost_keys(job: &Job) -> Map<String, Value> {
-    let workers = job.costs();
-    let mut out = Map::new();
-    if workers.wall_ns == 0 {
-        return out;
-    }
-    let [user, system] = cpu_percent(&workers);
-    out.insert("job_runtime".into(), (workers.wall_ns / 1_000_000).into());
-    out.insert("usr_cpu".into(), user.into());
-    out.insert("sys_cpu".into(), system.into());
-    out.insert("ctx".into(), workers.switches.into());
-    if let Some([minor, major]) = workers.faults {
-        out.insert("majf".into(), major.into());
-        out.insert("minf".into(), minor.into());
     }
     out
 }
 
-/// Returns the shares by depth, as far as they are known.
-fn depth_keys(job: &Job) -> Map<String, Value> {
-    let table = |names: [&str; COLUMNS], shares: [f64; COLUMNS]| -> Value {
-        Value::Object(
-            names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), share.into())).collect(),
-        )
-    };
+/// Adds the costs of a job. Unknown costs are left out.
+fn add_costs(job: &Job, out: &mut Value) {
+    let workers = job.costs();
+    if workers.wall_ns == 0 {
+        return;
+    }
+    let [user, system] = cpu_percent(&workers);
+    out["job_runtime"] = (workers.wall_ns / 1_000_000).into();
+    out["usr_cpu"] = user.into();
+    out["sys_cpu"] = system.into();
+    out["ctx"] = workers.switches.into();
+    if let Some([minor, major]) = workers.faults {
+        out["majf"] = major.into();
+        out["minf"] = minor.into();
+    }
+}
+
+/// Adds the shares by depth, as far as they are known, and by latency.
+fn add_shares(job: &Job, out: &mut Value) {
     let Depths { level, submit, complete } = Depths::from_job(job);
-    let all = [
+    for (key, names, shares) in [
         ("iodepth_level", DEPTH_LEVELS, level),
         ("iodepth_submit", CALL_LEVELS, submit),
         ("iodepth_complete", CALL_LEVELS, complete),
-    ];
-    all.into_iter().filter_map(|(key, names, shares)| Some((key.to_owned(), table(names, shares?)))).collect()
-}
-
-fn share_keys(job: &Job) -> Map<String, Value> {
-    let latencies = job.latencies();
-    let LatencyShares { ns, us, ms } =
-        LatencyShares::from_distributions(&latencies.iter().collect::<Vec<_>>());
-    let table = |shares: &[f64]| -> Value {
-        let names = LATENCY_LIMITS.iter().map(u64::to_string).chain([">=2000".to_owned()]);
-        Value::Object(names.zip(shares).map(|(name, share)| (name, (*share).into())).collect())
-    };
-    let all = [("latency_ns", table(&ns)), ("latency_us", table(&us)), ("latency_ms", table(&ms))];
-    all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    ] {
+        let Some(shares) = shares else { continue };
+        out[key] = names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), share)).collect();
+    }
+    let LatencyShares { ns, us, ms } = job.latency_shares();
+    for (key, shares) in [("latency_ns", &ns[..]), ("latency_us", &us), ("latency_ms", &ms)] {
+        out[key] = LatencyShares::named(shares).collect();
+    }
 }
 
 fn disk_json(disk: &ObservedDisk) -> Value {
@@ -315,48 +290,24 @@ fn verdict_json(report: &Report) -> Value {
     })
 }
 
-/// fio's layout of JSON: a space before each colon, and six decimals.
-#[derive(Default)]
-struct FioFormatter(PrettyFormatter<'static>);
-
-impl Formatter for FioFormatter {
-    fn write_f64<W: ?Sized + Write>(&mut self, to: &mut W, value: f64) -> io::Result<()> {
-        write!(to, "{value:.6}")
-    }
-
-    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.0.begin_array(to)
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.0.end_array(to)
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
-        self.0.begin_array_value(to, first)
-    }
-
-    fn end_array_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.0.end_array_value(to)
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.0.begin_object(to)
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.0.end_object(to)
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
-        self.0.begin_object_key(to, first)
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        to.write_all(b" : ")
-    }
-
-    fn end_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.0.end_object_value(to)
+/// Returns JSON in fio's layout: a line for each value, a space before each colon, and six decimals.
+fn fio_layout(value: &Value, indent: &str) -> String {
+    let inner = format!("{indent}  ");
+    let block = |open: char, lines: Vec<String>, close: char| match lines.as_slice() {
+        [] => format!("{open}{close}"),
+        lines => format!("{open}\n{}\n{indent}{close}", lines.join(",\n")),
+    };
+    match value {
+        Value::Array(all) => {
+            block('[', all.iter().map(|one| format!("{inner}{}", fio_layout(one, &inner))).collect(), ']')
+        }
+        Value::Object(all) => {
+            let line = |(name, one): (&String, &Value)| {
+                format!("{inner}{} : {}", Value::from(name.as_str()), fio_layout(one, &inner))
+            };
+            block('{', all.iter().map(line).collect(), '}')
+        }
+        Value::Number(number) if number.is_f64() => format!("{:.6}", number.as_f64().unwrap_or_default()),
+        other => other.to_string(),
     }
 }

@@ -9,7 +9,9 @@ mod json;
 mod options;
 mod text;
 
-use crate::{Content, Format};
+use crate::{Content, Format, Style};
+use model::report::Report;
+use std::io::{self, Write};
 pub use text::verdict;
 
 /// The version of fio whose formats fathom writes.
@@ -31,25 +33,22 @@ pub(super) static JSON_PLUS: Format = Format::of_measurements(
     "as fio's json+, with all latency bins",
     |r, _, to| json::write(r, true, to),
 );
-pub(super) static TERSE: Format = Format::of_measurements(
-    "fio-terse",
-    "terse",
-    Content::Text,
-    "as fio's terse lines, version 3",
-    |r, _, to| text::write_terse(r, 3, to),
-);
+pub(super) static TERSE: Format =
+    terse("fio-terse", "as fio's terse lines, version 3", |r, _, to| text::write_terse(r, 3, to));
 pub(super) static TERSE_2: Format =
-    Format::of_measurements("fio-terse-2", "terse", Content::Text, "terse lines, version 2", |r, _, to| {
-        text::write_terse(r, 2, to)
-    });
+    terse("fio-terse-2", "terse lines, version 2", |r, _, to| text::write_terse(r, 2, to));
 pub(super) static TERSE_4: Format =
-    Format::of_measurements("fio-terse-4", "terse", Content::Text, "terse lines, version 4", |r, _, to| {
-        text::write_terse(r, 4, to)
-    });
+    terse("fio-terse-4", "terse lines, version 4", |r, _, to| text::write_terse(r, 4, to));
 pub(super) static TERSE_5: Format =
-    Format::of_measurements("fio-terse-5", "terse", Content::Text, "terse lines, version 5", |r, _, to| {
-        text::write_terse(r, 5, to)
-    });
+    terse("fio-terse-5", "terse lines, version 5", |r, _, to| text::write_terse(r, 5, to));
+
+const fn terse(
+    name: &'static str,
+    about: &'static str,
+    write: fn(&Report, Style, &mut dyn Write) -> io::Result<()>,
+) -> Format {
+    Format::of_measurements(name, "terse", Content::Text, about, write)
+}
 
 /// Bandwidth of all jobs together over time, as fio's `--bandwidth-log` writes it.
 pub mod aggregate {

@@ -34,7 +34,7 @@ fn equivalent_options(job: &Job) -> Vec<NamedOption> {
     let stream = one.stream;
     let mut out = vec![
         ("name", job.name().to_owned()),
-        ("rw", rw(&stream.access).into()),
+        ("rw", rw(&stream.access)),
         ("ioengine", engine(&stream.engine).into()),
         ("iodepth", stream.depth.to_string()),
         ("numjobs", stream.workers.to_string()),
@@ -64,21 +64,15 @@ fn equivalent_options(job: &Job) -> Vec<NamedOption> {
 }
 
 /// Returns the value of `rw`.
-pub(super) fn rw(access: &Access) -> &'static str {
+pub(super) fn rw(access: &Access) -> String {
     let kinds: Vec<Kind> = access.kinds().collect();
-    let sequential = access.pattern() == Some(Pattern::Sequential);
-    match (kinds.as_slice(), sequential) {
-        ([Kind::Read], true) => "read",
-        ([Kind::Write], true) => "write",
-        ([Kind::Trim], true) => "trim",
-        ([Kind::Write, Kind::Trim], true) => "trimwrite",
-        (_, true) => "rw",
-        ([Kind::Read], false) => "randread",
-        ([Kind::Write], false) => "randwrite",
-        ([Kind::Trim], false) => "randtrim",
-        ([Kind::Write, Kind::Trim], false) => "randtrimwrite",
-        (_, false) => "randrw",
-    }
+    let word = match kinds.as_slice() {
+        [only] => only.word(),
+        [Kind::Write, Kind::Trim] => "trimwrite",
+        _ => "rw",
+    };
+    let is_sequential = access.pattern() == Some(Pattern::Sequential);
+    if is_sequential { word.to_owned() } else { format!("rand{word}") }
 }
 
 /// Returns the value of `ioengine`, or fathom's name of the engine if fio has no such engine.

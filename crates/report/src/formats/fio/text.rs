@@ -4,12 +4,12 @@
 //! is an empty field, so that the following fields keep their places.
 
 use super::job::{
-    CALL_LEVELS, COLUMNS, DEPTH_LEVELS, DIRECTIONS, Depths, Direction, Group, Job, LATENCY_LIMITS,
-    LatencyShares, Member, RateSamples, TERSE_PERCENTILES, cpu_percent, ctime, disk_totals, end_time,
-    idleness, jobs, named_directions, util_percent,
+    CALL_LEVELS, COLUMNS, DEPTH_LEVELS, DIRECTIONS, Depths, Direction, Group, Job, LatencyShares, Member,
+    RateSamples, TERSE_PERCENTILES, cpu_percent, ctime, disk_totals, end_time, idleness, jobs,
+    named_directions, util_percent,
 };
 use super::{VERSION, options};
-use crate::view::findings::{rest_summary, worst_findings};
+use crate::view::findings::{MAX_SHOWN, rest_summary, shown_findings, worst_findings};
 use crate::{Detail, Style};
 use model::finding::Severity;
 use model::histogram::Distribution;
@@ -270,13 +270,10 @@ fn write_samples(direction: &Direction, group: &Group, units: Units, to: Out) ->
 
 /// Writes the shares of latencies that are not zero.
 fn write_shares(job: &Job, to: Out) -> io::Result<()> {
-    let all = job.latencies();
-    let LatencyShares { ns, us, ms } = LatencyShares::from_distributions(&all.iter().collect::<Vec<_>>());
+    let LatencyShares { ns, us, ms } = job.latency_shares();
     for (unit, shares) in [("nsec", &ns[..]), ("usec", &us), ("msec", &ms)] {
-        let names = LATENCY_LIMITS.iter().map(u64::to_string).chain([">=2000".to_owned()]);
-        let cells: Vec<String> = names
-            .zip(shares)
-            .filter(|(_, share)| **share > 0.0)
+        let cells: Vec<String> = LatencyShares::named(shares)
+            .filter(|(_, share)| *share > 0.0)
             .map(|(name, share)| format!("{name}={share:.2}%"))
             .collect();
         for line in cells.chunks(SHARES_PER_LINE) {
@@ -412,7 +409,7 @@ pub fn verdict(report: &Report) -> String {
         let about = finding.about.join(", ");
         lines.push(format!("  {} {} {effect} {about}: {}", finding.id, finding.name, finding.sentence));
     }
-    lines.extend(rest_summary(report).map(|rest| format!("  {rest}")));
+    lines.extend(rest_summary(&shown_findings(report), MAX_SHOWN).map(|rest| format!("  {rest}")));
     lines.join("\n") + "\n"
 }
 
@@ -595,9 +592,7 @@ fn share_fields(job: &Job) -> Vec<String> {
     let mut out: Vec<String> = (0..COLUMNS)
         .map(|at| level.map_or_else(String::new, |shares| format!("{:.1}%", shares[at])))
         .collect();
-    let latencies = job.latencies();
-    let LatencyShares { ns, mut us, ms } =
-        LatencyShares::from_distributions(&latencies.iter().collect::<Vec<_>>());
+    let LatencyShares { ns, mut us, ms } = job.latency_shares();
     // A line has no column for less than a microsecond.
     us[0] += ns.iter().sum::<f64>();
     out.extend(us.iter().chain(&ms).map(|share| format!("{share:.2}%")));

@@ -19,6 +19,8 @@ mod time_series;
 
 use crate::documentation::page_parts;
 use crate::view::findings;
+use crate::view::lists::plural;
+use crate::view::report::chains;
 use crate::view::table::Columns;
 use crate::view::{machine, plan, sessions as session_view, verification};
 use crate::{Content, Format, Style, writer};
@@ -54,7 +56,7 @@ pub(super) static FORMAT: Format = Format {
 
 /// Formats a count with its noun: `1 session`, `2 sessions`.
 fn count_of(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    format!("{count} {}", plural(count, what))
 }
 
 fn command_card(purpose: &'static str, line: String) -> String {
@@ -107,11 +109,8 @@ fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
 
 /// Returns the facts about a verified host, without the damage.
 fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
-    let notes = verification::verification_notes(verification)
-        .into_iter()
-        .map(|note| format!("{note}."))
-        .chain(verification::verification_rates(verification));
-    notes.map(|text| ("note".to_owned(), text)).collect()
+    let remarks = verification::verification_remarks(verification).into_iter();
+    remarks.map(|remark| ("note".to_owned(), remark)).collect()
 }
 
 /// Writes the HTML page of `fathom doctor`: what to fix first, then each group of observations.
@@ -138,10 +137,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
             .table(&[]);
         sections.push(plain_card(&group.heading, &page::table(&group.heading, &rows)));
     }
-    sections.push(command_card(
-        "Check again:",
-        findings::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]),
-    ));
+    sections.push(command_card("Check again:", findings::fathom_command(["doctor", &diagnosis.target])));
     write_page(to, &format!("{word} · doctor"), &["doctor".into(), diagnosis.target.clone()], &sections)
 }
 
@@ -155,15 +151,13 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
     let jobs: Vec<_> = jobs
         .chain(plan::plan_remarks(&plan.study).into_iter().map(|note| ("note".to_owned(), note)))
         .collect();
-    let mut chains: Vec<String> = machine.places.iter().map(model::machine::Place::chain).collect();
-    chains.dedup();
     let sections = [
         head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
         plain_card("Settings and their origins", &page::table("Settings and their origins", &settings)),
         plain_card("Workloads", &facts(&jobs)),
         command_card("Measure it, without --explain:", findings::command_line(&plan.command)),
     ];
-    write_page(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
+    write_page(to, "plan", &[vec![plan.title.clone()], chains(&machine.places)].concat(), &sections)
 }
 
 /// Writes a list of sessions.

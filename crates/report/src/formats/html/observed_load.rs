@@ -3,7 +3,7 @@
 use super::page::{
     card, facts, head_card, key, plain_card, rate_tick, short_number, time, time_tick, with_micro_sign,
 };
-use super::plot::{Axis, Plot, count_cells};
+use super::plot::{Axis, Level, Plot, SIDE, count_cells};
 use super::{page, plot};
 use crate::Style;
 use crate::view::captures::{
@@ -78,41 +78,67 @@ fn plural(op: Op) -> &'static str {
     }
 }
 
-/// A plot over time: its title, a value for each interval, and the format of the values.
-struct TimePlot<'c> {
+/// An interval of a plot over time, in seconds.
+struct Interval {
+    start_s: f64,
+    end_s: f64,
+    middle_s: f64,
+}
+
+/// A line of a plot over time. An unknown value is NaN.
+struct Line {
+    class: &'static str,
+    name: &'static str,
+    /// A value for each interval.
+    values: Vec<f64>,
+}
+
+/// A plot over time.
+struct TimePlot {
     title: &'static str,
-    series: Vec<(&'c CourseOf, Vec<f64>)>,
-    axis: Axis,
-    mark: fn(f64) -> String,
+    lines: Vec<Line>,
+    y: Axis,
+    y_tick: fn(f64) -> String,
     show: fn(f64) -> String,
+    /// A value that is marked with a line.
+    limit: Option<f64>,
 }
 
 fn draw_over_time(course: &Course) -> String {
     let step_s = course.step_ns as f64 / 1e9;
-    let counted = |title, number: fn(&CourseOf) -> &[u64], per: f64, show| {
+    let line =
+        |one: &CourseOf, values: Vec<f64>| Line { class: line_class(one.op), name: plural(one.op), values };
+    let counted = |title, number: fn(&CourseOf) -> &[u64], per: f64| {
         let moved = course.of.iter().filter(|one| number(one).iter().any(|n| *n > 0));
-        let series: Vec<_> =
-            moved.map(|one| (one, number(one).iter().map(|n| *n as f64 / per).collect::<Vec<_>>())).collect();
-        let axis = Axis::from_zero(series.iter().flat_map(|(_, values)| values.iter().copied()));
-        TimePlot { title, series, axis, mark: rate_tick, show }
+        let lines = moved.map(|one| line(one, number(one).iter().map(|n| *n as f64 / per).collect()));
+        rate_plot(title, lines.collect(), None, show_rate)
     };
-    let rate = counted("Requests issued per second", |one| &one.requests, step_s, show_rate);
-    let bytes = counted("MB/s", |one| &one.bytes, 1e6 * step_s, show_rate);
-    let means = course.of.iter().map(|one| {
-        let means = one.latency_mean_ns.iter().map(|ns| ns.unwrap_or(f64::NAN));
-        (one, means.collect::<Vec<_>>())
-    });
-    let series: Vec<_> = means.filter(|(_, means)| means.iter().any(|ns| ns.is_finite())).collect();
-    let axis = Axis::log(series.iter().flat_map(|(_, means)| means.iter().copied()));
-    let title = "Latency, from issue to completion, mean (logarithmic)";
-    let latency = TimePlot { title, series, axis, mark: time_tick, show: time };
-    let items: Vec<(&str, &str)> = course.of.iter().map(|one| (line_class(one.op), plural(one.op))).collect();
-    let plots: String = [rate, bytes, latency]
+    let rate = counted("Requests issued per second", |one| &one.requests, step_s);
+    let bytes = counted("MB/s", |one| &one.bytes, 1e6 * step_s);
+    let means = course
+        .of
         .iter()
-        .filter(|plot| !plot.series.is_empty())
-        .map(|plot| draw_time_plot(plot, course))
-        .collect();
-    key(&items) + &plots
+        .map(|one| line(one, one.latency_mean_ns.iter().map(|ns| ns.unwrap_or(f64::NAN)).collect()));
+    let lines: Vec<Line> = means.filter(|line| line.values.iter().any(|ns| ns.is_finite())).collect();
+    let y = Axis::log(lines.iter().flat_map(|line| line.values.iter().copied()));
+    let title = "Latency, from issue to completion, mean (logarithmic)";
+    let latency = TimePlot { title, lines, y, y_tick: time_tick, show: time, limit: None };
+    let interval = |at: usize| Interval {
+        start_s: at as f64 * step_s,
+        end_s: (at + 1) as f64 * step_s,
+        middle_s: (at as f64 + 0.5) * step_s,
+    };
+    let intervals: Vec<Interval> = (0..course.steps).map(interval).collect();
+    let items: Vec<(&str, &str)> = course.of.iter().map(|one| (line_class(one.op), plural(one.op))).collect();
+    let plots = [rate, bytes, latency].into_iter().filter(|plot| !plot.lines.is_empty());
+    key(&items)
+        + &plots.map(|plot| plot.html(&time_axis(course), &intervals, CAPTURE_LINK)).collect::<String>()
+}
+
+/// Returns the plot of rates, whose axis begins at zero.
+fn rate_plot(title: &'static str, lines: Vec<Line>, limit: Option<f64>, show: fn(f64) -> String) -> TimePlot {
+    let y = Axis::from_zero(lines.iter().flat_map(|line| line.values.iter().copied()).chain(limit));
+    TimePlot { title, lines, y, y_tick: rate_tick, show, limit }
 }
 
 /// Returns the time axis of a capture.
@@ -124,34 +150,41 @@ fn second_tick(second: f64) -> String {
     format!("{} s", short_number(second))
 }
 
-fn draw_time_plot(drawn: &TimePlot, course: &Course) -> String {
-    let x = time_axis(course);
-    let step_s = course.step_ns as f64 / 1e9;
-    let names = drawn.series.iter().map(|(one, _)| plural(one.op));
-    let mut plot = Plot {
-        title: drawn.title.into(),
-        description: format!("{} over time: {}", drawn.title, names.collect::<Vec<_>>().join(", ")),
-        height: 150,
-        y: drawn.axis.ticks_down(drawn.mark),
-        x: x.ticks(second_tick),
-        link: CAPTURE_LINK.into(),
-        ..Plot::default()
-    };
-    for (one, values) in &drawn.series {
-        let place = |(at, value): (usize, &f64)| {
-            (x.along(at as f64 * step_s), x.along((at + 1) as f64 * step_s), drawn.axis.down(*value))
+impl TimePlot {
+    /// Draws the lines on the time axis `x`. Plots with the same `link` share a crosshair.
+    fn html(&self, x: &Axis, intervals: &[Interval], link: &str) -> String {
+        let names: Vec<&str> = self.lines.iter().map(|line| line.name).collect();
+        let mut plot = Plot {
+            title: self.title.into(),
+            description: format!("{} over time: {}", self.title, names.join(", ")),
+            height: 150,
+            y: self.y.ticks_down(self.y_tick),
+            x: x.ticks(second_tick),
+            link: link.into(),
+            ..Plot::default()
         };
-        plot.draw(line_class(one.op), &plot::steps(values.iter().enumerate().map(place)));
+        for line in &self.lines {
+            let level = |(interval, value): (&Interval, &f64)| Level {
+                from: x.along(interval.start_s),
+                to: x.along(interval.end_s),
+                y: self.y.down(*value),
+            };
+            plot.draw(line.class, &plot::steps(intervals.iter().zip(&line.values).map(level)));
+        }
+        if let Some(limit) = self.limit {
+            let y = self.y.down(limit);
+            plot.draw("target", &plot::line([(0.0, y), (SIDE, y)]));
+        }
+        let stop = |(at, interval): (usize, &Interval)| {
+            let known = |line: &Line| line.values.get(at).copied().filter(|value| value.is_finite());
+            let values = self.lines.iter().filter_map(|line| Some((line.name, known(line)?)));
+            let values = values.map(|(name, value)| format!("\n{name}: {}", (self.show)(value)));
+            let middle = interval.middle_s;
+            (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
+        };
+        plot.stop_at(&intervals.iter().enumerate().map(stop).collect::<Vec<_>>());
+        plot.html()
     }
-    let stop = |at: usize| {
-        let values = drawn.series.iter().filter_map(|(one, values)| Some((one.op, *values.get(at)?)));
-        let values = values.filter(|(_, value)| value.is_finite());
-        let values = values.map(|(op, value)| format!("\n{}: {}", plural(op), (drawn.show)(value)));
-        let middle = (at as f64 + 0.5) * step_s;
-        (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
-    };
-    plot.stop_at(&(0..course.steps).map(stop).collect::<Vec<_>>());
-    plot.html()
 }
 
 /// Returns the unit in which an axis up to `bytes` has round ticks.
@@ -203,9 +236,6 @@ fn draw_places(course: &Course, places: &Places) -> String {
     card("On the device", &[lead], &body)
 }
 
-/// A series of a plot: CSS class, name and values.
-type Series = (&'static str, &'static str, Vec<Option<f64>>);
-
 pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let time = |text: &str| text.get(..19).unwrap_or(text).replace('T', " ");
     let mut sentences = vec![format!("{} to {}.", time(&load.started), time(&load.ended))];
@@ -225,30 +255,40 @@ pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> i
 
 fn device_card(device: &DeviceOverTime, number: usize) -> String {
     let points = &device.points;
-    let values = |value: &dyn Fn(&LoadPoint) -> Option<f64>| points.iter().map(value).collect::<Vec<_>>();
+    let [from, to] =
+        [points.first().map_or(0.0, |p| p.span_s[0]), points.last().map_or(1.0, |p| p.span_s[1])];
+    let x = Axis::linear(from, to);
+    let interval = |point: &LoadPoint| {
+        let [start_s, end_s] = point.span_s;
+        Interval { start_s, end_s, middle_s: f64::midpoint(start_s, end_s) }
+    };
+    let intervals: Vec<Interval> = points.iter().map(interval).collect();
     let link = format!("load{number}");
-    let rates: [Series; 2] = [
-        ("ours", "reads", values(&|p| Some(p.per_s?[0]))),
-        ("third", "writes", values(&|p| Some(p.per_s?[1]))),
-    ];
-    let bytes: [Series; 2] = [
-        ("ours", "reads", values(&|p| Some(p.mb_per_s?[0]))),
-        ("third", "writes", values(&|p| Some(p.mb_per_s?[1]))),
+    let line = |class, name, value: fn(&LoadPoint) -> Option<f64>| Line {
+        class,
+        name,
+        values: points.iter().map(|point| value(point).unwrap_or(f64::NAN)).collect(),
+    };
+    let draw = |plot: TimePlot| plot.html(&x, &intervals, &link);
+    let rates =
+        vec![line("ours", "reads", |p| Some(p.per_s?[0])), line("third", "writes", |p| Some(p.per_s?[1]))];
+    let bytes = vec![
+        line("ours", "reads", |p| Some(p.mb_per_s?[0])),
+        line("third", "writes", |p| Some(p.mb_per_s?[1])),
     ];
     let mut body = key(&[("ours", "reads"), ("third", "writes")]);
-    body += &draw_load("Requests per second", &rates, points, None, &link, show_rate);
-    body += &draw_load("MB/s (10^6 bytes)", &bytes, points, None, &link, show_rate);
-    let share: [Series; 2] = [
-        ("ours", "at least", values(&|p| p.at_least_percent)),
-        ("mean", "at most", values(&|p| p.at_most_percent)),
-    ];
+    body += &draw(rate_plot("Requests per second", rates, None, show_rate));
+    body += &draw(rate_plot("MB/s (10^6 bytes)", bytes, None, show_rate));
     let mut lead = Vec::new();
     if points.iter().any(|p| p.at_least_percent.is_some()) {
         body +=
             &key(&[("ours", "load, at least"), ("mean", "load, at most"), ("target", "measured capacity")]);
-        body += &draw_load("Load, % of the measured capacity", &share, points, Some(100.0), &link, |v| {
-            show_share(v / 100.0)
-        });
+        let shares = vec![
+            line("ours", "at least", |p| p.at_least_percent),
+            line("mean", "at most", |p| p.at_most_percent),
+        ];
+        let title = "Load, % of the measured capacity";
+        body += &draw(rate_plot(title, shares, Some(100.0), |percent| show_share(percent / 100.0)));
         let highest = points.iter().filter_map(|p| p.at_least_percent).fold(0.0, f64::max);
         lead.push(format!(
             "The highest load was at least {} of the measured capacity.",
@@ -258,50 +298,6 @@ fn device_card(device: &DeviceOverTime, number: usize) -> String {
         lead.push(format!("Its load cannot be compared with a measured capacity: {why}."));
     }
     card(&device.name, &lead, &body)
-}
-
-/// Draws series over time, with a line at a limit.
-fn draw_load(
-    title: &str,
-    series: &[Series],
-    points: &[LoadPoint],
-    limit: Option<f64>,
-    link: &str,
-    show: fn(f64) -> String,
-) -> String {
-    let [from, to] =
-        [points.first().map_or(0.0, |p| p.span_s[0]), points.last().map_or(1.0, |p| p.span_s[1])];
-    let x = Axis::linear(from, to);
-    let y = Axis::from_zero(series.iter().flat_map(|s| s.2.iter().copied().flatten()).chain(limit));
-    let mark_of_second = |second: f64| format!("{} s", short_number(second));
-    let names: Vec<&str> = series.iter().map(|s| s.1).collect();
-    let mut plot = Plot {
-        title: title.into(),
-        description: format!("{title} over time: {}", names.join(", ")),
-        height: 150,
-        y: y.ticks_down(rate_tick),
-        x: x.ticks(mark_of_second),
-        link: link.into(),
-        ..Plot::default()
-    };
-    for (style, _, values) in series {
-        let place = |(point, value): (&LoadPoint, &Option<f64>)| {
-            let [start, end] = point.span_s.map(|s| x.along(s));
-            (start, end, value.map_or(f64::NAN, |v| y.down(v)))
-        };
-        plot.draw(style, &plot::steps(points.iter().zip(values).map(place)));
-    }
-    if let Some(limit) = limit {
-        plot.draw("target", &plot::line([(x.along(from), y.down(limit)), (x.along(to), y.down(limit))]));
-    }
-    let stop = |(at, point): (usize, &LoadPoint)| {
-        let middle = f64::midpoint(point.span_s[0], point.span_s[1]);
-        let values = series.iter().filter_map(|(_, name, values)| Some((name, (*values.get(at)?)?)));
-        let lines: Vec<String> = values.map(|(name, value)| format!("\n{name}: {}", show(value))).collect();
-        (x.along(middle), format!("{}{}", mark_of_second(middle), lines.concat()))
-    };
-    plot.stop_at(&points.iter().enumerate().map(stop).collect::<Vec<_>>());
-    plot.html()
 }
 
 #[test]

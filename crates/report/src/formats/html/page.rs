@@ -3,7 +3,6 @@
 use crate::view::table::{Table, or_dash};
 use askama::Template;
 use model::units::{show_ns, show_rate};
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The style for light and dark screens and for print.
@@ -19,19 +18,20 @@ struct PageTemplate<'p> {
     version: &'p str,
     title: &'p str,
     header: &'p [String],
-    sections: &'p [String],
+    sections: Vec<&'p String>,
     style: &'static str,
     script: &'static str,
     script_hash: &'static str,
 }
 
-/// Returns a complete page from the title of its tab, the line at the top (`header`), and its sections as HTML.
+/// Returns a complete page from the title of its tab, the line at the top (`header`), and its sections as HTML. Empty
+/// sections are left out.
 pub(super) fn page(version: &str, title: &str, header: &[String], sections: &[String]) -> String {
     let shell = PageTemplate {
         version,
-        title,
+        title: &format!("{title} · fathom"),
         header,
-        sections,
+        sections: sections.iter().filter(|section| !section.is_empty()).collect(),
         style: STYLE,
         script: SCRIPT,
         script_hash: SCRIPT_HASH,
@@ -49,8 +49,7 @@ pub(super) fn write_page(
     header: &[String],
     sections: &[String],
 ) -> io::Result<()> {
-    let sections: Vec<String> = sections.iter().filter(|s| !s.is_empty()).cloned().collect();
-    to.write_all(page(VERSION, &format!("{title} · fathom"), header, &sections).as_bytes())
+    to.write_all(page(VERSION, title, header, sections).as_bytes())
 }
 
 #[derive(Template)]
@@ -99,7 +98,6 @@ pub(super) fn plain_card(heading: &str, body: &str) -> String {
 struct DetailsTemplate<'p> {
     summary: &'p str,
     body: &'p str,
-    is_open: bool,
 }
 
 /// Returns HTML that hides `body` until the user opens it. Returns an empty string if `body` is empty.
@@ -107,7 +105,7 @@ pub(super) fn folded(summary: &str, body: &str) -> String {
     if body.is_empty() {
         return String::new();
     }
-    DetailsTemplate { summary, body, is_open: false }.render().unwrap_or_default()
+    DetailsTemplate { summary, body }.render().unwrap_or_default()
 }
 
 #[derive(Template)]
@@ -234,13 +232,8 @@ pub(crate) fn with_micro_sign(text: &str) -> String {
 #[template(path = "table.html")]
 struct TableTemplate<'t> {
     caption: &'t str,
-    columns: Vec<Column<'t>>,
+    headings: Vec<TableCell>,
     rows: Vec<TableRow>,
-}
-
-struct Column<'t> {
-    heading: Cow<'t, str>,
-    left: bool,
 }
 
 struct TableRow {
@@ -253,25 +246,25 @@ struct TableRow {
 
 struct TableCell {
     text: String,
-    left: bool,
+    is_left: bool,
 }
 
 /// Returns the table with all non-empty columns; empty without rows.
 pub(super) fn table(caption: &str, table: &Table) -> String {
     let shown = table.filled_columns();
     // A table of titles only is empty.
-    if table.rows().iter().all(|cells| is_title(&shown, cells)) {
+    if table.rows.iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
-    let columns =
-        shown.iter().map(|at| Column { heading: heading(table.heading(*at)), left: table.is_left(*at) });
-    let rows = table.rows().iter().map(|cells| table_row(table, &shown, cells));
-    TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
+    let heading = |at: &usize| TableCell { text: heading(&table.headings[*at]), is_left: table.is_text[*at] };
+    let headings = shown.iter().map(heading).collect();
+    let rows = table.rows.iter().map(|cells| table_row(table, &shown, cells));
+    TableTemplate { caption, headings, rows: rows.collect() }.render().unwrap_or_default()
 }
 
 /// Replaces `us` by `µs` in a heading.
-fn heading(text: &str) -> Cow<'_, str> {
-    text.strip_suffix(" us").map_or(text.into(), |text| format!("{text} µs").into())
+fn heading(text: &str) -> String {
+    text.strip_suffix(" us").map_or_else(|| text.to_owned(), |text| format!("{text} µs"))
 }
 
 fn table_row(table: &Table, shown: &[usize], cells: &[String]) -> TableRow {
@@ -280,7 +273,7 @@ fn table_row(table: &Table, shown: &[usize], cells: &[String]) -> TableRow {
     let kept = if is_title { 1 } else { shown.len() };
     let cell = |at: &usize| {
         let content = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
-        TableCell { text: with_micro_sign(content.trim()), left: table.is_left(*at) }
+        TableCell { text: with_micro_sign(content.trim()), is_left: table.is_text[*at] }
     };
     TableRow {
         cells: shown.iter().take(kept).map(cell).collect(),

@@ -25,9 +25,9 @@ pub(crate) struct Plot {
     /// Height in pixels.
     pub(crate) height: u32,
     /// Ticks from the top down.
-    pub(crate) y: Vec<Tick>,
+    pub(crate) y: Vec<Label>,
     /// Ticks from left to right.
-    pub(crate) x: Vec<Tick>,
+    pub(crate) x: Vec<Label>,
     /// Title of the x axis; may be empty.
     pub(crate) x_title: String,
     /// Labels at the right edge, from the top down.
@@ -42,8 +42,8 @@ pub(crate) struct Plot {
     pub(crate) points: String,
 }
 
-/// A label at a place.
-#[derive(Clone, Debug, Default)]
+/// A label at a place of the drawing or of an axis.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Label {
     /// Place, from 0 to [`SIDE`].
     pub(crate) at: f64,
@@ -51,6 +51,23 @@ pub(crate) struct Label {
     pub(crate) text: String,
     /// CSS class.
     pub(crate) class: &'static str,
+}
+
+impl Label {
+    /// Returns a tick of an axis.
+    pub(crate) fn tick(at: f64, text: String) -> Self {
+        Self { at, text, class: "" }
+    }
+
+    /// Returns the place in percent of the side, for CSS.
+    pub(crate) fn percent(&self) -> String {
+        let percent = if self.at.is_finite() { (100.0 * self.at / SIDE).clamp(-10.0, 110.0) } else { 0.0 };
+        format!("{percent:.2}")
+    }
+
+    fn place(&self) -> String {
+        coordinate(self.at)
+    }
 }
 
 impl Plot {
@@ -72,20 +89,15 @@ impl Plot {
     }
 
     /// Returns the ticks from left to right, each with the CSS class that hides its label if there is too little room.
-    fn marks_below(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
-        self.x.iter().zip(tick_classes(&self.x))
+    fn marks_below(&self) -> impl Iterator<Item = (&Label, &'static str)> {
+        self.x.iter().zip(label_classes(&self.x))
     }
 
     /// Returns the labels in the drawing, each with the CSS class that hides it if it would overlap another one. Only labels in the lowest
     /// line, which name the runs, are hidden.
     fn labels_inside(&self) -> impl Iterator<Item = (&Label, &'static str)> {
         let is_low = |label: &Label| label.class == LOWEST_LINE;
-        let low: Vec<(f64, &str)> = self
-            .labels
-            .iter()
-            .filter(|label| is_low(label))
-            .map(|label| (label.at, label.text.as_str()))
-            .collect();
+        let low: Vec<Label> = self.labels.iter().filter(|label| is_low(label)).cloned().collect();
         let mut classes = label_classes(&low).into_iter();
         self.labels
             .iter()
@@ -95,38 +107,6 @@ impl Plot {
     /// Returns the figure with its axes as HTML.
     pub(crate) fn html(&self) -> String {
         self.render().unwrap_or_default()
-    }
-}
-
-/// Returns the CSS class of each tick's label from [`label_classes`].
-pub(crate) fn tick_classes(ticks: &[Tick]) -> Vec<&'static str> {
-    label_classes(&ticks.iter().map(|tick| (tick.at, tick.label.as_str())).collect::<Vec<_>>())
-}
-
-/// Formats a place in percent of the side, for CSS.
-fn percent(at: f64) -> String {
-    let percent = if at.is_finite() { (100.0 * at / SIDE).clamp(-10.0, 110.0) } else { 0.0 };
-    format!("{percent:.2}")
-}
-
-impl Tick {
-    /// Returns the place in percent, for CSS.
-    pub(crate) fn percent(&self) -> String {
-        percent(self.at)
-    }
-
-    fn place(&self) -> String {
-        coordinate(self.at)
-    }
-}
-
-impl Label {
-    fn percent(&self) -> String {
-        percent(self.at)
-    }
-
-    fn place(&self) -> String {
-        coordinate(self.at)
     }
 }
 
@@ -167,15 +147,6 @@ pub(crate) struct Axis {
     scale: Scale,
 }
 
-/// A tick of an axis.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tick {
-    /// Place along the axis, from 0 to [`SIDE`].
-    pub(crate) at: f64,
-    /// The text that is drawn at the tick, such as `1 in 100`.
-    pub(crate) label: String,
-}
-
 /// Widths of a drawing in pixels, each with a CSS class. Labels with this class are shown only in drawings of at least
 /// this width (`page.css`).
 const LABEL_WIDTHS: [(f64, &str); 6] =
@@ -187,13 +158,13 @@ const LABEL_GAP_PX: f64 = 8.0;
 
 /// Returns the CSS class of each label, so that no two labels overlap at any width. Labels are centred on their places.
 /// Tries the widths from the narrowest up. Each width keeps the labels of the narrower ones and adds those that fit.
-pub(crate) fn label_classes(labels: &[(f64, &str)]) -> Vec<&'static str> {
-    let half = |at: usize| labels[at].1.chars().count() as f64 * LETTER_PX / 2.0;
+pub(crate) fn label_classes(labels: &[Label]) -> Vec<&'static str> {
+    let half = |at: usize| labels[at].text.chars().count() as f64 * LETTER_PX / 2.0;
     let mut classes = vec![HIDDEN; labels.len()];
     for (width, class) in LABEL_WIDTHS {
         for at in 0..labels.len() {
             let overlaps = |other: usize| {
-                let apart = (labels[at].0 - labels[other].0).abs() * width / SIDE;
+                let apart = (labels[at].at - labels[other].at).abs() * width / SIDE;
                 apart < half(at) + half(other) + LABEL_GAP_PX
             };
             let is_shown = |other: usize| other != at && classes[other] != HIDDEN;
@@ -260,18 +231,18 @@ impl Axis {
     }
 
     /// Returns at most `most` ticks along the axis.
-    pub(crate) fn few_ticks(&self, most: usize, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks(most).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
+    pub(crate) fn few_ticks(&self, most: usize, show: impl Fn(f64) -> String) -> Vec<Label> {
+        self.marks(most).into_iter().map(|v| Label::tick(self.along(v), show(v))).collect()
     }
 
     /// Returns the ticks along the axis.
-    pub(crate) fn ticks(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks(MAX_MARKS).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
+    pub(crate) fn ticks(&self, show: impl Fn(f64) -> String) -> Vec<Label> {
+        self.few_ticks(MAX_MARKS, show)
     }
 
     /// Returns the ticks along the axis from the top down.
-    pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks(MAX_MARKS).into_iter().map(|v| Tick { at: self.down(v), label: show(v) }).collect()
+    pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Label> {
+        self.marks(MAX_MARKS).into_iter().map(|v| Label::tick(self.down(v), show(v))).collect()
     }
 }
 
@@ -323,10 +294,17 @@ pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// Draws steps: each level is `(from, to, y)`.
-pub(crate) fn steps(levels: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
-    let both = |(from, to, y): (f64, f64, f64)| [(from, y), (to, y)];
-    line(levels.into_iter().flat_map(both))
+/// A horizontal line between two places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) y: f64,
+}
+
+/// Draws steps.
+pub(crate) fn steps(levels: impl IntoIterator<Item = Level>) -> String {
+    line(levels.into_iter().flat_map(|Level { from, to, y }| [(from, y), (to, y)]))
 }
 
 /// Keeps the first, lowest, highest and last point of each column, in order.
@@ -358,11 +336,11 @@ fn coordinate(value: f64) -> String {
 
 /// Draws the area between two curves: `(x, upper, lower)`. A value that is not a number breaks the area.
 pub(crate) fn area_between(points: &[(f64, f64, f64)]) -> String {
-    let is_gap = |(x, a, b): &(f64, f64, f64)| !(x.is_finite() && a.is_finite() && b.is_finite());
+    let is_gap = |(x, upper, lower): &(f64, f64, f64)| ![x, upper, lower].into_iter().all(|v| v.is_finite());
     let mut out = String::new();
     for piece in points.split(is_gap).filter(|piece| piece.len() > 1) {
-        let upper = thinned(&piece.iter().map(|(x, a, _)| (*x, *a)).collect::<Vec<_>>());
-        let lower = thinned(&piece.iter().map(|(x, _, b)| (*x, *b)).collect::<Vec<_>>());
+        let upper = thinned(&piece.iter().map(|(x, upper, _)| (*x, *upper)).collect::<Vec<_>>());
+        let lower = thinned(&piece.iter().map(|(x, _, lower)| (*x, *lower)).collect::<Vec<_>>());
         let around = upper.iter().chain(lower.iter().rev());
         for (at, (x, y)) in around.enumerate() {
             out += &format!("{}{} {}", if at == 0 { 'M' } else { 'L' }, coordinate(*x), coordinate(*y));
@@ -383,7 +361,7 @@ pub(crate) fn full_width(from: f64, to: f64) -> String {
 }
 
 /// Draws a rectangle from one corner to the other; empty if a place is not a number.
-pub(crate) fn rectangle([x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) -> String {
+fn rectangle([x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) -> String {
     if ![x, y, to_x, to_y].iter().all(|v| v.is_finite()) {
         return String::new();
     }
@@ -432,15 +410,15 @@ pub(crate) fn strip_middle(row: usize, rows: usize) -> f64 {
 pub(crate) fn strip(row: usize, rows: usize, stretches: &[(f64, f64, Option<f64>)]) -> Strip {
     let [top, bottom] = strip_edges(row, rows);
     let height = |share: f64| (bottom - share.clamp(0.0, 1.0) * (bottom - top)).round();
-    let known = || stretches.iter().filter_map(|(from, to, share)| Some((*from, *to, (*share)?)));
-    let path = |blocks: Vec<(f64, f64, f64)>| {
-        let blocks = join_blocks(blocks).into_iter().filter(|b| b.2 < bottom.round());
-        blocks.map(|(from, to, y)| rectangle([from, y], [to, bottom.round()])).collect()
+    let path = |y: &dyn Fn(f64) -> f64| {
+        let level = |(from, to, share): &(f64, f64, Option<f64>)| {
+            Some(Level { from: *from, to: *to, y: y((*share)?) })
+        };
+        let blocks = join_levels(stretches.iter().filter_map(level)).into_iter();
+        let blocks = blocks.filter(|block| block.y < bottom.round());
+        blocks.map(|Level { from, to, y }| rectangle([from, y], [to, bottom.round()])).collect()
     };
-    Strip {
-        ground: path(known().map(|(from, to, _)| (from, to, top.round())).collect()),
-        blocks: path(known().map(|(from, to, share)| (from, to, height(share))).collect()),
-    }
+    Strip { ground: path(&|_| top.round()), blocks: path(&height) }
 }
 
 fn strip_edges(row: usize, rows: usize) -> [f64; 2] {
@@ -449,12 +427,14 @@ fn strip_edges(row: usize, rows: usize) -> [f64; 2] {
 }
 
 /// Joins neighbours of the same height.
-fn join_blocks(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
-    let mut out: Vec<(f64, f64, f64)> = Vec::new();
-    for (from, to, y) in blocks {
+fn join_levels(levels: impl Iterator<Item = Level>) -> Vec<Level> {
+    let mut out: Vec<Level> = Vec::new();
+    for level in levels {
         match out.last_mut() {
-            Some(last) if from - last.1 <= JOIN_DISTANCE && (y - last.2).abs() < 0.5 => last.1 = to,
-            _ => out.push((from, to, y)),
+            Some(last) if level.from - last.to <= JOIN_DISTANCE && (level.y - last.y).abs() < 0.5 => {
+                last.to = level.to;
+            }
+            _ => out.push(level),
         }
     }
     out
@@ -470,9 +450,9 @@ pub(crate) struct Whisker {
     /// Width of the drawn interval.
     pub(crate) width: f64,
     /// Whether the interval continues beyond the left end.
-    pub(crate) cut_left: bool,
+    pub(crate) is_cut_left: bool,
     /// Whether the interval continues beyond the right end.
-    pub(crate) cut_right: bool,
+    pub(crate) is_cut_right: bool,
 }
 
 /// Returns the places of a value and its interval.
@@ -487,8 +467,8 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
         at: tenth(percent(value)),
         from: tenth(from),
         width: tenth(percent(high) - from),
-        cut_left: before(low),
-        cut_right: axis.along(high) > SIDE,
+        is_cut_left: before(low),
+        is_cut_right: axis.along(high) > SIDE,
     }
 }
 
@@ -530,8 +510,8 @@ pub(crate) fn count_cells(
         let mut column = 0;
         for run in counts.chunk_by(|a, b| shade(*a) == shade(*b)) {
             if let Some(path) = run.first().and_then(|count| paths.get_mut(shade(*count)?)) {
-                let [left, right] = [column, column + run.len()].map(|at| coordinate(at as f64 * width));
-                *path += &format!("M{left} {}H{right}V{}H{left}Z", coordinate(top), coordinate(top + height));
+                let [left, right] = [column, column + run.len()].map(|at| at as f64 * width);
+                *path += &rectangle([left, top], [right, top + height]);
             }
             column += run.len();
         }
@@ -582,7 +562,7 @@ pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
         let mut x = left;
         for part in parts {
             let wide = FLOW_WIDTH * part / most;
-            out.bars += &flow_bar(x, top, wide.max(2.0), bottom);
+            out.bars += &rectangle([x, top], [x + wide.max(2.0), bottom]);
             x += wide + FLOW_GAP;
         }
         if let Some([from, to, y]) = above {
@@ -595,14 +575,9 @@ pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
     out
 }
 
-fn flow_bar(x: f64, top: f64, wide: f64, bottom: f64) -> String {
-    let [x, top, to, bottom] = [x, top, x + wide, bottom].map(coordinate);
-    format!("M{x} {top}H{to}V{bottom}H{x}Z")
-}
-
 #[cfg(test)]
 fn labels(axis: Axis) -> Vec<String> {
-    axis.ticks(|v| v.to_string()).into_iter().map(|t| t.label).collect()
+    axis.ticks(|v| v.to_string()).into_iter().map(|tick| tick.text).collect()
 }
 
 #[test]
@@ -660,20 +635,23 @@ fn no_two_labels_overlap_at_any_width() {
         (0..30).map(|at| (f64::from(at) * 33.0, "1,234,567")).collect(),
         vec![(10.0, "100 us"), (10.0, "200 us")],
     ];
-    for labels in sets {
+    let ticks = |labels: &[(f64, &str)]| -> Vec<Label> {
+        labels.iter().map(|(at, text)| Label::tick(*at, (*text).to_owned())).collect()
+    };
+    for labels in sets.map(|labels| ticks(&labels)) {
         let classes = label_classes(&labels);
         assert_eq!(classes[0], "", "the first label is always shown");
         for (level, (width, _)) in LABEL_WIDTHS.iter().enumerate() {
             let shown = |at: &usize| LABEL_WIDTHS[..=level].iter().any(|(_, class)| *class == classes[*at]);
             let shown: Vec<usize> = (0..labels.len()).filter(shown).collect();
             for pair in shown.windows(2) {
-                let apart = (labels[pair[1]].0 - labels[pair[0]].0) * width / SIDE;
-                let letters = (labels[pair[0]].1.len() + labels[pair[1]].1.len()) as f64;
+                let apart = (labels[pair[1]].at - labels[pair[0]].at) * width / SIDE;
+                let letters = (labels[pair[0]].text.len() + labels[pair[1]].text.len()) as f64;
                 assert!(apart >= letters * LETTER_PX / 2.0, "{labels:?} {classes:?} at {width}");
             }
         }
     }
-    assert_eq!(label_classes(&[(10.0, "a"), (10.0, "b")]), ["", HIDDEN]);
+    assert_eq!(label_classes(&ticks(&[(10.0, "a"), (10.0, "b")])), ["", HIDDEN]);
 }
 
 #[test]
@@ -690,7 +668,8 @@ fn a_line_connects_its_points_and_breaks_at_missing_ones() {
     assert_eq!(line([(0.0, 10.0), (500.0, 20.04), (1000.0, 0.0)]), "M0 10L500 20L1000 0");
     let broken = [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 4.0)];
     assert_eq!(line(broken), "M0 1L1 2M3 4h.01");
-    assert_eq!(steps([(0.0, 10.0, 5.0), (10.0, 20.0, 7.0)]), "M0 5L10 5L10 7L20 7");
+    let levels = [(0.0, 10.0, 5.0), (10.0, 20.0, 7.0)].map(|(from, to, y)| Level { from, to, y });
+    assert_eq!(steps(levels), "M0 5L10 5L10 7L20 7");
     assert_eq!(line([]), "");
 }
 
@@ -755,13 +734,13 @@ fn an_interval_surrounds_its_value_and_is_cut_at_the_ends() {
     let axis = Axis::linear(0.0, 200.0);
     let inside = whisker(&axis, 100.0, Some([50.0, 150.0]));
     assert_eq!((inside.at, inside.from, inside.width), (50.0, 25.0, 50.0));
-    assert!(!inside.cut_left && !inside.cut_right);
+    assert!(!inside.is_cut_left && !inside.is_cut_right);
     let wide = whisker(&axis, 100.0, Some([-10.0, 900.0]));
-    assert_eq!((wide.from, wide.width, wide.cut_left, wide.cut_right), (0.0, 100.0, true, true));
+    assert_eq!((wide.from, wide.width, wide.is_cut_left, wide.is_cut_right), (0.0, 100.0, true, true));
     let alone = whisker(&axis, 20.0, None);
     assert_eq!((alone.at, alone.width), (10.0, 0.0));
     let log = Axis::log([1.0, 100.0].into_iter());
-    assert!(whisker(&log, 10.0, Some([0.0, 20.0])).cut_left);
+    assert!(whisker(&log, 10.0, Some([0.0, 20.0])).is_cut_left);
 }
 
 #[test]

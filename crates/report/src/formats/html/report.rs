@@ -4,19 +4,19 @@
 use super::page::filters;
 use super::page::{card, facts, folded, icon, page, plain_card, repeat_card, time, with_micro_sign};
 use super::plot::{Axis, Label, Plot, SIDE};
-use super::time_series::{Direction, Events, result_directions};
+use super::time_series::Events;
 use super::{page, plot, results, studies};
 use crate::Style;
 use crate::view::findings::{acts, answer_word, merge_repeated};
-use crate::view::numbers::{accepted, supported};
-use crate::view::report::{describe_ending, headline_number};
-use crate::view::results::{read_write_tests, replay_caption, replay_table};
+use crate::view::numbers::{accepted, at_rank, supported};
+use crate::view::report::{chains, describe_ending, headline_number};
+use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
 use crate::view::table::{Columns, or_dash};
 use crate::view::{comparison, findings};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
 use model::machine::Place;
-use model::report::{CountsAs, Figures, Measured, Quick, Report, StoredFile, Verdict};
+use model::report::{CountsAs, Figures, Measured, Quick, Report, RunFigures, StoredFile, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::verdict::Gate;
@@ -39,33 +39,31 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
     sections.extend(rerun_card(report));
     sections.push(other_cards(report, &shown));
     sections.push(foot_cards(report));
-    sections.retain(|section| !section.is_empty());
-    to.write_all(page(&report.fathom.version, &tab_title(report), &page_header(report), &sections).as_bytes())
-}
-
-/// Returns the title of the tab, with the most important words first.
-fn tab_title(report: &Report) -> String {
+    // The title of the tab has the most important words first.
     let number = findings::headline_value(&report.headline);
-    format!("{} · {number} · {} · fathom", report.verdict.word(), report.headline.name)
+    let title = format!("{} · {number} · {}", report.verdict.word(), report.headline.name);
+    to.write_all(page(&report.fathom.version, &title, &page_header(report), &sections).as_bytes())
 }
 
 /// Returns the line at the top of the page.
 fn page_header(report: &Report) -> Vec<String> {
-    let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
-    chains.dedup();
-    [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
+    let (title, started) = (vec![report.title.clone()], vec![report.started.clone()]);
+    [title, chains(&report.machine.places), started, report.words.tags.clone()].concat()
 }
 
 /// Returns the cards above the findings, which have the main figures, and the cards below the findings.
 fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {
-            let is_one = report.results.len() == 1;
-            let all = if is_one { String::new() } else { all_results_table(report) };
-            (
-                if is_one { single_result_tiles(report) } else { grid_card(report) },
-                format!("{}{all}", results::result_cards(report)),
-            )
+            let cards = results::result_cards(report);
+            if let [only] = report.results.as_slice() {
+                return (tiles(only), cards);
+            }
+            let lead = [
+                "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
+            ];
+            let all = card("All figures", &lead, &studies::figures(report, "Every result"));
+            (grid_card(report), cards + &all)
         }
         Studied::Layers(layers) => {
             let figures = plain_card("All figures", &studies::figures(report, "Every layer"));
@@ -110,18 +108,6 @@ fn grid_card(report: &Report) -> String {
         body = studies::figures(report, "Every result");
     }
     card("Every test", &lead, &body)
-}
-
-/// Returns the figures of a single result.
-fn single_result_tiles(report: &Report) -> String {
-    report.results.first().map_or_else(String::new, tiles)
-}
-
-fn all_results_table(report: &Report) -> String {
-    let lead = [
-        "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
-    ];
-    card("All figures", &lead, &studies::figures(report, "Every result"))
 }
 
 /// Returns the comparison of a replay with its original.
@@ -173,7 +159,7 @@ const CUT_LABEL_INSET: f64 = 60.0;
 #[derive(Template)]
 #[template(path = "hero.html")]
 struct Hero {
-    answers: Vec<(String, String, String)>,
+    answers: Vec<AnswerLine>,
     verdict: &'static str,
     icon: &'static str,
     counted: String,
@@ -188,6 +174,20 @@ struct Hero {
     sentences: Vec<String>,
     runs: String,
     runs_description: String,
+}
+
+/// An answer with its reason.
+struct AnswerLine {
+    word: &'static str,
+    /// How the answer counts for the exit code; usually empty.
+    remark: &'static str,
+    sentence: String,
+}
+
+impl AnswerLine {
+    fn new(word: &'static str, remark: &'static str, sentence: &str) -> Self {
+        Self { word, remark, sentence: with_micro_sign(sentence) }
+    }
 }
 
 /// Returns the result of the headline, if the headline depends on a single result.
@@ -236,11 +236,7 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
         number,
         name: with_micro_sign(&report.headline.name),
         sentences: sentences.collect(),
-        runs_description: if drawn.is_some() {
-            runs.map_or_else(String::new, headline_text)
-        } else {
-            String::new()
-        },
+        runs_description: runs.filter(|_| drawn.is_some()).map_or_else(String::new, headline_text),
         runs: drawn.map_or_else(String::new, |plot| {
             plot.html().replacen("class=\"plot\"", "class=\"plot narrow\"", 1)
         }),
@@ -257,19 +253,16 @@ fn as_sentence(text: &str) -> String {
 }
 
 /// Returns the note of a quick run, and the answer to the user's condition.
-fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
-    let quick = report
-        .quick
-        .as_ref()
-        .map(|q| (Quick::WORD.to_owned(), String::new(), with_micro_sign(&q.sentence())));
+fn answer_lines(report: &Report) -> Vec<AnswerLine> {
+    let quick = report.quick.as_ref().map(|quick| AnswerLine::new(Quick::WORD, "", &quick.sentence()));
     let answer = report.answer.as_ref().map(|answer| {
         let remark = report.counts_as.map_or("", CountsAs::remark);
-        (answer.word.word().to_owned(), remark.to_owned(), with_micro_sign(&answer.sentence))
+        AnswerLine::new(answer.word.word(), remark, &answer.sentence)
     });
     let against = report.against.as_ref().map(|rerun| {
         let sentence =
             format!("against {}, measured again in alternation: {}", rerun.session, rerun.in_turns.sentence);
-        (rerun.in_turns.answer.word().to_owned(), String::new(), with_micro_sign(&sentence))
+        AnswerLine::new(rerun.in_turns.answer.word(), "", &sentence)
     });
     quick.into_iter().chain(answer).chain(against).collect()
 }
@@ -286,7 +279,7 @@ fn headline_text(result: &Measured) -> String {
 fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let quoted = result.quoted_rate();
     let value = quoted.value.filter(|_| result.runs.len() > 1)?;
-    let rate = |r: &model::report::RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
+    let rate = |r: &RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
     let rates: Vec<f64> = result.runs.iter().map(rate).collect();
     let (low, high) = rates.iter().fold((value, value), |(l, h), v| (l.min(*v), h.max(*v)));
     // The interval of three runs can be absurdly wide: limit it to a multiple of their range.
@@ -295,6 +288,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let around = 0.08 * (to.max(high) - from.min(low)).max(1e-9 * value);
     let x = Axis::linear(from.min(low) - around, to.max(high) + around);
     let events = Events::from_result(report, result);
+    let is_disturbed = |run: &RunFigures| events.foreign.iter().any(|(disturbed, _)| *disturbed == run.run);
     let height = |at: usize| {
         if rates.len() > MAX_STAGGERED_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
     };
@@ -314,20 +308,18 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     plot.draw("ours", &plot::line([(x.along(value), 0.0), (x.along(value), SIDE)]));
     let places = || rates.iter().enumerate().map(|(at, v)| (x.along(*v), height(at)));
     plot.draw("dot", &plot::dots(places()));
-    let hollow =
-        places().zip(&result.runs).filter(|(_, run)| events.is_disturbed(run.run)).map(|(place, _)| place);
+    let hollow = places().zip(&result.runs).filter(|(_, run)| is_disturbed(run)).map(|(place, _)| place);
     plot.draw("hollow-in", &plot::dots(hollow));
     let mark = |v: f64, sign: &str| {
         if (0.0..=SIDE).contains(&x.along(v)) {
-            plot::Tick { at: x.along(v), label: show_rate(v) }
+            Label::tick(x.along(v), show_rate(v))
         } else {
             // Keep the label inside the card.
             let at = x.within(v).clamp(CUT_LABEL_INSET, SIDE - CUT_LABEL_INSET);
-            plot::Tick { at, label: format!("{sign} {}", show_rate(v)) }
+            Label::tick(at, format!("{sign} {}", show_rate(v)))
         }
     };
     let ends = quoted.interval.map(|[low, high]| [mark(low, "◂"), mark(high, "▸")]);
-    plot.labels = Vec::<Label>::new();
     plot.x = ends.into_iter().flatten().collect();
     plot.x.retain(|tick| (tick.at - x.along(value)).abs() > 60.0);
     Some(plot)
@@ -350,18 +342,16 @@ pub(super) fn tiles(result: &Measured) -> String {
     if result.void {
         return String::new();
     }
-    let main = [&result.read, &result.write, &result.trim].into_iter().flatten().max_by_key(|f| f.ops);
-    let tiles: Vec<Tile> =
-        main.map(|f| latency_tiles(f, result)).into_iter().flatten().chain(rate_tiles(result)).collect();
+    let latencies = main_figures(result).map(|figures| latency_tiles(figures, result));
+    let tiles: Vec<Tile> = latencies.into_iter().flatten().chain(rate_tiles(result)).collect();
     if tiles.is_empty() { String::new() } else { Tiles { tiles }.render().unwrap_or_default() }
 }
 
 fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
-    let is_direction = |d: Direction| d.figures(result).is_some_and(|f| std::ptr::eq(f, figures));
-    let several = result_directions(result).count() > 1;
-    let word = result_directions(result).find(|d| is_direction(*d)).map_or("", |d| d.word);
-    let prefix = if several { format!("{word} ") } else { String::new() };
-    let value = |rank: &str| figures.latency_ns.percentiles.get(rank).copied().flatten();
+    let own = directions(result).find(|(_, of_direction)| std::ptr::eq(*of_direction, figures));
+    let has_several = directions(result).count() > 1;
+    let prefix = own.filter(|_| has_several).map_or_else(String::new, |(word, _)| format!("{word} "));
+    let value = |rank: &str| at_rank(&figures.latency_ns.percentiles, rank);
     let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");
     let names = [
         ("50", "Median latency".to_owned()),
@@ -440,18 +430,12 @@ pub(super) fn test_grid(results: &[Measured]) -> String {
 }
 
 fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
-    let verdict = if result.void { Verdict::Invalid } else { result.verdict };
     if result.void {
-        return GridCell {
-            number: "no number".into(),
-            raw: None,
-            note: String::new(),
-            verdict: verdict.word(),
-            width: 0,
-        };
+        let verdict = Verdict::Invalid.word();
+        return GridCell { number: "no number".into(), raw: None, note: String::new(), verdict, width: 0 };
     }
     let mut note = format!("{} IOPS", supported(figures.iops, figures.iops_interval));
-    if let Some(ns) = figures.latency_ns.percentiles.get("50").copied().flatten() {
+    if let Some(ns) = at_rank(&figures.latency_ns.percentiles, "50") {
         let _ = write!(note, ", p50 {}", time(ns as f64));
     }
     let part = if most > 0.0 { figures.mb_per_s / most } else { 0.0 };
@@ -459,7 +443,7 @@ fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
         number: supported(figures.mb_per_s, figures.mb_per_s_interval),
         raw: Some(figures.mb_per_s.to_string()),
         note: with_micro_sign(&note),
-        verdict: verdict.word(),
+        verdict: result.verdict.word(),
         width: (1000.0 * part.clamp(0.0, 1.0)) as u32,
     }
 }
@@ -514,18 +498,18 @@ pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
 
 fn finding_list(findings: &[Finding], results: usize) -> String {
     let item = |f: &Finding| {
-        let (class, word) = match (f.outcome, f.severity) {
-            (Outcome::NotChecked, _) => ("unchecked", "not checked"),
-            (_, Some(Severity::Void)) => ("void", Severity::Void.effect()),
-            (_, Some(Severity::Rename)) => ("rename", Severity::Rename.effect()),
-            (_, Some(Severity::Biased)) => ("biased", Severity::Biased.effect()),
-            (_, Some(Severity::Note) | None) => ("note", Severity::Note.effect()),
+        let class = match (f.outcome, f.severity) {
+            (Outcome::NotChecked, _) => "unchecked",
+            (_, Some(Severity::Void)) => "void",
+            (_, Some(Severity::Rename)) => "rename",
+            (_, Some(Severity::Biased)) => "biased",
+            (_, Some(Severity::Note) | None) => "note",
         };
         let accepted = if f.accepted { ", accepted" } else { "" };
         FindingItem {
             class,
             id: f.id.to_string(),
-            severity: format!("{word}{accepted}"),
+            severity: format!("{}{accepted}", answer_word(f)),
             about: findings::results_suffix(f, results),
             sentence: with_micro_sign(&f.sentence),
             cure: with_micro_sign(&f.cure),
@@ -588,13 +572,10 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
         commands.push(("Measure it again:", measured));
     }
     if let Some(id) = findings::session_id(report) {
-        let command = |rest: &[&str]| {
-            model::name::line(
-                &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
-            )
-        };
-        commands.push(("Check this session again and show it:", command(&["show", &id, "--verbose"])));
-        commands.push(("Compare a later session with it:", command(&["compare", &id, "last"])));
+        let show = findings::fathom_command(["show", &id, "--verbose"]);
+        commands.push(("Check this session again and show it:", show));
+        let compare = findings::fathom_command(["compare", &id, "last"]);
+        commands.push(("Compare a later session with it:", compare));
     }
     commands
 }

@@ -5,10 +5,10 @@
 //!   splits, caches and the legs of a RAID are visible at once.
 
 use super::page::{card, folded, key, time, time_tick, with_micro_sign};
-use super::plot::{Axis, Flow, Label, Plot, SIDE, Tick, flow, spread_labels};
+use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
 use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
-use crate::view::numbers::{accepted, supported};
+use crate::view::numbers::{accepted, at_rank, supported};
 use crate::view::table::{Columns, Table, or_dash};
 use askama::Template;
 use model::figures::{Account, Entry, Moved};
@@ -131,7 +131,7 @@ pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
     if all.is_empty() {
         return percentile_table(result);
     }
-    let axes = CommonAxes::from_histograms(&all, result);
+    let axes = CommonAxes::from_histograms(&all);
     let device = device_mean(result).filter(|_| result.runs.iter().any(|r| r.device.is_some()));
     let mut out = key(&key_items(&all, result, device.is_some()));
     out += &draw_densities(&all, &axes.latency, device, link).html();
@@ -147,18 +147,15 @@ pub(super) struct CommonAxes {
 }
 
 impl CommonAxes {
-    fn from_histograms(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> Self {
-        let latency = Axis::log(all.iter().flat_map(|(_, buckets)| histogram_range(buckets)));
-        Self { latency, deepest: decades(all, result) }
+    fn from_histograms(all: &[Histogram]) -> Self {
+        let latency = Axis::log(all.iter().flat_map(|one| histogram_range(one.buckets)));
+        Self { latency, deepest: decades(all) }
     }
 
     /// Computes the axes of several results; `None` if none has a histogram.
     pub(super) fn from_results(results: &[&Measured]) -> Option<Self> {
-        let all: Vec<_> = results.iter().map(|result| (*result, histograms(result))).collect();
-        let ranges: Vec<f64> =
-            all.iter().flat_map(|(_, own)| own).flat_map(|(_, own)| histogram_range(own)).collect();
-        let deepest = all.iter().map(|(result, own)| decades(own, result)).fold(1.0, f64::max);
-        (!ranges.is_empty()).then(|| Self { latency: Axis::log(ranges.into_iter()), deepest })
+        let all: Vec<Histogram> = results.iter().flat_map(|result| histograms(result)).collect();
+        (!all.is_empty()).then(|| Self::from_histograms(&all))
     }
 }
 
@@ -181,19 +178,24 @@ pub(super) fn draw_tail_on(result: &Measured, link: &str, axes: &CommonAxes) -> 
     (!all.is_empty()).then(small)
 }
 
-/// Returns the histogram of each direction that has one.
-fn histograms(result: &Measured) -> Vec<(Direction, &LatencyBuckets)> {
-    result_directions(result)
-        .filter_map(|d| Some((d, result.latencies.get(d.word).filter(|l| l.count() > 0)?)))
-        .collect()
+/// The latencies of a direction.
+struct Histogram<'r> {
+    direction: Direction<'r>,
+    buckets: &'r LatencyBuckets,
 }
 
-fn key_items(
-    all: &[(Direction, &LatencyBuckets)],
-    result: &Measured,
-    device: bool,
-) -> Vec<(&'static str, &'static str)> {
-    let mut items: Vec<(&str, &str)> = all.iter().map(|(d, _)| (d.line, d.plural)).collect();
+/// Returns the histogram of each direction that has one.
+fn histograms(result: &Measured) -> Vec<Histogram<'_>> {
+    let known = result_directions(result).filter_map(|direction| {
+        let buckets = result.latencies.get(direction.word).filter(|buckets| buckets.count() > 0)?;
+        Some(Histogram { direction, buckets })
+    });
+    known.collect()
+}
+
+fn key_items(all: &[Histogram], result: &Measured, has_device: bool) -> Vec<(&'static str, &'static str)> {
+    let mut items: Vec<(&str, &str)> =
+        all.iter().map(|one| (one.direction.classes.line, one.direction.plural)).collect();
     if result.runs.len() > 1 {
         let has_tails = result.runs.iter().any(|run| !run.tails_ns.is_empty());
         items.push(if has_tails {
@@ -202,7 +204,7 @@ fn key_items(
             ("dot small", "percentiles of each run")
         });
     }
-    if device {
+    if has_device {
         items.push(("device", "mean of the device below"));
     }
     items
@@ -228,16 +230,11 @@ fn device_mean(result: &Measured) -> Option<f64> {
     (ios > 0.0 && busy > 0.0).then(|| busy * 1e6 / ios)
 }
 
-fn draw_densities(
-    all: &[(Direction, &LatencyBuckets)],
-    axis: &Axis,
-    device: Option<f64>,
-    link: &str,
-) -> Plot {
-    let shares: Vec<_> = all.iter().map(|(d, buckets)| (*d, bucket_shares(buckets))).collect();
-    let y = Axis::from_zero(shares.iter().flat_map(|(_, s)| s.iter().map(|b| b.2)));
+fn draw_densities(all: &[Histogram], axis: &Axis, device: Option<f64>, link: &str) -> Plot {
+    let shares: Vec<_> = all.iter().map(|one| (one.direction, bucket_shares(one.buckets))).collect();
+    let y = Axis::from_zero(shares.iter().flat_map(|(_, shares)| shares.iter().map(|one| one.share)));
     let counts =
-        all.iter().map(|(d, buckets)| format!("{} {}", show_count(buckets.count() as f64), d.plural));
+        all.iter().map(|one| format!("{} {}", show_count(one.buckets.count() as f64), one.direction.plural));
     let mut plot = Plot {
         title: "Share of operations by latency (50 logarithmic buckets a decade)".into(),
         description: format!("Distribution of latency of {}", counts.collect::<Vec<_>>().join(", ")),
@@ -249,20 +246,25 @@ fn draw_densities(
     };
     let mut stops: Vec<(f64, String)> = Vec::new();
     for (direction, shares) in &shares {
-        let steps =
-            || shares.iter().map(|(from, to, share)| (axis.along(*from), axis.along(*to), y.down(*share)));
-        let outline = plot::steps(steps());
+        let step = |one: &BucketShare| Level {
+            from: axis.along(one.from_ns),
+            to: axis.along(one.to_ns),
+            y: y.down(one.share),
+        };
+        let steps = || shares.iter().map(step);
         if let Some((first, last)) = shares.first().zip(shares.last()) {
-            let ground = |ns: f64| (axis.along(ns), axis.along(ns), SIDE);
-            let around = [ground(first.0)].into_iter().chain(steps()).chain([ground(last.1)]);
-            plot.draw(direction.area, &format!("{}Z", plot::steps(around)));
+            let ground = |ns: f64| Level { from: axis.along(ns), to: axis.along(ns), y: SIDE };
+            let around = [ground(first.from_ns)].into_iter().chain(steps()).chain([ground(last.to_ns)]);
+            plot.draw(direction.classes.area, &format!("{}Z", plot::steps(around)));
         }
-        plot.draw(direction.line, &outline);
-        stops.extend(shares.iter().filter(|s| s.2 > 0.0).map(|(from, to, share)| {
-            let stop =
-                format!("{} to {}\n{} of {}", time(*from), time(*to), show_share(*share), direction.plural);
-            (axis.along((from * to).sqrt()), stop)
-        }));
+        plot.draw(direction.classes.line, &plot::steps(steps()));
+        stops.extend(shares.iter().filter(|one| one.share > 0.0).map(
+            |BucketShare { from_ns, to_ns, share }| {
+                let [from, to] = [from_ns, to_ns].map(|ns| time(*ns));
+                let stop = format!("{from} to {to}\n{} of {}", show_share(*share), direction.plural);
+                (axis.along((from_ns * to_ns).sqrt()), stop)
+            },
+        ));
     }
     if let Some(ns) = device {
         let at = axis.along(ns);
@@ -276,10 +278,10 @@ fn draw_densities(
 }
 
 /// Returns the number of decades on the axis of rarity: enough for the rarest known share.
-fn decades(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> f64 {
-    let percentiles = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
-    let ranks = all.iter().filter_map(|(d, _)| percentiles(d)).flatten().filter(|(_, ns)| ns.is_some());
-    let rarest = all.iter().flat_map(|(_, buckets)| rarity_tail(buckets)).map(|(_, share)| share);
+fn decades(all: &[Histogram]) -> f64 {
+    let percentiles = all.iter().flat_map(|one| &one.direction.figures.latency_ns.percentiles);
+    let ranks = percentiles.filter(|(_, ns)| ns.is_some());
+    let rarest = all.iter().flat_map(|one| rarity_tail(one.buckets)).map(|(_, share)| share);
     let rarest = rarest.chain(ranks.map(|(rank, _)| share_above(rank))).fold(1.0, f64::min);
     // Ignore rounding errors: a share slightly below a power of ten needs no further decade.
     (-rarest.log10() - 1e-6).ceil().max(1.0)
@@ -290,12 +292,7 @@ fn share_above(rank: &str) -> f64 {
     rank.parse::<f64>().map_or(f64::NAN, |p| 1.0 - p / 100.0)
 }
 
-fn draw_tails(
-    all: &[(Direction, &LatencyBuckets)],
-    axes: &CommonAxes,
-    result: &Measured,
-    link: &str,
-) -> Plot {
+fn draw_tails(all: &[Histogram], axes: &CommonAxes, result: &Measured, link: &str) -> Plot {
     let CommonAxes { latency: axis, deepest } = axes;
     let y = Axis::linear(0.0, *deepest);
     let down = |share: f64| y.along(-share.log10());
@@ -311,17 +308,17 @@ fn draw_tails(
     };
     let mut stops = Vec::new();
     // Single runs are drawn below the line of all runs together.
-    for (direction, _) in all {
+    for Histogram { direction, .. } in all {
         for run in result.runs.iter().filter(|_| result.runs.len() > 1) {
             let places = rarity_tail_of_run(run.tails_ns.get(direction.word).map_or(&[], Vec::as_slice));
             let places = places.map(|(ns, share)| (axis.along(ns), down(share)));
-            plot.draw(&format!("{} thin", direction.line), &plot::line(places));
+            plot.draw(&format!("{} thin", direction.classes.line), &plot::line(places));
         }
     }
-    for (direction, buckets) in all {
+    for Histogram { direction, buckets } in all {
         let tail = rarity_tail(buckets);
         plot.draw(
-            direction.line,
+            direction.classes.line,
             &plot::line(tail.iter().map(|(ns, share)| (axis.along(*ns), down(*share)))),
         );
         stops.extend(tail.iter().map(|(ns, share)| {
@@ -345,39 +342,34 @@ fn percentile_dots(
     axis: &Axis,
     down: &dyn Fn(f64) -> f64,
 ) {
-    let Some(figures) = direction.figures(result) else { return };
     if (2..=MAX_RUN_DOTS).contains(&result.runs.len()) {
         let of_runs = result.runs.iter().filter_map(|run| run.percentiles_ns.get(direction.word));
-        let small = of_runs.flat_map(|run| {
-            NAMED_RANKS.iter().filter_map(|rank| Some((run.get(*rank).copied().flatten()?, *rank)))
-        });
+        let small =
+            of_runs.flat_map(|run| NAMED_RANKS.iter().filter_map(|rank| Some((at_rank(run, rank)?, *rank))));
         let small = small.map(|(ns, rank)| (axis.along(ns as f64), down(share_above(rank))));
         plot.draw(if direction.is_first() { "dot small" } else { "dot small of-third" }, &plot::dots(small));
     }
-    let named = || {
-        NAMED_RANKS
-            .iter()
-            .filter_map(|rank| Some((*rank, figures.latency_ns.percentiles.get(*rank).copied().flatten()?)))
-    };
+    let percentiles = &direction.figures.latency_ns.percentiles;
+    let named = || NAMED_RANKS.iter().filter_map(|rank| Some((*rank, at_rank(percentiles, rank)?)));
     let places = named().map(|(rank, ns)| (axis.along(ns as f64), down(share_above(rank))));
     plot.draw(if direction.is_first() { "dot" } else { "dot of-third" }, &plot::dots(places));
     plot.right.extend(named().map(|(rank, ns)| Label {
         at: down(share_above(rank)),
         text: format!("p{rank} {}", time(ns as f64)),
-        class: direction.ink,
+        class: direction.classes.ink,
     }));
 }
 
 /// Returns a tick with the label `1 in 10³` for three zeros.
-fn rarity(zeros: i32, at: f64) -> Tick {
+fn rarity(zeros: i32, at: f64) -> Label {
     const RAISED: [&str; 10] = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
-    let label = match usize::try_from(zeros).unwrap_or(0) {
+    let text = match usize::try_from(zeros).unwrap_or(0) {
         0 => "all".into(),
         1 => "1 in 10".into(),
         2 => "1 in 100".into(),
         more => format!("1 in 10{}", RAISED.get(more).unwrap_or(&"ⁿ")),
     };
-    Tick { at, label }
+    Label::tick(at, text)
 }
 
 fn describe_share(share: f64) -> String {
@@ -387,14 +379,13 @@ fn describe_share(share: f64) -> String {
 /// Describes the percentiles in a sentence.
 fn percentiles_sentence(result: &Measured) -> String {
     let describe = |d: Direction| {
-        let figures = d.figures(result)?;
         let named = NAMED_RANKS.iter().filter_map(|rank| {
-            let ns = figures.latency_ns.percentiles.get(*rank).copied().flatten()?;
+            let ns = at_rank(&d.figures.latency_ns.percentiles, rank)?;
             Some(format!("p{rank} {}", time(ns as f64)))
         });
-        Some(format!("{}: {}", d.plural, named.collect::<Vec<_>>().join(", ")))
+        format!("{}: {}", d.plural, named.collect::<Vec<_>>().join(", "))
     };
-    result_directions(result).filter_map(describe).collect::<Vec<_>>().join("; ")
+    result_directions(result).map(describe).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the percentiles of all runs together and of each run; withheld ones are a dash.
@@ -403,11 +394,10 @@ fn percentile_table(result: &Measured) -> String {
         Table::new(&["latency", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"], &[]);
     table = table.aligned(9, false);
     for direction in result_directions(result) {
-        let Some(figures) = direction.figures(result) else { continue };
-        let latency = &figures.latency_ns;
+        let latency = &direction.figures.latency_ns;
         let cell = |ns: Option<u64>| page::time_or_dash(ns.map(|ns| ns as f64));
         let ranks = |known: &std::collections::BTreeMap<String, Option<u64>>| {
-            TABLE_RANKS.map(|rank| cell(known.get(rank).copied().flatten()))
+            TABLE_RANKS.map(|rank| cell(at_rank(known, rank)))
         };
         let ends = [direction.plural.to_owned(), time(latency.min as f64), time(latency.mean)];
         table.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));
@@ -429,24 +419,32 @@ fn percentile_table(result: &Measured) -> String {
 /// to percentiles.
 const MIN_BEYOND: u64 = 10;
 
-/// Returns the share of operations in each bucket: `(from, to, share)`, including empty buckets between others.
-pub(crate) fn bucket_shares(buckets: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
+/// The share of operations in a bucket of latencies.
+#[derive(Clone, Copy, Debug)]
+struct BucketShare {
+    from_ns: f64,
+    to_ns: f64,
+    share: f64,
+}
+
+/// Returns the share of operations in each bucket, including empty buckets between others.
+fn bucket_shares(buckets: &LatencyBuckets) -> Vec<BucketShare> {
     let all = buckets.count().max(1) as f64;
-    let mut out: Vec<(f64, f64, f64)> = Vec::new();
-    for (from, ops) in buckets.from_ns.iter().zip(&buckets.ops) {
-        if let Some((_, end, _)) = out.last().copied()
-            && *from > 1.001 * end
+    let mut out: Vec<BucketShare> = Vec::new();
+    for (from_ns, ops) in buckets.from_ns.iter().copied().zip(&buckets.ops) {
+        if let Some(BucketShare { to_ns: end_ns, .. }) = out.last().copied()
+            && from_ns > 1.001 * end_ns
         {
-            out.push((end, *from, 0.0));
+            out.push(BucketShare { from_ns: end_ns, to_ns: from_ns, share: 0.0 });
         }
-        out.push((*from, LatencyBuckets::end_ns(*from), *ops as f64 / all));
+        out.push(BucketShare { from_ns, to_ns: LatencyBuckets::end_ns(from_ns), share: *ops as f64 / all });
     }
     out
 }
 
 /// Returns the share of operations that took longer than each latency: `(latency, share)`. Ends before the share has
 /// fewer than [`MIN_BEYOND`] operations.
-pub(crate) fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
+fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
     let all = buckets.count();
     let mut remaining = all;
     let mut out = Vec::new();
@@ -465,7 +463,7 @@ pub(crate) fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
 
 /// Returns the share of a run's operations that took longer than each latency: `(latency, share)`. `tail_ns[k - 1]` is the latency that
 /// one operation in 10^(k/10) exceeds. A withheld latency is NaN.
-pub(crate) fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
+fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
     let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
     tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))
 }
@@ -477,27 +475,22 @@ const STAGE_HEIGHT: usize = 46;
 #[template(path = "ledger.html")]
 struct LedgerPicture<'l> {
     direction: &'l str,
-    stages: Vec<Named>,
+    stages: Vec<PlacedText>,
     sides: Vec<Side>,
     height: usize,
     table: String,
 }
 
-/// Label in the middle of a stage's bar.
-struct Named {
-    name: String,
+/// Text in the middle of a stage's bar.
+struct PlacedText {
+    text: String,
     percent: String,
 }
 
 struct Side {
     description: String,
     flow: Flow,
-    labels: Vec<Words>,
-}
-
-struct Words {
-    text: String,
-    percent: String,
+    labels: Vec<PlacedText>,
 }
 
 /// A stage of the picture: its name, the data that each of its parts moved, and a note.
@@ -505,6 +498,13 @@ struct Stage {
     name: String,
     parts: Vec<Moved>,
     word: String,
+}
+
+impl Stage {
+    /// Sums the parts.
+    fn sum(&self, amount: fn(&Moved) -> u64) -> u64 {
+        self.parts.iter().fold(0, |sum: u64, moved| sum.saturating_add(amount(moved)))
+    }
 }
 
 /// Draws the ledgers of both directions; empty if no device was observed.
@@ -520,14 +520,15 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
     let stages = stages(account);
     // The bar is in the upper half of the stage.
     let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
-    let named = stages.iter().enumerate().map(|(at, s)| Named { name: s.name.clone(), percent: middle(at) });
+    let named =
+        stages.iter().enumerate().map(|(at, s)| PlacedText { text: s.name.clone(), percent: middle(at) });
     let side = |amount: fn(&Moved) -> u64, show: fn(u64) -> String| {
-        let sum = |s: &Stage| s.parts.iter().map(|m| amount(m) as f64).sum::<f64>() as u64;
-        let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(sum(s)) };
+        let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(s.sum(amount)) };
         let descriptions: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
         let parts: Vec<Vec<f64>> =
             stages.iter().map(|s| s.parts.iter().map(|m| amount(m) as f64).collect()).collect();
-        let labels = stages.iter().enumerate().map(|(at, s)| Words { text: text(s), percent: middle(at) });
+        let labels =
+            stages.iter().enumerate().map(|(at, s)| PlacedText { text: text(s), percent: middle(at) });
         Side { description: descriptions.join(", "), flow: flow(&parts), labels: labels.collect() }
     };
     let sides = vec![side(|m| m.ios, |n| show_count(n as f64)), side(|m| m.bytes, show_bytes)];
@@ -566,8 +567,8 @@ fn stages(account: &Account) -> Vec<Stage> {
 }
 
 fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String {
-    let ios = |stage: &Stage| stage.parts.iter().fold(0u64, |sum, m| sum.saturating_add(m.ios));
-    let bytes = |stage: &Stage| stage.parts.iter().fold(0u64, |sum, m| sum.saturating_add(m.bytes));
+    let ios = |stage: &Stage| stage.sum(|moved| moved.ios);
+    let bytes = |stage: &Stage| stage.sum(|moved| moved.bytes);
     let known = |stage: &Stage, value: u64, show: fn(u64) -> String| {
         or_dash((!stage.parts.is_empty()).then_some(value), show)
     };
@@ -626,8 +627,8 @@ fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn 
 #[test]
 fn shares_add_up_and_gaps_are_zero() {
     let drawn = bucket_shares(&example_buckets());
-    assert_eq!(drawn.iter().map(|s| s.2).collect::<Vec<_>>(), [0.9, 0.0, 0.09, 0.0, 0.01]);
-    assert!(drawn.windows(2).all(|w| (w[0].1 / w[1].0 - 1.0).abs() < 1e-9), "{drawn:?}");
+    assert_eq!(drawn.iter().map(|one| one.share).collect::<Vec<_>>(), [0.9, 0.0, 0.09, 0.0, 0.01]);
+    assert!(drawn.windows(2).all(|w| (w[0].to_ns / w[1].from_ns - 1.0).abs() < 1e-9), "{drawn:?}");
 }
 
 #[test]

@@ -7,13 +7,17 @@ use super::page::{
     time_or_dash, with_micro_sign,
 };
 use super::plot::Axis;
-use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on};
+use super::studies::{
+    IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on, with_title,
+};
 use super::time_series::Events;
 use super::{page, results, studies, time_series};
 use crate::Style;
 use crate::view::comparison::{Compared, describe_source, interval, left_out_notes, value};
 use crate::view::findings;
-use crate::view::numbers::{interval_ends, supported};
+use crate::view::lists::distinct;
+use crate::view::numbers::{at_rank, interval_ends, supported};
+use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
 use crate::view::table::Columns;
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
@@ -59,15 +63,13 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
     sections.push(sweep_maps(table));
     sections.push(source_facts(table));
     sections.push(session_commands(table));
-    sections.retain(|section| !section.is_empty());
     let (title, header) = if table.reports.is_empty() {
         ("sessions side by side".to_owned(), "list --table")
     } else {
         let command = if table.rows_of == RowsOf::Devices { "bench" } else { "show" };
         (format!("{} sessions side by side", table.rows.len()), command)
     };
-    let html = page(env!("CARGO_PKG_VERSION"), &format!("{title} · fathom"), &[header.to_owned()], &sections);
-    to.write_all(html.as_bytes())
+    page::write_page(to, &title, &[header.to_owned()], &sections)
 }
 
 /// Returns the card with the worst verdict and the facts of each session.
@@ -148,16 +150,15 @@ fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
 fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
     let row = |one: &SessionResult| {
         let rate = one.result.quoted_rate();
-        let figures = [&one.result.read, &one.result.write, &one.result.trim].into_iter().flatten();
-        let main = figures.max_by_key(|f| f.ops).filter(|_| !one.result.void);
+        let main = main_figures(one.result).filter(|_| !one.result.void);
         let ns = |rank: &str| {
-            let ns = main.and_then(|f| f.latency_ns.percentiles.get(rank).copied().flatten());
+            let ns = main.and_then(|f| at_rank(&f.latency_ns.percentiles, rank));
             time_or_dash(ns.map(|ns| ns as f64))
         };
         IntervalRow {
             name: one.name.clone(),
             value: rate.value.map(|value| (value, rate.interval)),
-            hollow: one.result.verdict != Verdict::Valid,
+            is_hollow: one.result.verdict != Verdict::Valid,
             cells: vec![
                 rate.value.map_or_else(|| "no number".into(), |v| supported(v, rate.interval)),
                 interval_ends(rate.interval),
@@ -214,14 +215,12 @@ fn source_facts(table: &SessionTable) -> String {
 }
 
 fn session_commands(table: &SessionTable) -> String {
-    let ids = || table.rows.iter().map(|row| row.session.clone());
     let is_kept = table.reports.iter().all(|report| report.session.is_some());
     if table.reports.is_empty() || !is_kept {
         return String::new();
     }
-    let line = |command: &str| {
-        model::name::line(&["fathom".to_owned(), command.into()].into_iter().chain(ids()).collect::<Vec<_>>())
-    };
+    let ids = || table.rows.iter().map(|row| row.session.as_str());
+    let line = |command| findings::fathom_command(std::iter::once(command).chain(ids()));
     let all = vec![
         ("Check these sessions again and show them:", line("show")),
         ("Compare the others with the first:", line("compare")),
@@ -263,10 +262,9 @@ fn write_compared(
     let findings: Vec<Finding> =
         compared.others.iter().flat_map(|(_, comparison)| comparison.findings.clone()).collect();
     sections.push(answer_list(&findings));
-    sections.retain(|section| !section.is_empty());
     let sides = compared.sides().map(|(_, side)| side_names(side));
     let header: Vec<String> = std::iter::once("compare".to_owned()).chain(sides).collect();
-    to.write_all(page(compared.version, &format!("{title} · fathom"), &header, &sections).as_bytes())
+    to.write_all(page(compared.version, title, &header, &sections).as_bytes())
 }
 
 /// Explains the rows of a comparison.
@@ -320,7 +318,7 @@ pub(super) fn ratios(pairs: &[Pair]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let axis = common_axis(&rows);
+    let axis = common_axis(rows.iter());
     draw_ratios(&axis, &["A", "B", "Change", "95 % interval", "Answer"], rows)
 }
 
@@ -328,38 +326,24 @@ pub(super) fn ratios(pairs: &[Pair]) -> String {
 fn ratios_of_sides(comparisons: &Comparisons) -> Vec<(String, String)> {
     let sides: Vec<Vec<IntervalRow>> =
         comparisons.others.iter().map(|o| ratio_rows(&o.comparison.pairs)).collect();
-    let axis = common_axis(
-        &comparisons.others.iter().flat_map(|o| ratio_rows(&o.comparison.pairs)).collect::<Vec<_>>(),
-    );
-    let html = |rows: Vec<IntervalRow>| {
-        let alone = |row: IntervalRow| IntervalRow {
-            cells: row
-                .cells
-                .into_iter()
-                .enumerate()
-                .filter(|(at, _)| [2, 4].contains(at))
-                .map(|(_, cell)| cell)
-                .collect(),
-            ..row
-        };
-        let rows: Vec<IntervalRow> = rows.into_iter().map(alone).collect();
+    let axis = common_axis(sides.iter().flatten());
+    let html = |mut rows: Vec<IntervalRow>| {
+        for row in &mut rows {
+            row.cells = [2, 4].into_iter().filter_map(|at| row.cells.get(at).cloned()).collect();
+        }
         if rows.is_empty() { String::new() } else { draw_ratios(&axis, &["Change", "Answer"], rows) }
     };
-    comparisons
-        .others
-        .iter()
-        .zip(sides)
-        .map(|(o, rows)| (format!("{} against A", o.name), html(rows)))
-        .collect()
+    let names = comparisons.others.iter().map(|other| format!("{} against A", other.name));
+    names.zip(sides.into_iter().map(html)).collect()
 }
 
 fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String {
-    let labels = IntervalHeadings::new(
-        "Change of every number with its 95 % interval",
-        "Number",
-        "B / A, logarithmic",
+    let labels = IntervalHeadings {
+        caption: "Change of every number with its 95 % interval",
+        first: "Number",
+        axis: "B / A, logarithmic",
         headings,
-    );
+    };
     // Always mark a ratio of 1.
     let mark = |ratio: f64| {
         if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short_number(ratio)) }
@@ -368,16 +352,10 @@ fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String
 }
 
 fn ratio_rows(pairs: &[Pair]) -> Vec<IntervalRow> {
-    let ratio_rows_of = |pair: &Pair| {
-        let title = |at: usize| if at == 0 { pair.name.clone() } else { String::new() };
-        let rows = pair
-            .metrics
-            .iter()
-            .enumerate()
-            .map(|(at, metric)| IntervalRow { title: title(at), ..ratio_row(metric) });
-        rows.collect::<Vec<_>>()
-    };
-    pairs.iter().flat_map(ratio_rows_of).collect()
+    pairs
+        .iter()
+        .flat_map(|pair| with_title(&pair.name, pair.metrics.iter().map(ratio_row).collect()))
+        .collect()
 }
 
 fn ratio_row(metric: &Metric) -> IntervalRow {
@@ -386,7 +364,7 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
     IntervalRow {
         name: format!("{}{direction}", metric.name),
         value: Some((metric.ratio, metric.interval)),
-        hollow: matches!(metric.answer, Answer::CannotTell | Answer::NoDifferenceSeen),
+        is_hollow: matches!(metric.answer, Answer::CannotTell | Answer::NoDifferenceSeen),
         margin: Some([1.0 / (1.0 + tolerance), 1.0 + tolerance]),
         cells: vec![
             with_micro_sign(&value(metric, metric.a)),
@@ -418,14 +396,8 @@ fn headline_runs(pairs: &[Pair]) -> Option<String> {
 
 /// Returns each differing circumstance once.
 fn differing_circumstances(comparison: &Comparison) -> Vec<(String, String)> {
-    let mut out: Vec<(String, String)> = Vec::new();
-    for d in comparison.pairs.iter().flat_map(|p| &p.differences) {
-        let item = (d.aspect.clone(), format!("{} -> {}", d.a, d.b));
-        if !out.contains(&item) {
-            out.push(item);
-        }
-    }
-    out
+    let all = comparison.pairs.iter().flat_map(|pair| &pair.differences);
+    distinct(all.map(|d| (d.aspect.clone(), format!("{} -> {}", d.a, d.b))))
 }
 
 fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_out: &[String]) -> String {

@@ -2,7 +2,9 @@
 
 use super::page::{multiples, rate_tick, with_micro_sign};
 use super::plot;
-use super::plot::{Axis, Label, Plot, Tick, spread_labels};
+use super::plot::{Axis, Label, Plot, spread_labels};
+use crate::view::lists::plural;
+use crate::view::table::or_dash;
 use model::sweep::{CellFigures, Setting};
 use model::units::{show_block, show_rate};
 
@@ -40,11 +42,8 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
     let step = all.len().saturating_sub(1).div_ceil(LINES.len() - 1).max(1);
     let all: Vec<Series> = all.into_iter().step_by(step).take(LINES.len()).collect();
     let x = Axis::log(sizes.iter().map(|size| f64::from(*size)));
-    let ticks = sizes.iter().map(|size| {
-        let label = show_block(u64::from(*size));
-        Tick { at: x.along(f64::from(*size)), label }
-    });
-    let ticks: Vec<Tick> = ticks.collect();
+    let tick = |size: &u32| Label::tick(x.along(f64::from(*size)), show_block(u64::from(*size)));
+    let ticks: Vec<Label> = sizes.iter().map(tick).collect();
     let panel = |title: &str, value: fn(&CellFigures) -> Option<f64>| {
         let value = |c: &CellFigures| value(c).filter(|v| *v > 0.0).unwrap_or(f64::NAN);
         let y = Axis::log(all.iter().flat_map(|one| &one.cells).map(|c| value(c)));
@@ -71,7 +70,8 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
             let of_size = |one: &Series| {
                 let cell = one.cells.iter().find(|c| c.setting.block_bytes == *size)?;
                 let name = if one.name.is_empty() { String::new() } else { format!("{}: ", one.name) };
-                Some(format!("{name}{} IOPS, {} MB/s", shown(cell.iops), shown(cell.mb_per_s)))
+                let [iops, mb_per_s] = [cell.iops, cell.mb_per_s].map(|rate| or_dash(rate, show_rate));
+                Some(format!("{name}{iops} IOPS, {mb_per_s} MB/s"))
             };
             let lines: Vec<String> = all.iter().filter_map(of_size).collect();
             let text = format!("{}\n{}", show_block(u64::from(*size)), lines.join("\n"));
@@ -84,18 +84,11 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
     multiples("tables", panels.into_iter())
 }
 
-fn shown(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".into(), show_rate)
-}
-
 fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -> String {
     let of_series = |one: &Series| {
         let points = one.cells.iter().map(|c| {
-            format!(
-                "{} {}",
-                show_block(u64::from(c.setting.block_bytes)),
-                shown(Some(value(c)).filter(|v| v.is_finite()))
-            )
+            let shown = or_dash(Some(value(c)).filter(|v| v.is_finite()), show_rate);
+            format!("{} {shown}", show_block(u64::from(c.setting.block_bytes)))
         });
         let points: Vec<String> = points.collect();
         format!("{}: {}", if one.name.is_empty() { "all" } else { &one.name }, points.join(", "))
@@ -106,7 +99,7 @@ fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -
 /// Groups cells that differ only in their block size, and names each group by the settings that distinguish it.
 fn series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
     let parts = |s: &Setting| -> Vec<String> {
-        let threads = format!("{} thread{}", s.workers, if s.workers == 1 { "" } else { "s" });
+        let threads = format!("{} {}", s.workers, plural(s.workers as usize, "thread"));
         let way = Setting { workers: 1, ..s.clone() }.way();
         [threads, format!("depth {}", s.depth)]
             .into_iter()

@@ -8,16 +8,17 @@ use super::page::{
     with_micro_sign,
 };
 use super::plot::{
-    Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
+    Axis, Label, Plot, SIDE, Whisker, interval_range, label_classes, map_shade, spread_labels, whisker,
 };
 use super::{page, plot, size_curves};
-use crate::view::numbers::{interval_ends, supported};
+use crate::view::lists::distinct_by;
+use crate::view::numbers::{at_rank, interval_ends, interval_in_parentheses, supported};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::studies::{describe_raw_rate, raw_rate};
 use crate::view::sweep::{
     BEST_SETTINGS_LEGEND, Marks, Sides, best_settings, best_settings_table, best_settings_title, best_value,
-    labels, sides,
+    cells_of_work, describe_choice, describe_duration, maps, marks_of_work, share_of_best,
 };
 use crate::view::table::or_dash;
 use askama::Template;
@@ -47,22 +48,27 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
             let title = if row.work == before { String::new() } else { row.work.clone() };
             before = &row.work;
             let name = row.name.clone();
-            out.push(IntervalRow { title, name, hollow: is_qualified(report, row.result), ..figures(row) });
+            out.push(IntervalRow {
+                title,
+                name,
+                is_hollow: is_qualified(report, row.result),
+                ..figures(row)
+            });
         }
         out
     };
-    let rates = IntervalHeadings::new(
-        "Operations per second at each layer, with the device's own count",
-        "Layer",
-        "IOPS with its 95 % interval, logarithmic",
-        &["IOPS", "95 %", "Device", "Against the layer below"],
-    );
-    let latencies = IntervalHeadings::new(
-        "Mean latency at each layer, with the device's own",
-        "Layer",
-        "Mean latency with its 95 % interval, logarithmic",
-        &["Latency", "95 %", "Device"],
-    );
+    let rates = IntervalHeadings {
+        caption: "Operations per second at each layer, with the device's own count",
+        first: "Layer",
+        axis: "IOPS with its 95 % interval, logarithmic",
+        headings: &["IOPS", "95 %", "Device", "Against the layer below"],
+    };
+    let latencies = IntervalHeadings {
+        caption: "Mean latency at each layer, with the device's own",
+        first: "Layer",
+        axis: "Mean latency with its 95 % interval, logarithmic",
+        headings: &["Latency", "95 %", "Device"],
+    };
     let explained = "From the lowest layer up. Dot: fathom's figure; line: its 95 % interval, with an arrow where it continues; dashed: what the \
                      topmost device below counted; hollow: a finding qualifies it.";
     let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
@@ -127,42 +133,41 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 let none = api.no_advice.iter().find(|n| n.work == first.work)?;
                 Some(format!("{}: no recommendation, because {}.", none.work, none.why))
             }));
+            let first_row = rows.len();
             for row in of_work {
                 let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
                 let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
-                let with = |name: String, value: Option<f64>, interval, latencies: [String; 2]| IntervalRow {
+                let interval_row = |name, value: Option<f64>, interval, latencies| IntervalRow {
                     name,
                     value: value.map(|v| (v, interval)),
                     device: raw_mb_per_s,
-                    hollow: is_qualified(report, row.result),
+                    is_hollow: is_qualified(report, row.result),
                     cells: [[or_dash(value, |v| supported(v, interval)), interval_ends(interval)], latencies]
                         .concat(),
                     ..IntervalRow::default()
                 };
                 let name = format!("{star}{}", row.interface);
                 let latencies = [ns(row.p50_ns), ns(row.p99_ns)];
-                rows.push(with(name, row.mb_per_s, row.mb_per_s_interval, latencies));
+                rows.push(interval_row(name, row.mb_per_s, row.mb_per_s_interval, latencies));
                 if row.synced_mb_per_s.is_some() {
                     let name = format!("{}, with sync", row.interface);
                     let none = [String::new(), String::new()];
-                    rows.push(with(name, row.synced_mb_per_s, row.synced_mb_per_s_interval, none));
+                    rows.push(interval_row(name, row.synced_mb_per_s, row.synced_mb_per_s_interval, none));
                 }
             }
-            if let Some(row) = rows.iter_mut().rev().nth(titled_rows(of_work) - 1) {
-                row.title.clone_from(&first.work);
-            }
+            rows[first_row].title.clone_from(&first.work);
         }
         let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies it; ★ the \
                      one to use; with sync: the final sync is in the time.";
         lead.push(marks.to_owned());
         lead.extend(raw.map(|row| format!("Dashed: {}", describe_raw_rate(row))));
         let caption = format!("{heading} through each interface");
-        let labels = IntervalHeadings::new(
-            &caption,
-            "Interface",
-            "MB/s with its 95 % interval, logarithmic",
-            &["MB/s", "95 %", "p50", "p99"],
-        );
+        let labels = IntervalHeadings {
+            caption: &caption,
+            first: "Interface",
+            axis: "MB/s with its 95 % interval, logarithmic",
+            headings: &["MB/s", "95 %", "p50", "p99"],
+        };
         out += &card(heading, &lead, &draw_intervals(&labels, rows, rate_tick));
     }
     let missing =
@@ -173,11 +178,6 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
         "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
     ];
     out + &card("All figures", &lead, &body)
-}
-
-/// Returns the number of rows for a workload. A workload with a synced rate has an additional row.
-fn titled_rows(of_work: &[&ApiRow]) -> usize {
-    of_work.len() + of_work.iter().filter(|row| row.synced_mb_per_s.is_some()).count()
 }
 
 /// Returns the card that compares targets.
@@ -193,7 +193,7 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
                 title: if at == 0 { row.test.clone() } else { String::new() },
                 name: name(row.target),
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
-                hollow: is_qualified(report, row.result),
+                is_hollow: is_qualified(report, row.result),
                 cells: vec![
                     rate.and_then(|r| Some(format!("{} {}", supported(r.value?, r.interval), r.unit)))
                         .unwrap_or_else(|| "-".into()),
@@ -204,12 +204,12 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
             });
         }
     }
-    let labels = IntervalHeadings::new(
-        "Every test on every target",
-        "Target",
-        "Rate with its 95 % interval, logarithmic",
-        &["Rate", "Against the first", "Answer"],
-    );
+    let labels = IntervalHeadings {
+        caption: "Every test on every target",
+        first: "Target",
+        axis: "Rate with its 95 % interval, logarithmic",
+        headings: &["Rate", "Against the first", "Answer"],
+    };
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
     out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
     out + &plain_card("All figures", &figures(report, "Every test on every target, with its intervals"))
@@ -229,19 +229,19 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
         let (shown, all) = (hosts.len(), hosts.len() + others);
         let of_all = if others > 0 { format!(", the {shown} slowest of {all}") } else { String::new() };
         let rates_caption = format!("{}: the rate of each host{of_all}", result.name);
-        let rates = IntervalHeadings::new(
-            &rates_caption,
-            "Host",
-            "IOPS, logarithmic",
-            &["IOPS", "Share", "Limited by"],
-        );
+        let rates = IntervalHeadings {
+            caption: &rates_caption,
+            first: "Host",
+            axis: "IOPS, logarithmic",
+            headings: &["IOPS", "Share", "Limited by"],
+        };
         let caption = format!("{}: the latency of each host{of_all}", result.name);
-        let latencies = IntervalHeadings::new(
-            &caption,
-            "Host",
-            "Dot: median latency; line: to the 99th percentile; logarithmic",
-            &["p50", "p99"],
-        );
+        let latencies = IntervalHeadings {
+            caption: &caption,
+            first: "Host",
+            axis: "Dot: median latency; line: to the 99th percentile; logarithmic",
+            headings: &["p50", "p99"],
+        };
         let of_rates = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
         let of_latencies = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
         body += &draw_intervals(&rates, with_title(&result.name, of_rates), rate_tick);
@@ -260,7 +260,7 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
 }
 
 /// Adds a title above the first row.
-fn with_title(title: &str, mut rows: Vec<IntervalRow>) -> Vec<IntervalRow> {
+pub(super) fn with_title(title: &str, mut rows: Vec<IntervalRow>) -> Vec<IntervalRow> {
     rows.iter_mut().take(1).for_each(|row| title.clone_into(&mut row.title));
     rows
 }
@@ -269,7 +269,7 @@ fn host_rate_row(host: &HostFigures, rate: &HostRate) -> IntervalRow {
     IntervalRow {
         name: host.name.clone(),
         value: rate.iops.map(|iops| (iops, None)),
-        hollow: rate.verdict != Verdict::Valid,
+        is_hollow: rate.verdict != Verdict::Valid,
         cells: vec![or_dash(rate.iops, show_rate), or_dash(rate.share, show_share), rate.limiter.clone()],
         ..IntervalRow::default()
     }
@@ -282,12 +282,12 @@ fn host_latency_rows<'r>(
 ) -> impl Iterator<Item = IntervalRow> + 'r {
     let several = rate.p50_ns.len() > 1;
     rate.p50_ns.iter().map(move |(kind, p50)| {
-        let p99 = rate.p99_ns.get(kind).copied().flatten();
+        let p99 = at_rank(&rate.p99_ns, kind);
         let number = |ns: Option<u64>| ns.map(|ns| ns as f64);
         IntervalRow {
             name: if several { format!("{}, {kind}", host.name) } else { host.name.clone() },
             value: number(*p50).map(|p50| (p50, number(p99).map(|p99| [p50, p99]))),
-            hollow: rate.verdict != Verdict::Valid,
+            is_hollow: rate.verdict != Verdict::Valid,
             cells: vec![time_or_dash(number(*p50)), time_or_dash(number(p99))],
             ..IntervalRow::default()
         }
@@ -318,7 +318,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
         IntervalRow {
             name: format!("{}{}", row.hosts, if is_knee { ", the knee" } else { "" }),
             value: total.map(|t| (t.iops, t.iops_interval)),
-            hollow: !is_valid,
+            is_hollow: !is_valid,
             cells: vec![
                 or_dash(total, |t| supported(t.iops, t.iops_interval)),
                 or_dash(row.iops_per_host, show_rate),
@@ -327,12 +327,12 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
             ..IntervalRow::default()
         }
     });
-    let labels = IntervalHeadings::new(
-        "Results by number of hosts",
-        "Hosts",
-        "IOPS of all hosts with its 95 % interval, logarithmic",
-        &["IOPS", "Per host", "Efficiency"],
-    );
+    let labels = IntervalHeadings {
+        caption: "Results by number of hosts",
+        first: "Hosts",
+        axis: "IOPS of all hosts with its 95 % interval, logarithmic",
+        headings: &["IOPS", "Per host", "Efficiency"],
+    };
     let lead = [
         "Dot: operations per second of all hosts; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
          to the fewest hosts.",
@@ -351,14 +351,12 @@ pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
         lead.push(curve.sentence.clone());
     }
     if let Some(capacity) = curve.capacity_iops {
-        let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
-            format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
-        });
+        let interval = interval_in_parentheses(curve.capacity_interval);
         lead.push(format!("Capacity: {} operations per second in a closed loop{interval}. Latency counts from the intended start.", show_rate(capacity)));
     }
     let drawn = CurveDrawing::from_curve(curve);
     let mut body = drawn.key();
-    body += &drawn.plot(&common_curve_axes(&[&drawn])).html();
+    body += &drawn.draw(&common_curve_axes(&[&drawn])).html();
     body += &folded("Every load as a table", &figures(report, "Every load that was offered"));
     card("Latency against load", &lead, &body)
 }
@@ -373,7 +371,7 @@ pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, 
     }
     let axes = common_curve_axes(&all.iter().collect::<Vec<_>>());
     let html =
-        |drawn: &CurveDrawing| format!("{}{}", drawn.key(), Plot { height: 220, ..drawn.plot(&axes) }.html());
+        |drawn: &CurveDrawing| format!("{}{}", drawn.key(), Plot { height: 220, ..drawn.draw(&axes) }.html());
     curves.iter().zip(&all).map(|((name, _), drawn)| (name.clone(), html(drawn))).collect()
 }
 
@@ -426,7 +424,7 @@ impl<'c> CurveDrawing<'c> {
     }
 
     fn value(point: &LoadPoint, rank: &str) -> f64 {
-        point.percentiles_ns.get(rank).copied().flatten().map_or(f64::NAN, |ns| ns as f64)
+        at_rank(&point.percentiles_ns, rank).map_or(f64::NAN, |ns| ns as f64)
     }
 
     /// Returns the latencies that the axis must include.
@@ -447,7 +445,7 @@ impl<'c> CurveDrawing<'c> {
         values.filter(|v| *v >= low / 3.0 && *v <= 3.0 * high).chain(target).collect()
     }
 
-    fn plot(&self, axes: &CurveAxes) -> Plot {
+    fn draw(&self, axes: &CurveAxes) -> Plot {
         let CurveAxes { load: x, latency: y } = axes;
         let percent = |v: f64| format!("{} %", short_number(v));
         let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
@@ -464,8 +462,8 @@ impl<'c> CurveDrawing<'c> {
             },
             ..Plot::default()
         };
-        self.ground(&mut plot, x, y);
-        self.lines(&mut plot, x, y);
+        self.draw_ground(&mut plot, x, y);
+        self.draw_lines(&mut plot, x, y);
         plot.right = spread_labels(std::mem::take(&mut plot.right), 52.0);
         let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
         plot.stop_at(&stops.collect::<Vec<_>>());
@@ -473,7 +471,7 @@ impl<'c> CurveDrawing<'c> {
     }
 
     /// Draws the zone of the latency target, the knee and the overloads.
-    fn ground(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
+    fn draw_ground(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
         if let Some(target) = &self.curve.latency_target {
             let at = y.down(target.latency_ns as f64);
             plot.draw("over", &plot::full_width(0.0, at));
@@ -499,7 +497,7 @@ impl<'c> CurveDrawing<'c> {
         }
     }
 
-    fn lines(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
+    fn draw_lines(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
         let points = &self.curve.points;
         let through = |latency: &dyn Fn(&LoadPoint) -> f64| {
             points.iter().map(|p| (x.along(self.load(p)), y.down(latency(p)))).collect::<Vec<_>>()
@@ -578,9 +576,9 @@ struct MapCell {
     /// Tooltip.
     title: String,
     shade: usize,
-    best: bool,
-    cheapest: bool,
-    repeated: bool,
+    is_best: bool,
+    is_cheapest: bool,
+    is_repeated: bool,
 }
 
 /// Returns a card for each workload, and one for the cells that were not measured.
@@ -598,8 +596,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
             ),
         );
     }
-    let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
-    let lead = [format!("{} took {:.0} s{budget}.", sweep.describe_search(), sweep.seconds)];
+    let lead = [describe_duration(sweep)];
     // Cells measured in a fixed order are not ranked, so there is no best setting.
     let (heading, caption) = if sweep.is_in_order() {
         ("All settings", "Each setting, in the order of the grid")
@@ -629,15 +626,13 @@ pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
 }
 
 fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
-    let mine: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
-    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
+    let mine = cells_of_work(sweep, work);
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
     let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
     let voids = mine.iter().filter(|c| is_void(c)).count();
     let gaps = (voids > 0)
         .then(|| format!("{voids} of {} settings have no valid number, so the lines have gaps.", mine.len()));
-    let lead: Vec<String> =
-        std::iter::once(format!("{word}{}", work.sentence)).chain(knees).chain(gaps).collect();
+    let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(gaps).collect();
     let marks = marks_of_work(sweep, work);
     let heading = marks
         .best
@@ -653,19 +648,15 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each workload.
 pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
-    let mut works: Vec<&Work> = Vec::new();
-    for work in sweeps.iter().flat_map(|(_, sweep)| &sweep.works) {
-        if works.iter().all(|known| known.name != work.name) {
-            works.push(work);
-        }
-    }
+    let all = sweeps.iter().flat_map(|(_, sweep)| &sweep.works);
+    let works: Vec<&Work> = distinct_by(all, |one, other| one.name == other.name);
     works.iter().map(|work| work_maps_of_sessions(sweeps, work)).collect()
 }
 
 fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
     let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.by);
     let small = sweeps.iter().map(|(name, sweep)| {
-        let cells: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
+        let cells = cells_of_work(sweep, work);
         let marks = marks_of_work(sweep, work);
         let body =
             if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.by, marks, Some(best)) };
@@ -673,17 +664,6 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
     });
     let lead = ["Shades show the share of the best value in all sessions."];
     card(&format!("{}: every setting", work.name), &lead, &multiples("tables", small))
-}
-
-fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s CellFigures> {
-    sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
-}
-
-/// Returns the best cell of a workload and the cheapest one with similar speed.
-fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
-    let best = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
-    let cheapest = sweep.cheapest.get(&work.name);
-    Marks { best: best.map(|cell| &cell.setting), cheapest: cheapest.map(|cell| &cell.setting) }
 }
 
 /// Describes a cell with all known values.
@@ -704,55 +684,43 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
 /// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
 /// `of_all`, or of the best of these cells if `of_all` is `None`.
 fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
-    let sides = sides(cells);
-    let Sides { rows, columns } = sides;
-    let mut ways: Vec<String> = Vec::new();
-    // Start with the map of the best cell.
-    for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(|s| sides.way(s)) {
-        if !ways.contains(&name) {
-            ways.push(name);
-        }
-    }
+    let all = maps(cells, marks.best);
     let best = of_all.unwrap_or_else(|| best_value(cells.iter().copied(), by));
-    let share = |v: f64| if by.is_latency() { best / v } else { v / best };
     let mut out = String::new();
-    for name in ways.iter().take(MAX_MAPS) {
-        let these: Vec<&CellFigures> =
-            cells.iter().copied().filter(|c| sides.way(&c.setting) == *name).collect();
-        let (down, across) = (labels(&these, rows), labels(&these, columns));
+    for map in all.iter().take(MAX_MAPS) {
+        let Sides { rows: down, columns: across } = map.sides;
         let cell = |row: &String, column: &String| {
-            let found = these
-                .iter()
-                .find(|c| (rows.label)(&c.setting) == *row && (columns.label)(&c.setting) == *column)?;
+            let found = map.cell(row, column)?;
             let is = |marked: Option<&Setting>| marked == Some(&found.setting);
             let value = found.value(by);
             Some(MapCell {
                 title: with_micro_sign(&describe_cell(found, by)),
                 value: or_dash(value, |v| with_micro_sign(&by.show_short(v))),
-                shade: value.map_or(0, |v| map_shade(share(v))),
-                best: is(marks.best),
-                cheapest: is(marks.cheapest) && !is(marks.best),
-                repeated: found.runs >= REPEATED_FROM,
+                shade: map_shade(share_of_best(value, best, by)),
+                is_best: is(marks.best),
+                is_cheapest: is(marks.cheapest) && !is(marks.best),
+                is_repeated: found.runs >= REPEATED_FROM,
             })
         };
-        let lines = down
-            .iter()
-            .map(|row| MapRow { name: row.clone(), cells: across.iter().map(|c| cell(row, c)).collect() });
-        let map = SweepMap {
-            corner: format!("{} \\ {}", rows.name, columns.name),
-            title: format!("{name}: {} by {} and {}", by.heading(), rows.name, columns.name),
-            rows: lines.collect(),
-            columns: across.clone(),
+        let row = |name: &String| MapRow {
+            name: name.clone(),
+            cells: map.columns.iter().map(|column| cell(name, column)).collect(),
+        };
+        let drawn = SweepMap {
+            corner: format!("{} \\ {}", down.name, across.name),
+            title: format!("{}: {} by {} and {}", map.way, by.heading(), down.name, across.name),
+            rows: map.rows.iter().map(row).collect(),
+            columns: map.columns.clone(),
             legend: format!(
                 "shares of the best, {}; ★ best; = cheapest setting with similar speed; bold: measured {REPEATED_FROM} times or more",
                 with_micro_sign(&by.show(best))
             ),
         };
-        out += &map.render().unwrap_or_default();
+        out += &drawn.render().unwrap_or_default();
     }
-    if ways.len() > MAX_MAPS {
+    if all.len() > MAX_MAPS {
         out +=
-            &format!("<p class=\"sub\">{} more maps: the JSON has their values.</p>", ways.len() - MAX_MAPS);
+            &format!("<p class=\"sub\">{} more maps: the JSON has their values.</p>", all.len() - MAX_MAPS);
     }
     out
 }
@@ -771,7 +739,7 @@ pub(super) struct IntervalRow {
     /// The device's count of the same value.
     pub(super) device: Option<f64>,
     /// Whether a finding qualifies the value.
-    pub(super) hollow: bool,
+    pub(super) is_hollow: bool,
     /// The range that counts as no difference.
     pub(super) margin: Option<[f64; 2]>,
     /// Cells of the columns next to the plot.
@@ -781,28 +749,23 @@ pub(super) struct IntervalRow {
 #[derive(Template)]
 #[template(path = "whiskers.html")]
 struct IntervalTable<'w> {
-    caption: &'w str,
-    first: &'w str,
-    axis_title: &'w str,
-    headings: &'w [&'w str],
-    ticks: Vec<Tick>,
+    labels: &'w IntervalHeadings<'w>,
+    ticks: Vec<Label>,
     rows: Vec<DrawnRow>,
 }
 
 struct DrawnRow {
-    title: String,
-    name: String,
+    row: IntervalRow,
     whisker: Option<Whisker>,
     device: Option<Whisker>,
-    hollow: bool,
+    /// Start and width of the margin.
     margin: Option<[f64; 2]>,
-    cells: Vec<String>,
 }
 
 impl IntervalTable<'_> {
     /// Returns the ticks of the axis, each with the CSS class that hides its label if there is too little room.
-    fn marks_above(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
-        self.ticks.iter().zip(tick_classes(&self.ticks))
+    fn marks_above(&self) -> impl Iterator<Item = (&Label, &'static str)> {
+        self.ticks.iter().zip(label_classes(&self.ticks))
     }
 }
 
@@ -818,17 +781,11 @@ pub(super) struct IntervalHeadings<'w> {
     pub(super) headings: &'w [&'w str],
 }
 
-impl<'w> IntervalHeadings<'w> {
-    pub(super) fn new(caption: &'w str, first: &'w str, axis: &'w str, headings: &'w [&'w str]) -> Self {
-        Self { caption, first, axis, headings }
-    }
-}
-
 /// Returns a logarithmic axis that includes all values.
-pub(super) fn common_axis(rows: &[IntervalRow]) -> Axis {
-    let known: Vec<(f64, Option<[f64; 2]>)> = rows.iter().filter_map(|r| r.value).collect();
-    let devices = rows.iter().filter_map(|r| r.device);
-    Axis::log(interval_range(&known).chain(devices).chain(rows.iter().filter_map(|r| r.margin).flatten()))
+pub(super) fn common_axis<'r>(rows: impl Iterator<Item = &'r IntervalRow> + Clone) -> Axis {
+    let known: Vec<(f64, Option<[f64; 2]>)> = rows.clone().filter_map(|r| r.value).collect();
+    let devices = rows.clone().filter_map(|r| r.device);
+    Axis::log(interval_range(&known).chain(devices).chain(rows.filter_map(|r| r.margin).flatten()))
 }
 
 /// Draws the rows on their own axis.
@@ -837,7 +794,7 @@ pub(super) fn draw_intervals(
     rows: Vec<IntervalRow>,
     show: impl Fn(f64) -> String,
 ) -> String {
-    draw_intervals_on(&common_axis(&rows), labels, rows, show)
+    draw_intervals_on(&common_axis(rows.iter()), labels, rows, show)
 }
 
 /// Draws the rows on a given axis, which other tables may share.
@@ -852,20 +809,10 @@ pub(super) fn draw_intervals_on(
         whisker: row.value.map(|(value, interval)| whisker(axis, value, interval)),
         device: row.device.filter(|v| *v > 0.0).map(|v| whisker(axis, v, None)),
         margin: row.margin.map(|[low, high]| [place(low), place(high) - place(low)]),
-        title: row.title,
-        name: row.name,
-        hollow: row.hollow,
-        cells: row.cells,
+        row,
     });
-    let html = IntervalTable {
-        caption: labels.caption,
-        first: labels.first,
-        axis_title: labels.axis,
-        headings: labels.headings,
-        rows: drawn.collect(),
-        ticks: axis.few_ticks(MAX_TICKS, show),
-    };
-    html.render().unwrap_or_default()
+    let table = IntervalTable { labels, rows: drawn.collect(), ticks: axis.few_ticks(MAX_TICKS, show) };
+    table.render().unwrap_or_default()
 }
 
 #[test]
@@ -879,7 +826,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
     }
     let drawn = [CurveDrawing::from_curve(&one), CurveDrawing::from_curve(&slower)];
     let axes = common_curve_axes(&drawn.iter().collect::<Vec<_>>());
-    let plots = drawn.iter().map(|d| d.plot(&axes)).collect::<Vec<_>>();
+    let plots = drawn.iter().map(|d| d.draw(&axes)).collect::<Vec<_>>();
     assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
     let first = |curve: &LoadCurve| {
         curve.points.first().map_or(f64::NAN, |p| axes.latency.down(CurveDrawing::value(p, "50")))
@@ -892,8 +839,8 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
 #[test]
 fn values_are_placed_on_the_shared_axis() {
     let row = |value: f64| vec![IntervalRow { value: Some((value, None)), ..IntervalRow::default() }];
-    let labels = IntervalHeadings::new("", "", "", &[]);
-    let axis = common_axis(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());
+    let labels = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
+    let axis = common_axis([row(1.0), row(100.0)].iter().flatten());
     let place = |value: f64| {
         let html = draw_intervals_on(&axis, &labels, row(value), |v| v.to_string());
         html.split("class=\"pt\" style=\"left:").nth(1).and_then(|r| r.split('%').next()?.parse::<f64>().ok())

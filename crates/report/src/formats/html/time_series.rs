@@ -5,8 +5,9 @@
 //! and waiting, one value per run.
 
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
-use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle};
+use super::plot::{Axis, LOWEST_LINE, Label, Level, Plot, SIDE, spread_labels, strip, strip_middle};
 use super::{page, plot};
+use crate::view::results::directions;
 use crate::view::table::{Columns, or_dash};
 use model::finding::{CheckId, Finding, Outcome};
 use model::report::{Course, DeviceSecond, Figures, HostFigures, Measured, Report, RunFigures, Second};
@@ -25,15 +26,15 @@ pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> Str
     if result.series.is_empty() {
         return String::new();
     }
-    let timeline = Timeline::from_stretches(run_extents(result));
+    let timeline = Timeline::with_room_for(0.0, extents(result));
     let drawing = TimeDrawing { result, events, timeline, link: format!("{link}-time"), scale: None };
     let mut out = drawing.key();
-    out += &drawing.rates().html();
+    out += &drawing.draw_rates().html();
     out +=
         &draw_strips(result, &drawing.timeline, &drawing.link).map_or_else(String::new, |plot| plot.html());
     if let Some(course) = &result.course {
-        out += &drawing.latencies(course).html();
-        out += &drawing.depths(course).html();
+        out += &drawing.draw_latencies(course).html();
+        out += &drawing.draw_depths(course).html();
     }
     out + &folded("Second by second as a table", &second_table(result))
 }
@@ -50,21 +51,27 @@ impl CommonScale {
     /// Computes the scale of several results.
     pub(super) fn from_results(results: &[&Measured]) -> Self {
         let most = |result: &&Measured| {
-            let in_bytes = result.quoted_rate().unit != "IOPS";
-            let rate = |iops: f64, mb: f64| if in_bytes { mb } else { iops };
-            let ours = result.series.iter().map(|s| rate(s.iops, s.mb_per_s));
-            let devices =
-                result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S).filter_map(|s| s.device);
-            ours.chain(devices.map(|d| rate(d.iops, d.mb_per_s))).fold(0.0, f64::max)
+            let ours = result.series.iter().map(|s| quoted_rate(result, s.iops, s.mb_per_s));
+            let devices = device_seconds(result).map(|(_, d)| quoted_rate(result, d.iops, d.mb_per_s));
+            ours.chain(devices).fold(0.0, f64::max)
         };
+        let seconds = |result: &&Measured| Timeline::with_room_for(0.0, extents(result)).seconds();
         Self {
             most: results.iter().map(most).fold(0.0, f64::max),
-            seconds: results
-                .iter()
-                .map(|r| Timeline::from_stretches(run_extents(r)).seconds())
-                .fold(0.0, f64::max),
+            seconds: results.iter().map(seconds).fold(0.0, f64::max),
         }
     }
+}
+
+/// Returns the rate in the unit in which the result is quoted.
+fn quoted_rate(result: &Measured, iops: f64, mb_per_s: f64) -> f64 {
+    if result.quoted_rate().unit == "IOPS" { iops } else { mb_per_s }
+}
+
+/// Returns the seconds that are long enough for a figure of the device, each with this figure.
+fn device_seconds(result: &Measured) -> impl Iterator<Item = (&Second, DeviceSecond)> {
+    let long = result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S);
+    long.filter_map(|s| Some((s, s.device?)))
 }
 
 /// Draws the rate over time on a common scale, by the second and without names of runs; `None` without a time series.
@@ -74,23 +81,44 @@ pub(super) fn draw_rates_on(
     link: &str,
     scale: &CommonScale,
 ) -> Option<Plot> {
-    let timeline = Timeline::with_room_for(scale.seconds, run_extents(result));
+    let timeline = Timeline::with_room_for(scale.seconds, extents(result));
     let drawing = TimeDrawing { result, events, timeline, link: link.to_owned(), scale: Some(scale) };
-    (!result.series.is_empty()).then(|| drawing.rates())
+    (!result.series.is_empty()).then(|| drawing.draw_rates())
 }
 
-/// Returns the intervals to draw: run, start and length in seconds.
-fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
-    let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
-    let of_course =
-        result.course.iter().flat_map(|c| stretches(c).map(|(_, run, from, seconds)| (run, from, seconds)));
-    of_seconds.chain(of_course)
+/// An interval of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    run: u32,
+    /// Start, in seconds since the start of the run.
+    start_s: f64,
+    seconds: f64,
 }
 
-/// Returns index, run, start and length of every interval.
-fn stretches(course: &Course) -> impl Iterator<Item = (usize, u32, f64, f64)> {
+impl Extent {
+    fn from_second(second: &Second) -> Self {
+        Self { run: second.run, start_s: second.start_s, seconds: second.seconds }
+    }
+
+    fn describe(self) -> String {
+        format!("run {}, {} s", self.run.saturating_add(1), short_number(self.start_s))
+    }
+}
+
+/// Returns all intervals of a result.
+fn extents(result: &Measured) -> impl Iterator<Item = Extent> {
+    result.series.iter().map(Extent::from_second).chain(result.course.iter().flat_map(course_extents))
+}
+
+/// Returns every interval of a time series at the recorded resolution.
+fn course_extents(course: &Course) -> impl Iterator<Item = Extent> {
     let times = course.start_s.iter().zip(&course.seconds);
-    course.run.iter().zip(times).enumerate().map(|(at, (run, (from, seconds)))| (at, *run, *from, *seconds))
+    let extent = |(run, (start_s, seconds)): (&u32, (&f64, &f64))| Extent {
+        run: *run,
+        start_s: *start_s,
+        seconds: *seconds,
+    };
+    course.run.iter().zip(times).map(extent)
 }
 
 struct TimeDrawing<'r> {
@@ -121,21 +149,12 @@ impl TimeDrawing<'_> {
         key(&shown)
     }
 
-    /// Whether the rate is quoted in bytes.
-    fn in_bytes(&self) -> bool {
-        self.result.quoted_rate().unit != "IOPS"
-    }
-
     fn rate(&self, iops: f64, mb_per_s: f64) -> f64 {
-        if self.in_bytes() { mb_per_s } else { iops }
+        quoted_rate(self.result, iops, mb_per_s)
     }
 
     fn interval(&self) -> Option<[f64; 2]> {
         self.result.quoted_rate().interval
-    }
-
-    fn begin_and_end(&self, second: &Second) -> [f64; 2] {
-        [second.start_s, second.start_s + second.seconds].map(|s| self.timeline.at(second.run, s))
     }
 
     /// Draws the background of every plot over time: disturbed runs and warm-up.
@@ -152,25 +171,21 @@ impl TimeDrawing<'_> {
     }
 
     /// Draws a mark at the second of each event.
-    fn marks(&self, plot: &mut Plot) {
+    fn draw_marks(&self, plot: &mut Plot) {
         for mark in &self.events.marks {
             let at = self.timeline.at(mark.run, mark.second);
             plot.draw("mark", &plot::line([(at, 0.0), (at, SIDE)]));
         }
     }
 
-    fn rates(&self) -> Plot {
+    fn draw_rates(&self) -> Plot {
         let (series, unit) = (&self.result.series, self.result.quoted_rate().unit);
         let fine = self.fine_rates();
         let devices = || {
-            series
-                .iter()
-                .filter_map(|s| Some((s, s.device?)))
-                .filter(|(s, _)| s.seconds >= MIN_DEVICE_STRETCH_S)
+            device_seconds(self.result).map(|(s, d)| (Extent::from_second(s), self.rate(d.iops, d.mb_per_s)))
         };
         let ours = series.iter().map(|s| self.rate(s.iops, s.mb_per_s));
-        let values =
-            ours.chain(devices().map(|(_, d)| self.rate(d.iops, d.mb_per_s))).chain(fine.iter().map(|f| f.2));
+        let values = ours.chain(devices().chain(fine.iter().copied()).map(|(_, rate)| rate));
         let interval = self.interval().filter(|_| self.scale.is_none());
         let most = self.scale.map(|scale| scale.most);
         let y =
@@ -185,21 +200,12 @@ impl TimeDrawing<'_> {
         if let Some([low, high]) = self.interval() {
             plot.draw("band", &plot::full_width(y.down(high).max(0.0), y.down(low).max(0.0)));
         }
-        plot.draw(
-            "ours thin",
-            &Self::steps_by_run(fine.iter().map(|(run, x, v)| (*run, [x[0], x[1], y.down(*v)]))),
-        );
-        let seconds = series.iter().map(|s| {
-            let [from, to] = self.begin_and_end(s);
-            (s.run, [from, to, y.down(self.rate(s.iops, s.mb_per_s))])
-        });
-        plot.draw("ours", &Self::steps_by_run(seconds));
-        let below = devices().map(|(s, d)| {
-            let [from, to] = self.begin_and_end(s);
-            (s.run, [from, to, y.down(self.rate(d.iops, d.mb_per_s))])
-        });
-        plot.draw("device", &Self::steps_by_run(below));
-        self.marks(&mut plot);
+        let down = |(extent, rate)| (extent, y.down(rate));
+        plot.draw("ours thin", &self.steps_by_run(fine.into_iter().map(down)));
+        let seconds = series.iter().map(|s| (Extent::from_second(s), self.rate(s.iops, s.mb_per_s)));
+        plot.draw("ours", &self.steps_by_run(seconds.map(down)));
+        plot.draw("device", &self.steps_by_run(devices().map(down)));
+        self.draw_marks(&mut plot);
         self.draw_run_names(&mut plot);
         if let Some(value) = self.result.quoted_rate().value {
             plot.right.push(Label { at: y.down(value), text: show_rate(value), class: "strong" });
@@ -208,15 +214,20 @@ impl TimeDrawing<'_> {
         plot
     }
 
-    /// Draws the steps of each run separately.
-    fn steps_by_run(steps: impl Iterator<Item = (u32, [f64; 3])>) -> String {
-        let all: Vec<(u32, [f64; 3])> = steps.collect();
-        let runs = all.chunk_by(|a, b| a.0 == b.0);
-        runs.map(|run| plot::steps(run.iter().map(|(_, [from, to, y])| (*from, *to, *y)))).collect()
+    /// Draws the steps of each run separately. Each interval has its height in the drawing.
+    fn steps_by_run(&self, levels: impl Iterator<Item = (Extent, f64)>) -> String {
+        let all: Vec<(Extent, f64)> = levels.collect();
+        let step = |(extent, y): &(Extent, f64)| {
+            let ends = [extent.start_s, extent.start_s + extent.seconds];
+            let [from, to] = ends.map(|second| self.timeline.at(extent.run, second));
+            Level { from, to, y: *y }
+        };
+        let runs = all.chunk_by(|(one, _), (next, _)| one.run == next.run);
+        runs.map(|run| plot::steps(run.iter().map(step))).collect()
     }
 
-    /// Returns run, start, end and the total rate of all directions for each interval.
-    fn fine_rates(&self) -> Vec<(u32, [f64; 2], f64)> {
+    /// Returns the total rate of all directions for each interval of the recorded resolution.
+    fn fine_rates(&self) -> Vec<(Extent, f64)> {
         let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
         };
@@ -227,95 +238,81 @@ impl TimeDrawing<'_> {
                 .filter_map(|figures| Some(self.rate(*figures.iops.get(at)?, *figures.mb_per_s.get(at)?)))
                 .sum()
         };
-        let place = |run, from: f64, seconds: f64| [from, from + seconds].map(|s| self.timeline.at(run, s));
-        stretches(course).map(|(at, run, from, s)| (run, place(run, from, s), rate(at))).collect()
+        course_extents(course).enumerate().map(|(at, extent)| (extent, rate(at))).collect()
     }
 
-    fn latencies(&self, course: &Course) -> Plot {
+    /// Returns the place of the middle of an interval.
+    fn middle(&self, extent: Extent) -> f64 {
+        self.timeline.at(extent.run, extent.start_s + extent.seconds / 2.0)
+    }
+
+    fn draw_latencies(&self, course: &Course) -> Plot {
         let directions: Vec<Direction> =
             result_directions(self.result).filter(|d| d.word != "sync").collect();
-        let devices = || self.result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S);
+        let devices =
+            || device_seconds(self.result).filter_map(|(s, d)| Some((Extent::from_second(s), d.latency_ns?)));
         let direction_data = |d: &Direction| course.directions.get(d.word);
         let all = directions
             .iter()
             .filter_map(direction_data)
             .flat_map(|figures| figures.p50_ns.iter().chain(&figures.max_ns).flatten());
-        let below = devices().filter_map(|s| s.device?.latency_ns);
-        let y = Axis::log(all.map(|ns| *ns as f64).chain(below));
+        let y = Axis::log(all.map(|ns| *ns as f64).chain(devices().map(|(_, ns)| ns)));
         let mut plot = self.frame("Latency: median to p99, and the slowest (logarithmic)".into(), 190);
         plot.description =
             "Latency over time: median, 99th percentile and the slowest of each interval".into();
         plot.y = y.ticks_down(time_tick);
         self.draw_ground(&mut plot);
         for direction in &directions {
-            self.latency_of(&mut plot, course, *direction, &y);
+            self.draw_latency_of(&mut plot, course, *direction, &y);
         }
-        let mean = devices().filter_map(|s| {
-            let [from, to] = self.begin_and_end(s);
-            Some((s.run, [from, to, y.down(s.device?.latency_ns?)]))
-        });
-        plot.draw("device", &Self::steps_by_run(mean));
-        if let Some(ns) = devices().filter_map(|s| s.device?.latency_ns).next_back() {
+        plot.draw("device", &self.steps_by_run(devices().map(|(extent, ns)| (extent, y.down(ns)))));
+        if let Some((_, ns)) = devices().last() {
             plot.right.push(Label { at: y.down(ns), text: "device mean".into(), class: "of-device" });
         }
         plot.right = spread_labels(std::mem::take(&mut plot.right), 76.0);
-        self.marks(&mut plot);
+        self.draw_marks(&mut plot);
         plot.stop_at(&self.latency_stops(course, &directions));
         plot
     }
 
-    fn latency_of(&self, plot: &mut Plot, course: &Course, direction: Direction, y: &Axis) {
+    fn draw_latency_of(&self, plot: &mut Plot, course: &Course, direction: Direction, y: &Axis) {
         let Some(figures) = course.directions.get(direction.word) else { return };
         let ns = |list: &[Option<u64>], at: usize| {
             list.get(at).copied().flatten().map_or(f64::NAN, |ns| y.down(ns as f64))
         };
-        let middle = |run, from: f64, seconds: f64| self.timeline.at(run, from + seconds / 2.0);
-        let rows: Vec<(u32, [f64; 4])> = stretches(course)
-            .map(|(at, run, from, s)| {
-                (
-                    run,
-                    [
-                        middle(run, from, s),
-                        ns(&figures.p50_ns, at),
-                        ns(&figures.p99_ns, at),
-                        ns(&figures.max_ns, at),
-                    ],
-                )
-            })
-            .collect();
-        for run in rows.chunk_by(|a, b| a.0 == b.0) {
-            let between: Vec<_> = run.iter().map(|(_, [x, p50, p99, _])| (*x, *p99, *p50)).collect();
-            plot.draw(direction.band, &plot::area_between(&between));
-            plot.draw(
-                &format!("{} thin", direction.line),
-                &plot::line(run.iter().map(|(_, [x, _, p99, _])| (*x, *p99))),
-            );
-            plot.draw(direction.line, &plot::line(run.iter().map(|(_, [x, p50, ..])| (*x, *p50))));
+        let places = |(at, extent): (usize, Extent)| LatencyPlaces {
+            run: extent.run,
+            x: self.middle(extent),
+            p50: ns(&figures.p50_ns, at),
+            p99: ns(&figures.p99_ns, at),
+            slowest: ns(&figures.max_ns, at),
+        };
+        let all: Vec<LatencyPlaces> = course_extents(course).enumerate().map(places).collect();
+        for run in all.chunk_by(|one, next| one.run == next.run) {
+            let between: Vec<_> = run.iter().map(|one| (one.x, one.p99, one.p50)).collect();
+            plot.draw(direction.classes.band, &plot::area_between(&between));
+            let p99 = plot::line(run.iter().map(|one| (one.x, one.p99)));
+            plot.draw(&format!("{} thin", direction.classes.line), &p99);
+            plot.draw(direction.classes.line, &plot::line(run.iter().map(|one| (one.x, one.p50))));
         }
-        plot.draw("max", &plot::dots(rows.iter().map(|(_, [x, _, _, most])| (*x, *most))));
-        if let Some((_, [_, p50, p99, most])) =
-            rows.iter().rev().find(|(_, r)| r.iter().all(|v| v.is_finite()))
-        {
+        plot.draw("max", &plot::dots(all.iter().map(|one| (one.x, one.slowest))));
+        let is_known =
+            |one: &&LatencyPlaces| [one.x, one.p50, one.p99, one.slowest].iter().all(|v| v.is_finite());
+        if let Some(last) = all.iter().rfind(is_known) {
             let name =
                 if course.directions.len() > 1 { format!(" {}", direction.word) } else { String::new() };
             let label = |at: f64, line: &str, class| Label { at, text: format!("{line}{name}"), class };
             let ends = [
-                label(*most, "slowest", ""),
-                label(*p99, "p99", direction.ink),
-                label(*p50, "p50", direction.ink),
+                label(last.slowest, "slowest", ""),
+                label(last.p99, "p99", direction.classes.ink),
+                label(last.p50, "p50", direction.classes.ink),
             ];
             plot.right.extend(ends);
         }
     }
 
-    fn depths(&self, course: &Course) -> Plot {
-        let below = || {
-            self.result
-                .series
-                .iter()
-                .filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S)
-                .filter_map(|s| Some((s, s.device?.in_flight)))
-        };
+    fn draw_depths(&self, course: &Course) -> Plot {
+        let below = || device_seconds(self.result).map(|(s, d)| (Extent::from_second(s), d.in_flight));
         let y = Axis::from_zero(course.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
         let mut plot = self.frame("Operations in flight; dashed: requests in the device's queue".into(), 60);
         plot.description =
@@ -323,20 +320,12 @@ impl TimeDrawing<'_> {
         plot.y = y.ticks_down(rate_tick).into_iter().step_by(2).collect();
         plot.x_title = "Seconds into each run".into();
         self.draw_ground(&mut plot);
-        let ours = stretches(course).filter_map(|(at, run, from, s)| {
-            let [begin, end] = [from, from + s].map(|s| self.timeline.at(run, s));
-            Some((run, [begin, end, y.down(*course.depth_mean.get(at)?)]))
-        });
-        plot.draw("ours", &Self::steps_by_run(ours));
-        let device = below().map(|(s, depth)| {
-            let [from, to] = self.begin_and_end(s);
-            (s.run, [from, to, y.down(depth)])
-        });
-        plot.draw("device", &Self::steps_by_run(device));
-        let stops = stretches(course).filter_map(|(at, run, from, s)| {
-            let depth = show_rate(*course.depth_mean.get(at)?);
-            let text = format!("run {}, {} s\n{depth} in flight", run.saturating_add(1), short_number(from));
-            Some((self.timeline.at(run, from + s / 2.0), text))
+        let ours = || course_extents(course).zip(course.depth_mean.iter().copied());
+        let down = |(extent, depth)| (extent, y.down(depth));
+        plot.draw("ours", &self.steps_by_run(ours().map(down)));
+        plot.draw("device", &self.steps_by_run(below().map(down)));
+        let stops = ours().map(|(extent, depth)| {
+            (self.middle(extent), format!("{}\n{} in flight", extent.describe(), show_rate(depth)))
         });
         plot.stop_at(&stops.collect::<Vec<_>>());
         plot
@@ -397,18 +386,13 @@ impl TimeDrawing<'_> {
             let others = self.events.foreign.iter().filter(|(run, _)| *run == s.run);
             let others = others.fold(String::new(), |all, (_, reason)| all + "\n" + reason);
             let rate = show_rate(self.rate(s.iops, s.mb_per_s));
-            format!(
-                "run {}, {} s\n{rate} {unit}{device}{others}",
-                s.run.saturating_add(1),
-                short_number(s.start_s)
-            )
+            format!("{}\n{rate} {unit}{device}{others}", Extent::from_second(s).describe())
         };
-        let middle = |s: &Second| self.timeline.at(s.run, s.start_s + s.seconds / 2.0);
-        self.result.series.iter().map(|s| (middle(s), describe(s))).collect()
+        self.result.series.iter().map(|s| (self.middle(Extent::from_second(s)), describe(s))).collect()
     }
 
     fn latency_stops(&self, course: &Course, directions: &[Direction]) -> Vec<(f64, String)> {
-        let stop = |(at, run, from, seconds): (usize, u32, f64, f64)| {
+        let stop = |(at, extent): (usize, Extent)| {
             let latencies = directions.iter().filter_map(|d| {
                 let data = course.directions.get(d.word)?;
                 let ns = |list: &[Option<u64>]| list.get(at).copied().flatten().map(|ns| time(ns as f64));
@@ -420,15 +404,9 @@ impl TimeDrawing<'_> {
                     ns(&data.max_ns)?
                 ))
             });
-            let text = format!(
-                "run {}, {} s{}",
-                run.saturating_add(1),
-                short_number(from),
-                latencies.collect::<String>()
-            );
-            (self.timeline.at(run, from + seconds / 2.0), text)
+            (self.middle(extent), format!("{}{}", extent.describe(), latencies.collect::<String>()))
         };
-        stretches(course).map(stop).collect()
+        course_extents(course).enumerate().map(stop).collect()
     }
 }
 
@@ -450,61 +428,62 @@ fn second_table(result: &Measured) -> String {
     page::table(&format!("{} second by second{more}", result.name), &table)
 }
 
-/// Reads, writes, trims or syncs, and their CSS classes.
+/// Places of the latencies of an interval in the drawing; NaN if one is unknown.
+struct LatencyPlaces {
+    run: u32,
+    x: f64,
+    p50: f64,
+    p99: f64,
+    slowest: f64,
+}
+
+/// The reads, writes, trims or syncs of a result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Direction {
+pub(super) struct Direction<'r> {
     /// Key in the report.
     pub(super) word: &'static str,
     /// Word for the operations of this direction: `reads`.
     pub(super) plural: &'static str,
-    /// CSS class of a line.
+    pub(super) figures: &'r Figures,
+    pub(super) classes: Classes,
+}
+
+/// CSS classes of a direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Classes {
     pub(super) line: &'static str,
-    /// CSS class of the area below a line.
+    /// The area below a line.
     pub(super) area: &'static str,
-    /// CSS class of a band.
     pub(super) band: &'static str,
-    /// CSS class of text.
+    /// Text.
     pub(super) ink: &'static str,
 }
 
-const FIRST: Direction =
-    Direction { word: "", plural: "", line: "ours", area: "area", band: "band", ink: "of-ours" };
-const SECOND: Direction =
-    Direction { line: "third", area: "area of-third", band: "band of-third", ink: "of-third", ..FIRST };
-const THIRD: Direction =
-    Direction { line: "fourth", area: "area of-none", band: "band of-none", ink: "of-fourth", ..FIRST };
-const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
+/// The classes of the directions of a result, in order. The first ones have fathom's colour.
+const CLASSES: [Classes; 4] = [
+    Classes { line: "ours", area: "area", band: "band", ink: "of-ours" },
+    Classes { line: "third", area: "area of-third", band: "band of-third", ink: "of-third" },
+    Classes { line: "fourth", area: "area of-none", band: "band of-none", ink: "of-fourth" },
+    Classes { line: "mean", area: "area of-none", band: "band of-none", ink: "" },
+];
 
 /// Returns the directions of a result; the first one always has fathom's colour.
-pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
-    let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
-    let has = all.into_iter().filter(|(word, _)| direction_figures(result, word).is_some());
-    let classes = [FIRST, SECOND, THIRD, FOURTH];
-    has.zip(classes)
-        .map(|((word, plural), classes)| Direction { word, plural, ..classes })
-        .collect::<Vec<_>>()
-        .into_iter()
+pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction<'_>> {
+    directions(result).zip(CLASSES).map(|((word, figures), classes)| {
+        let plural = match word {
+            "read" => "reads",
+            "write" => "writes",
+            "trim" => "trims",
+            _ => "syncs",
+        };
+        Direction { word, plural, figures, classes }
+    })
 }
 
-fn direction_figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
-    match word {
-        "read" => result.read.as_ref(),
-        "write" => result.write.as_ref(),
-        "trim" => result.trim.as_ref(),
-        "sync" => result.sync.as_ref(),
-        _ => None,
-    }
-}
-
-impl Direction {
-    /// Returns the figures of a result in this direction.
-    pub(super) fn figures<'r>(&self, result: &'r Measured) -> Option<&'r Figures> {
-        direction_figures(result, self.word)
-    }
-
+impl Direction<'_> {
     /// Whether this direction has fathom's colour.
     pub(super) fn is_first(&self) -> bool {
-        self.line == FIRST.line
+        self.classes.line == CLASSES[0].line
     }
 }
 
@@ -558,11 +537,6 @@ impl Events {
             },
         }
     }
-
-    /// Whether other processes disturbed this run.
-    pub(super) fn is_disturbed(&self, run: u32) -> bool {
-        self.foreign.iter().any(|(disturbed, _)| *disturbed == run)
-    }
 }
 
 /// Gap between neighbouring runs, as a share of the width. With many runs it is smaller, so that all gaps together take
@@ -583,18 +557,15 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Lays out intervals: run, start and length in seconds.
-    pub(super) fn from_stretches(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
-        Self::with_room_for(0.0, stretches)
-    }
-
-    /// Lays out intervals (run, start and length in seconds) on a scale with room for at least `room_s` seconds, so that plots of shorter
-    /// results have the same scale.
-    pub(super) fn with_room_for(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
+    /// Lays out intervals on a scale with room for at least `room_s` seconds, so that plots of shorter results have the
+    /// same scale.
+    pub(super) fn with_room_for(room_s: f64, extents: impl Iterator<Item = Extent>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
-        for (run, start, seconds) in stretches.filter(|(_, start, s)| start.is_finite() && s.is_finite()) {
+        for Extent { run, start_s, seconds } in
+            extents.filter(|e| e.start_s.is_finite() && e.seconds.is_finite())
+        {
             let length = lengths.entry(run).or_default();
-            *length = length.max(start + seconds);
+            *length = length.max(start_s + seconds);
         }
         let seconds: f64 = lengths.values().sum();
         let between = lengths.len().saturating_sub(1).max(1) as f64;
@@ -627,17 +598,17 @@ impl Timeline {
     }
 
     /// Returns the ticks of a small plot: the run numbers at the starts of the runs, or the seconds of a single run.
-    pub(super) fn few_ticks(&self) -> Vec<Tick> {
+    pub(super) fn few_ticks(&self) -> Vec<Label> {
         if self.runs.len() < 2 {
             return self.ticks();
         }
         let every = self.runs.len().div_ceil(MAX_RUN_NUMBERS);
         let begins = self.runs.iter().step_by(every);
-        begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
+        begins.map(|(run, (from, _))| Label::tick(*from, run.saturating_add(1).to_string())).collect()
     }
 
     /// Returns the ticks: the seconds of each run or, with many runs, the starts of about ten runs.
-    pub(super) fn ticks(&self) -> Vec<Tick> {
+    pub(super) fn ticks(&self) -> Vec<Label> {
         let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
         let every = self.runs.len().div_ceil(10).max(1);
         let longest = self.runs.values().map(|r| r.1).fold(0.0, f64::max);
@@ -646,18 +617,15 @@ impl Timeline {
         for (at, (run, (from, length))) in self.runs.iter().enumerate() {
             if !few {
                 if at % every == 0 {
-                    out.push(Tick { at: *from, label: format!("run {}", run.saturating_add(1)) });
+                    out.push(Label::tick(*from, format!("run {}", run.saturating_add(1))));
                 }
                 continue;
             }
             let marks = (0..=(length / step) as u32).map(|i| f64::from(i) * step);
             // A tick at the very end would overlap the first tick of the next run.
-            out.extend(
-                marks.filter(|s| *s < 0.9 * length || self.runs.len() == 1).map(|s| Tick {
-                    at: from + s * self.per_second,
-                    label: format!("{} s", short_number(s)),
-                }),
-            );
+            let kept = marks.filter(|s| *s < 0.9 * length || self.runs.len() == 1);
+            let tick = |s: f64| Label::tick(from + s * self.per_second, format!("{} s", short_number(s)));
+            out.extend(kept.map(tick));
         }
         out
     }
@@ -738,7 +706,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
         description: format!("Means over runs: {}", descriptions.join(", ")),
         height: STRIP_HEIGHT * rows.len() as u32,
         // The ticks have no labels, because the plots above and below have the same ones.
-        x: timeline.ticks().into_iter().map(|tick| Tick { label: String::new(), ..tick }).collect(),
+        x: timeline.ticks().into_iter().map(|tick| Label { text: String::new(), ..tick }).collect(),
         link: link.to_owned(),
         ..Plot::default()
     };
@@ -814,9 +782,15 @@ fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Er
     Ok(())
 }
 
+#[cfg(test)]
+fn example_timeline(extents: impl IntoIterator<Item = (u32, f64, f64)>) -> Timeline {
+    let extent = |(run, start_s, seconds)| Extent { run, start_s, seconds };
+    Timeline::with_room_for(0.0, extents.into_iter().map(extent))
+}
+
 #[test]
 fn runs_are_side_by_side_on_one_scale() {
-    let timeline = Timeline::from_stretches([(0, 0.0, 5.0), (0, 5.0, 5.0), (1, 0.0, 10.0)].into_iter());
+    let timeline = example_timeline([(0, 0.0, 5.0), (0, 5.0, 5.0), (1, 0.0, 10.0)]);
     let [from, to] = timeline.span(1).unwrap_or_default();
     assert!(
         (timeline.at(0, 10.0) - 494.0).abs() < 1e-9
@@ -824,17 +798,18 @@ fn runs_are_side_by_side_on_one_scale() {
             && (to - 1000.0).abs() < 1e-9
     );
     assert!((timeline.at(1, 5.0) - 753.0).abs() < 1e-9 && timeline.at(7, 0.0).is_nan());
-    assert!(timeline.ticks().iter().any(|t| t.label == "2 s"), "{:?}", timeline.ticks());
-    let five = Timeline::from_stretches((0..5).map(|run| (run, 0.0, 2.003)));
-    assert!(five.ticks().iter().any(|t| t.label == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
+    assert!(timeline.ticks().iter().any(|t| t.text == "2 s"), "{:?}", timeline.ticks());
+    let five = example_timeline((0..5).map(|run| (run, 0.0, 2.003)));
+    assert!(five.ticks().iter().any(|t| t.text == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
 }
 
 #[test]
 fn a_shorter_result_uses_the_scale_of_the_longest() {
-    let [long, short] = [10.0, 5.0].map(|s| Timeline::with_room_for(10.0, [(0, 0.0, s)].into_iter()));
+    let [long, short] = [10.0, 5.0]
+        .map(|seconds| Timeline::with_room_for(10.0, [Extent { run: 0, start_s: 0.0, seconds }].into_iter()));
     assert!((long.at(0, 4.0) - short.at(0, 4.0)).abs() < 1e-9);
-    let many = Timeline::from_stretches((0..12).map(|run| (run, 0.0, 1.0)));
-    let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.label).collect();
+    let many = example_timeline((0..12).map(|run| (run, 0.0, 1.0)));
+    let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.text).collect();
     assert_eq!(marks, ["1", "3", "5", "7", "9", "11"]);
     assert!(
         (short.span(0).unwrap_or_default()[1] - 500.0).abs() < 1e-9 && (short.seconds() - 5.0).abs() < 1e-9
@@ -843,11 +818,11 @@ fn a_shorter_result_uses_the_scale_of_the_longest() {
 
 #[test]
 fn a_thousand_runs_have_few_ticks_and_no_runs_have_none() {
-    let timeline = Timeline::from_stretches((0..1000).map(|run| (run, 0.0, 0.1)));
+    let timeline = example_timeline((0..1000).map(|run| (run, 0.0, 0.1)));
     assert!(
         timeline.ticks().len() <= 10 && timeline.span(999).is_some_and(|s| s[1] <= 1000.1 && s[1] > s[0])
     );
-    let none = Timeline::from_stretches(std::iter::empty());
+    let none = example_timeline([]);
     assert!(none.ticks().is_empty() && none.at(0, 1.0).is_nan());
 }
 
@@ -868,7 +843,7 @@ fn each_counted_run_has_a_block_in_its_place() -> Result<(), Box<dyn std::error:
     let host = HostFigures { worker_cpu: Some(0.5), memory_pressure: Some(0.0), ..HostFigures::default() };
     let run = |run, host| RunFigures { run, host, ..first.clone() };
     result.runs = vec![run(0, host), run(1, HostFigures::default())];
-    let timeline = Timeline::from_stretches([(0, 0.0, 1.0), (1, 0.0, 1.0)].into_iter());
+    let timeline = example_timeline([(0, 0.0, 1.0), (1, 0.0, 1.0)]);
     let plot = draw_strips(&result, &timeline, "t").ok_or("no strips")?;
     assert_eq!(plot.right.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(), ["worker 50 %"]);
     assert_eq!(plot.marks.matches("<path").count(), 2, "one row for the first run: {}", plot.marks);

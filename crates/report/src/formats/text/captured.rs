@@ -6,10 +6,9 @@ use crate::view::captures::{
     describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
     task_table,
 };
-use crate::view::table::{Table, or_dash};
+use crate::view::results::fit_table;
 use model::captured::Captured;
-use model::replay::{Figure, FitCheck};
-use model::units::{show_bytes, show_count, show_ns, show_rate};
+use model::replay::FitCheck;
 use std::io::{self, Write};
 
 /// Indent of continuation lines.
@@ -51,19 +50,13 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
     out.write(to)
 }
 
-const FIT_HEADINGS: [&str; 6] = ["figure", "original", "fit", "difference", "goal", "met"];
-/// Numbers of this size or larger are printed without decimals.
-const NO_DECIMALS_FROM: f64 = 1000.0;
-
 pub(super) fn write_fit_check(fit: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     let mut out = Page::new(style);
     out.paragraph(&format!("{}: {}", fit.word.word(), fit.sentence));
     let job = fit.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
     out.paragraph(&format!("{} and {job}, run on {}", fit.capture, fit.target));
     out.line("");
-    let mut table = Table::new(&FIT_HEADINGS, &[]);
-    table.add_all(fit.figures.iter().map(fit_row));
-    out.table(&table);
+    out.table(&fit_table(fit));
     for figure in &fit.figures {
         if let Some(why) = &figure.why {
             out.prose("- ", "  ", &format!("{}: {why}", figure.name));
@@ -75,36 +68,8 @@ pub(super) fn write_fit_check(fit: &FitCheck, style: Style, to: &mut dyn io::Wri
     out.write(to)
 }
 
-fn fit_row(figure: &Figure) -> [String; 6] {
-    let shown = |value: Option<f64>| or_dash(value, |value| format_figure(figure, value));
-    let is_distance = figure.unit == "ks";
-    let difference = figure.difference.map_or_else(
-        || "-".into(),
-        |difference| {
-            if is_distance { format!("KS {difference:.4}") } else { format!("{:+.1} %", 100.0 * difference) }
-        },
-    );
-    let goal =
-        if is_distance { format!("<= {}", figure.goal) } else { format!("+-{:.0} %", 100.0 * figure.goal) };
-    let met = match figure.met {
-        Some(true) => "yes",
-        Some(false) => "NO",
-        None => "?",
-    };
-    [figure.name.clone(), shown(figure.original), shown(figure.fit), difference, goal, met.into()]
-}
-
-fn format_figure(figure: &Figure, value: f64) -> String {
-    match figure.unit.as_str() {
-        "ns" => show_ns(value),
-        "bytes_per_s" => format!("{}/s", show_bytes(value.round() as u64)),
-        _ if value >= NO_DECIMALS_FROM => show_count(value),
-        _ => show_rate(value),
-    }
-}
-
 #[cfg(test)]
-use crate::view::captures::captured;
+use {crate::view::captures::captured, model::replay::Figure};
 
 #[test]
 fn captures_fit_any_width_and_unknown_figures_are_not_zero() {

@@ -6,7 +6,7 @@ use crate::view::results::command_table;
 use crate::view::table::or_dash;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
 use model::finding::{Outcome, Severity};
-use model::report::{CountsAs, Report};
+use model::report::Report;
 use model::units::{show_bytes, show_count, show_ns, show_share};
 
 /// Maximum number of devices with a line.
@@ -16,18 +16,13 @@ const MAX_NAMES: usize = 2;
 /// Maximum number of commands whose runs are printed line by line.
 const MAX_COMMANDS: usize = 4;
 
-/// Prints the report. With `all`, adds every finding, every run and the checks that were not possible.
+/// Prints the report after its answer. With `all`, adds every finding, every run and the checks that were not possible.
 pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
-    if let Some(answer) = &report.answer {
-        let word = out.paint(answer.word.word(), "1");
-        let remark = report.counts_as.map_or("", CountsAs::remark);
-        out.prose(&format!("{word}{remark}  "), "  ", &answer.sentence);
-    }
     match results.commands.as_slice() {
-        [one] => one_command(out, report, one),
+        [one] => show_command(out, report, one),
         several => {
             for command in several.iter().take(MAX_COMMANDS) {
-                out.line(&format!("  {}: {}", command.command, times(command)));
+                out.line(&format!("  {}: {}", command.command, describe_times(command)));
             }
             if several.len() > MAX_COMMANDS {
                 out.line(&format!("  and {} more (--verbose)", several.len() - MAX_COMMANDS));
@@ -64,12 +59,12 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
 }
 
 /// Prints a command with the figures of its last run, because the last run predicts future runs best.
-fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
+fn show_command(out: &mut Page, report: &Report, command: &CommandResult) {
     let sentence = out.paint(&command.sentence, "1");
     out.paragraph(&sentence);
     let Some(run) = command.runs.last() else { return };
     if command.runs.len() > 1 {
-        out.line(&format!("  time     {}; the last run:", times(command)));
+        out.line(&format!("  time     {}; the last run:", describe_times(command)));
     }
     let memory = run.peak_bytes.as_ref().map_or_else(Clone::clone, |bytes| show_bytes(*bytes));
     let cpu = [run.user_seconds, run.system_seconds].map(time);
@@ -79,7 +74,7 @@ fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
         cpu[0],
         cpu[1]
     ));
-    out.line(&format!("  calls    {}; {}", calls(run), syncs(run)));
+    out.line(&format!("  calls    {}; {}", describe_calls(run), describe_syncs(run)));
     let moved = |device: &&DeviceUse| device.read_bytes + device.written_bytes > 0;
     for device in run.devices.iter().flatten().filter(moved).take(MAX_DEVICES) {
         out.line(&format!("  {:7}  {}", device.name, describe_device(device)));
@@ -111,7 +106,7 @@ fn show_verdict(out: &mut Page, report: &Report) {
 }
 
 /// `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.
-fn times(command: &CommandResult) -> String {
+fn describe_times(command: &CommandResult) -> String {
     let Some(seconds) = command.seconds else { return "no run ended with exit code 0".into() };
     let time = show_ns(seconds * 1e9);
     match command.seconds_interval {
@@ -126,7 +121,7 @@ fn times(command: &CommandResult) -> String {
     }
 }
 
-fn syncs(run: &CommandRun) -> String {
+fn describe_syncs(run: &CommandRun) -> String {
     let Ok(syncs) = &run.syncs else { return "syncs not checked".into() };
     let opened = if syncs.sync_opens > 0 { ", O_SYNC or O_DSYNC" } else { "" };
     if syncs.count() == 0 {
@@ -142,15 +137,15 @@ fn syncs(run: &CommandRun) -> String {
 }
 
 /// `1,024 x 1 MiB read, 1,024 x 1 MiB written, direct`.
-fn calls(run: &CommandRun) -> String {
+fn describe_calls(run: &CommandRun) -> String {
     let Ok(moved) = &run.moved else { return "not known".into() };
-    let describe_calls = |calls: Option<u64>, bytes: Option<f64>, word: &str| match (calls, bytes) {
+    let describe = |calls: Option<u64>, bytes: Option<f64>, word: &str| match (calls, bytes) {
         (None, _) => "reads not counted".to_owned(),
         (_, None) => format!("0 {word}"),
         (Some(calls), Some(bytes)) => format!("{} x {} {word}", show_count(calls as f64), mean_size(bytes)),
     };
-    let mut out = describe_calls(moved.read_calls, run.interface.read_call_bytes, "read") + ", ";
-    out += &describe_calls(Some(moved.write_calls), run.interface.write_call_bytes, "written");
+    let mut out = describe(moved.read_calls, run.interface.read_call_bytes, "read") + ", ";
+    out += &describe(Some(moved.write_calls), run.interface.write_call_bytes, "written");
     if run.interface.direct == Ok(true) {
         out += ", direct";
     }

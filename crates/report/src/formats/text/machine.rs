@@ -92,13 +92,9 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     line("driver", identity(&device.driver));
     line("logical block", known_or_reason(&queue.logical_block_bytes, |b| format!("{b} bytes")));
     line("physical block", known_or_reason(&queue.physical_block_bytes, |b| format!("{b} bytes")));
-    line(
-        "optimal request",
-        known_or_reason(&queue.optimal_request_bytes, |b| match b {
-            0 => "the device reports none".into(),
-            b => show_bytes(*b),
-        }),
-    );
+    let optimal =
+        |bytes: &u64| if *bytes == 0 { "the device reports none".into() } else { show_bytes(*bytes) };
+    line("optimal request", known_or_reason(&queue.optimal_request_bytes, optimal));
     line("largest request", {
         let now = known_or_reason(&queue.max_request_bytes, |b| {
             format!("{} (max_sectors_kb {})", show_bytes(*b), b / 1024)
@@ -107,7 +103,8 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
         let hardware = hardware.map_or_else(|_| "an unknown size".into(), |b| show_bytes(*b));
         format!("{now}; the hardware takes {hardware}")
     });
-    line("rotational", known_or_reason(&queue.rotational, |yes| if *yes { "yes" } else { "no" }.into()));
+    let yes_or_no = |yes: &bool| if *yes { "yes" } else { "no" }.to_owned();
+    line("rotational", known_or_reason(&queue.rotational, yes_or_no));
     line("queues", {
         let queues = known_or_reason(&queue.hardware_queues, u64::to_string);
         let requests = known_or_reason(&queue.requests, u64::to_string);
@@ -118,38 +115,31 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
         format!("{queues}, of {requests} requests each{depth}")
     });
     line("scheduler", known_or_reason(&queue.scheduler, String::clone));
-    line(
-        "write cache",
-        known_or_reason(&queue.write_cache, |cache| match cache.as_str() {
-            "write back" => "write back: a write is stable after a flush".into(),
-            "write through" => "write through: a write is stable when it completes".into(),
-            other => other.to_owned(),
-        }),
-    );
-    line(
-        "FUA",
-        known_or_reason(&queue.fua, |yes| {
-            if *yes { "yes: single writes can bypass the cache" } else { "no" }.into()
-        }),
-    );
-    line(
-        "discard",
-        known_or_reason(&queue.max_discard_bytes, |most| match most {
-            0 => "not supported".into(),
-            most => {
-                let granularity = known_or_reason(&queue.discard_granularity_bytes, |b| show_bytes(*b));
-                format!("up to {} at once, in steps of {granularity}", show_bytes(*most))
-            }
-        }),
-    );
+    let cache = |cache: &String| match cache.as_str() {
+        "write back" => "write back: a write is stable after a flush".into(),
+        "write through" => "write through: a write is stable when it completes".into(),
+        other => other.to_owned(),
+    };
+    line("write cache", known_or_reason(&queue.write_cache, cache));
+    let fua = |yes: &bool| if *yes { "yes: single writes can bypass the cache" } else { "no" }.to_owned();
+    line("FUA", known_or_reason(&queue.fua, fua));
+    let bytes = |bytes: &u64| show_bytes(*bytes);
+    let discard = |most: &u64| match most {
+        0 => "not supported".into(),
+        most => {
+            let granularity = known_or_reason(&queue.discard_granularity_bytes, bytes);
+            format!("up to {} at once, in steps of {granularity}", show_bytes(*most))
+        }
+    };
+    line("discard", known_or_reason(&queue.max_discard_bytes, discard));
     line("zones", known_or_reason(&queue.zoned, String::clone));
-    line("read-ahead", known_or_reason(&queue.read_ahead_bytes, |b| show_bytes(*b)));
+    line("read-ahead", known_or_reason(&queue.read_ahead_bytes, bytes));
     line(
         "counted",
         known_or_reason(&queue.counted, |yes| if *yes { "yes" } else { "no (queue/iostats is 0)" }.into()),
     );
-    line("read-only", known_or_reason(&device.read_only, |yes| if *yes { "yes" } else { "no" }.into()));
-    line("removable", known_or_reason(&device.removable, |yes| if *yes { "yes" } else { "no" }.into()));
+    line("read-only", known_or_reason(&device.read_only, yes_or_no));
+    line("removable", known_or_reason(&device.removable, yes_or_no));
     for (label, names) in
         [("on", &device.below), ("partitions", &device.partitions), ("holders", &device.holders)]
     {
@@ -224,7 +214,7 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
         out.line(&group.heading);
         group.looks.iter().for_each(|entry| show_line(&mut out, entry));
     }
-    what_to_do(&mut out, diagnosis, &acting, &notes);
+    show_what_to_do(&mut out, diagnosis, &acting, &notes);
     out.write(to)
 }
 
@@ -260,7 +250,7 @@ fn list_acting(out: &mut Page, heading: &str, acting: &[&Look], text: impl Fn(&L
 }
 
 /// Prints what to do before measuring, and counts the rest.
-fn what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
+fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
     out.line("");
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
     let blind = entries().filter(|l| l.outcome == Outcome::NotChecked).count();

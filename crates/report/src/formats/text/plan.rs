@@ -15,7 +15,10 @@ pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write
     out.line("");
     show_settings(&mut out, plan);
     out.line("");
-    show_workloads(&mut out, plan);
+    for (at, job) in plan.jobs.iter().enumerate() {
+        out.line(&job_title(plan, at));
+        describe_streams(job).for_each(|line| out.prose("    ", "      ", &line));
+    }
     if let Study::Profile(form) = &plan.study {
         out.line("");
         out.line(&format!("differences from {}:", form.tool));
@@ -41,12 +44,5 @@ fn show_settings(out: &mut Page, plan: &Plan) {
             let setting = format!("{:width$}  ", origin.setting);
             out.prose(&setting, &" ".repeat(width + 2), &format!("{} ({})", origin.value, origin.from));
         }
-    }
-}
-
-fn show_workloads(out: &mut Page, plan: &Plan) {
-    for (at, job) in plan.jobs.iter().enumerate() {
-        out.line(&job_title(plan, at));
-        describe_streams(job).for_each(|line| out.prose("    ", "      ", &line));
     }
 }

@@ -10,10 +10,10 @@ use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
 use crate::view::comparison::{pair_legend, pair_table};
 use crate::view::findings;
 use crate::view::findings::{
-    full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
-    worst_findings,
+    full_report_hint, rest_summary, results_suffix, session_id, shown_findings, worst_findings,
 };
-use crate::view::report::{describe_ending, describe_headline, is_of_jobs, main_table};
+use crate::view::lists::join_names;
+use crate::view::report::{chains, describe_ending, describe_headline, is_of_jobs, main_table};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
@@ -47,6 +47,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
         return out.write(to);
     }
     if let Studied::Commands(results) = &report.study {
+        show_answer(&mut out, report);
         commands::show(&mut out, report, results, all);
         return out.write(to);
     }
@@ -228,10 +229,8 @@ fn show_full_foot(out: &mut Page, report: &Report) {
         "Host",
         &format!("{}, {cpu}, {} CPUs, {memory}, {}", machine.host, machine.cpus, machine.kernel),
     );
-    let mut chains: Vec<String> = machine.places.iter().map(Place::chain).collect();
-    chains.dedup();
-    for chain in &chains {
-        out.field("Target", chain);
+    for chain in chains(&machine.places) {
+        out.field("Target", &chain);
     }
     show_remarks(out, report, report.notes.len(), usize::MAX);
     let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
@@ -468,9 +467,7 @@ fn draw_worst_findings(
                 show_fix(&mut part, f);
             }
         }
-        if let Some(counts) =
-            rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
-        {
+        if let Some(counts) = rest_summary(&shown_findings(report), count + usize::from(reason.is_some())) {
             let hint = full_report_hint(report);
             // Do not break a command across two lines.
             if display_width(&counts) + display_width(&hint) + 2 <= part.width().min(MAX_PROSE_WIDTH) {

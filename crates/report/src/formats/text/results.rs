@@ -8,12 +8,14 @@
 
 use crate::page::{Page, display_width};
 use crate::view::numbers::{interval_ends, percentile, short_bytes};
-use crate::view::results::{describe_fairness, host_table, replay_caption, replay_table, result_table};
+use crate::view::results::{
+    describe_fairness, directions_without_sync, host_table, replay_caption, replay_table, result_table,
+};
 use crate::view::table::{Columns, Table, or_dash};
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
-use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, RunFigures, Second, Verdict};
+use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, Second, Verdict};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeSet;
 
@@ -69,11 +71,10 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
 
 /// Prints service time and lateness separately for an open loop. The table's latencies include both.
 fn show_open_loop(out: &mut Page, result: &Measured) {
-    for (word, figures) in [("reads", &result.read), ("writes", &result.write), ("trims", &result.trim)] {
-        let Some(figures) = figures else { continue };
+    for (word, figures) in directions_without_sync(result) {
         let (Some(service), Some(late)) = (&figures.service_ns, &figures.lateness_ns) else { continue };
         let text = format!(
-            "{}, {word}: open loop, so latencies count from the intended start; service {}; lateness of the submission {}.",
+            "{}, {word}s: open loop, so latencies count from the intended start; service {}; lateness of the submission {}.",
             result.name,
             median_and_tail(service),
             median_and_tail(late)
@@ -116,7 +117,8 @@ fn show_cost(out: &mut Page, result: &Measured) {
 
 /// `p50 180 us, p99 1.20 ms`.
 fn median_and_tail(latency: &Latency) -> String {
-    format!("p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"))
+    let [p50, p99] = ["50", "99"].map(|rank| percentile(&latency.percentiles, rank));
+    format!("p50 {p50}, p99 {p99}")
 }
 
 /// Maximum width of the table.
@@ -167,28 +169,21 @@ fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table
         .label("over time", |result| draw(result))
         .value("IOPS", |result| match result.runs.as_slice() {
             [only] => show_rate(only.iops),
-            runs => rate_range(runs),
+            runs => {
+                let rates = runs.iter().map(|run| run.iops);
+                let (low, high) = rates.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+                format!("{} to {}", show_rate(low), show_rate(high))
+            }
         })
         .value("95 % interval", |result| match result.runs.as_slice() {
-            [only] => describe_within_run(only),
+            // This interval does not predict the next run.
+            [only] => {
+                or_dash(only.iops_within, |_| format!("{} within this run", interval_ends(only.iops_within)))
+            }
             _ => interval_ends(result.total.as_ref().and_then(|total| total.iops_interval)),
         })
         .label("steadiness, drift", |result| or_dash(result.steadiness.as_ref(), describe_steadiness))
         .table(&["over time", "IOPS"])
-}
-
-/// Returns the smallest and the largest rate of the runs.
-fn rate_range(runs: &[RunFigures]) -> String {
-    let rates = runs.iter().map(|r| r.iops);
-    let (low, high) = rates.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-    format!("{} to {}", show_rate(low), show_rate(high))
-}
-
-/// Describes the confidence interval of a single run. The interval does not predict the next run.
-fn describe_within_run(run: &RunFigures) -> String {
-    let describe =
-        |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
-    or_dash(run.iops_within, describe)
 }
 
 /// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
@@ -304,25 +299,23 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
     let mut reasons: Vec<String> = Vec::new();
     for result in results {
         let Some(ledger) = &result.ledger else {
-            rows.push((result.name.clone(), None, "no storage"));
+            rows.push(LedgerRow { name: result.name.clone(), moved: None, word: "no storage" });
             continue;
         };
         for (word, account) in [("reads", &ledger.read), ("writes", &ledger.write)] {
             let Some(account) = account else { continue };
-            rows.push((format!("{}, {word}", result.name), None, ""));
+            rows.push(LedgerRow { name: format!("{}, {word}", result.name), moved: None, word: "" });
             rows.extend(ledger_rows(account, &mut reasons));
         }
     }
     let table = Columns::new(rows)
-        .text("ledger", |(name, ..)| name)
-        .value("requests", |(_, moved, _)| moved.map(|m| show_count(m.ios as f64)))
-        .value("bytes", |(_, moved, _)| moved.map(|m| show_bytes(m.bytes)))
-        .value("merged", |(_, moved, _)| moved.and_then(|m| m.merges).map(|merges| show_count(merges as f64)))
-        .value("size", |(_, moved, _)| moved.map(|m| or_dash(m.bytes.checked_div(m.ios), short_bytes)))
-        .value("total time", |(_, moved, _)| {
-            moved.filter(|m| m.ios > 0).and_then(|m| m.ms).map(|ms| show_ns(ms as f64 * 1e6))
-        })
-        .label("against issued", |(_, _, word)| *word)
+        .text("ledger", |row| &row.name)
+        .value("requests", |row| row.moved.map(|m| show_count(m.ios as f64)))
+        .value("bytes", |row| row.moved.map(|m| show_bytes(m.bytes)))
+        .value("merged", |row| Some(show_count(row.moved?.merges? as f64)))
+        .value("size", |row| row.moved.map(|m| or_dash(m.bytes.checked_div(m.ios), short_bytes)))
+        .value("total time", |row| Some(show_ns(row.moved.filter(|m| m.ios > 0)?.ms? as f64 * 1e6)))
+        .label("against issued", |row| row.word)
         .table(&["merged", "total time", "size", "requests"]);
     out.table(&table);
     out.line("Totals of all runs, from the snapshot before the first operation to the one after the last.");
@@ -332,11 +325,17 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
     out.line("");
 }
 
-/// A row of the ledger: a name, what was moved, and how it compares with what fathom issued.
-type LedgerRow<'r> = (String, Option<Moved>, &'r str);
+struct LedgerRow<'r> {
+    name: String,
+    /// What was moved; `None` if it was not counted.
+    moved: Option<Moved>,
+    /// How it compares with what fathom issued.
+    word: &'r str,
+}
 
 fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<LedgerRow<'r>> {
-    let mut out = vec![("  issued by fathom".to_owned(), Some(account.issued), "")];
+    let without_word = |name: String, moved| LedgerRow { name, moved: Some(moved), word: "" };
+    let mut out = vec![without_word("  issued by fathom".into(), account.issued)];
     let charged = &account.charged;
     out.push(ledger_entry_row(charged, format!("  charged to {}", charged.name), reasons));
     for layer in &account.layers {
@@ -345,20 +344,20 @@ fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<Ledge
         out.push(ledger_entry_row(layer, format!("{indent}{}", layer.name), reasons));
         // The final sync has its own row if it changed the count.
         let with_sync = layer.with_sync.filter(|m| layer.counted.is_some_and(|c| c.ios != m.ios));
-        out.extend(with_sync.map(|moved| (format!("{indent}  with the final sync"), Some(moved), "")));
+        out.extend(with_sync.map(|moved| without_word(format!("{indent}  with the final sync"), moved)));
     }
     out
 }
 
 fn ledger_entry_row<'r>(entry: &'r Entry, name: String, reasons: &mut Vec<String>) -> LedgerRow<'r> {
     if entry.counted.is_some() {
-        return (name, entry.counted, &entry.word);
+        return LedgerRow { name, moved: entry.counted, word: &entry.word };
     }
     let reason = format!("{}: {}", entry.name, entry.word);
     if !reasons.contains(&reason) {
         reasons.push(reason);
     }
-    (name, None, NOT_COUNTED)
+    LedgerRow { name, moved: None, word: NOT_COUNTED }
 }
 
 /// Prints the hosts of the main result; with `all`, of every result.
@@ -404,20 +403,18 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
 fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
-    // The bar of a withheld number is a space: a column without any text would be left out.
+    // Each bar has the full width, so that the columns do not depend on the values.
     let bar = |cell: &Option<ToolCell>| {
-        cell.as_ref().map(|c| c.value.map_or_else(|| " ".into(), |v| fractional_bar(v, most)))
+        let bar = |cell: &ToolCell| cell.value.map_or_else(String::new, |value| fractional_bar(value, most));
+        cell.as_ref().map(|cell| format!("{:CARD_BAR_WIDTH$}", bar(cell)))
     };
-    let mut table = Columns::new(rows)
+    let table = Columns::new(rows)
         .value("", |row| row.name.clone())
         .label("write", |row| bar(&row.write))
         .value("MB/s", |row| tool_number(row, row.write.as_ref()))
         .label("read", |row| bar(&row.read))
         .value("MB/s", |row| tool_number(row, row.read.as_ref()))
         .table(&["write", "read"]);
-    for bar in [1, 3] {
-        table = table.at_least(bar, CARD_BAR_WIDTH);
-    }
     out.table(&table);
     out.line(&format!("MB/s = 10^6 bytes per second: medians over runs{}.", void_meaning(&table)));
 }
@@ -439,7 +436,8 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
         let [read, write] = [&row.read, &row.write].map(|cell| tool_number(row, cell.as_ref()));
         table.add([row.name.clone(), read, write, row.unit.clone()]);
     }
-    let [read, write, total] = [&score.read, &score.write, &score.total].map(short_points);
+    let [read, write, total] =
+        [&score.read, &score.write, &score.total].map(|points| or_dash(points.value, show_count));
     table.add(["Score".into(), read, write, "points".into()]);
     table.add(["Total".into(), String::new(), total, "points".into()]);
     out.table(&table);
@@ -461,10 +459,6 @@ fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
         Some(ToolCell { verdict: Verdict::Invalid, .. }) => VOID.into(),
         Some(_) => "none".into(),
     }
-}
-
-fn short_points(points: &Points) -> String {
-    or_dash(points.value, show_count)
 }
 
 /// Describes what the points are computed from.

@@ -8,14 +8,14 @@ use super::report::show_passed;
 use super::sweep::show_best_settings;
 use crate::page::{ELLIPSIS, Page};
 use crate::view::comparison::{Compared, describe_source};
-use crate::view::findings::{rest_summary_of, worst_of};
+use crate::view::findings::{MAX_SHOWN, rest_summary, worst_of};
 use crate::view::sessions::{
     ID_HEADING, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
     session_table_legend,
 };
 use crate::view::table::Table;
 use crate::{Detail, Style};
-use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing};
 use model::finding::{Finding, Outcome, Severity};
 use model::history::{Listing, SessionTable};
 use model::report::CountsAs;
@@ -162,7 +162,11 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     compared.left_out().iter().for_each(|sentence| out.note(sentence));
     out.line("");
     show_findings(&mut out, compared, style.detail == Detail::All);
-    compared.sides().for_each(|(name, side)| show_side(&mut out, name, side));
+    for (name, session) in
+        compared.sides().flat_map(|(name, side)| side.sessions.iter().map(move |s| (name, s)))
+    {
+        out.field(name, &describe_source(session));
+    }
     out.write(to)
 }
 
@@ -189,20 +193,13 @@ fn show_answer(out: &mut Page, comparison: &Comparison) {
     out.prose(&format!("{word}  "), "  ", &comparison.sentence);
 }
 
-/// Prints the sessions of a side.
-fn show_side(out: &mut Page, name: &str, side: &Side) {
-    for session in &side.sessions {
-        out.prose(&format!("{name:<8}"), "        ", &describe_source(session));
-    }
-}
-
 /// Prints all findings, or the worst ones and the number of the others.
 fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
     let Compared { findings, results, .. } = compared;
     if !all {
         let first = worst_of(findings.clone());
         list_findings(out, first.iter(), compared);
-        if let Some(rest) = rest_summary_of(findings) {
+        if let Some(rest) = rest_summary(findings, MAX_SHOWN) {
             out.paragraph(&format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
@@ -380,7 +377,7 @@ id                 when              verdict  measured             value  ±95 %
     fn an_unknown_value_differs_from_zero() {
         let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
         assert_eq!(
-            list_table(&[cut.clone()]).rows()[0][1..7],
+            list_table(&[cut.clone()]).rows[0][1..7],
             ["-", "cut", "-", "-", "", "-"].map(str::to_owned)
         );
         cut.running = true;
@@ -392,7 +389,7 @@ id                 when              verdict  measured             value  ±95 %
         }
         void.ending = Some(Ending::Interrupted);
         assert_eq!(
-            (list_table(&[void.clone()]).rows()[0][4].as_str(), void.word().as_str()),
+            (list_table(&[void.clone()]).rows[0][4].as_str(), void.word().as_str()),
             ("no number", "SUSPECT, interrupted")
         );
     }

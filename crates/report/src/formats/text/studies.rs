@@ -5,6 +5,8 @@
 use super::results;
 use crate::page::Page;
 use crate::view::findings::full_report_hint;
+use crate::view::lists::plural;
+use crate::view::numbers::{at_rank, interval_in_parentheses};
 use crate::view::studies::{
     COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
     layer_table, load_table, raw_rate, shown_loads, target_table,
@@ -118,7 +120,7 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
         "{} of {} rows {began} with an empty page cache; {}: {why}.",
         warm.len(),
         rows.len(),
-        named(first)
+        row_name(first)
     ))
 }
 
@@ -130,7 +132,9 @@ fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     let touched = if most - least <= COVERAGE_TOLERANCE {
         show_share(most)
     } else {
-        format!("from {} ({}) to {} ({})", show_share(least), named(first), show_share(most), named(last))
+        let ends = [(least, first), (most, last)];
+        let ends = ends.map(|(share, row)| format!("{} ({})", show_share(share), row_name(row)));
+        format!("from {}", ends.join(" to "))
     };
     Some(format!(
         "All interfaces access the blocks of a pattern in the same order, until a run has reached its time or its amount of data. Share of the \
@@ -158,24 +162,20 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
 /// Describes the new layout of the file; `None` if it is unchanged.
 fn extents_note(row: &ApiRow) -> Option<String> {
     let Some(Ok(after)) = &row.stored_after else { return None };
+    let (name, now) = (row_name(row), describe_extents(after));
     match &row.stored_before {
         Ok(before) if before == after => None,
-        Ok(before) => Some(format!(
-            "{}: the file was stored as {} and is now {}.",
-            named(row),
-            describe_extents(before),
-            describe_extents(after)
-        )),
-        Err(why) => {
-            Some(format!("{}: the file is stored as {}; before: {why}.", named(row), describe_extents(after)))
+        Ok(before) => {
+            Some(format!("{name}: the file was stored as {} and is now {now}.", describe_extents(before)))
         }
+        Err(why) => Some(format!("{name}: the file is stored as {now}; before: {why}.")),
     }
 }
 
 /// `3 extents, 98 % of it in one piece`.
 fn describe_extents(extents: &Extents) -> String {
-    let mut text =
-        format!("{} extent{}", show_count(extents.count as f64), if extents.count == 1 { "" } else { "s" });
+    let count = extents.count;
+    let mut text = format!("{} {}", show_count(count as f64), plural(count as usize, "extent"));
     if let Some(share) = extents.largest_share() {
         text += &format!(", {} of it in one piece", show_share(share));
     }
@@ -193,7 +193,7 @@ fn describe_extents(extents: &Extents) -> String {
     text
 }
 
-fn named(row: &ApiRow) -> String {
+fn row_name(row: &ApiRow) -> String {
     format!("{}, {}", row.interface, row.work)
 }
 
@@ -201,8 +201,7 @@ fn named(row: &ApiRow) -> String {
 fn shortened_list(names: &[&str]) -> String {
     match names {
         [first, second, rest @ ..] if !rest.is_empty() => {
-            let others = if rest.len() == 1 { "other" } else { "others" };
-            format!("{first}; {second} and {} {others}", rest.len())
+            format!("{first}; {second} and {} {}", rest.len(), plural(rest.len(), "other"))
         }
         few => few.join("; "),
     }
@@ -224,22 +223,20 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let notes = report.notes.len();
     report.notes.truncate(MAX_NOTES);
     let hidden = all - kept.len() + notes - report.notes.len();
-    report.findings = kept.into_iter().map(|(finding, others)| mention_others(finding, others)).collect();
+    let with_others = |(mut finding, others): (Finding, usize)| {
+        if others > 0 {
+            let count = show_count(others as f64);
+            finding.sentence += &format!(" Also affects {count} more {}.", plural(others, "row"));
+        }
+        finding
+    };
+    report.findings = kept.into_iter().map(with_others).collect();
     if hidden > 0 {
         report
             .notes
             .push(format!("The JSON has {} more findings, checks and notes.", show_count(hidden as f64)));
     }
     report
-}
-
-fn mention_others(mut finding: Finding, others: usize) -> Finding {
-    if others > 0 {
-        let rows = if others == 1 { "row" } else { "rows" };
-        let others = show_count(others as f64);
-        finding.sentence += &format!(" Also affects {others} more {rows}.");
-    }
-    finding
 }
 
 pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measured], all: bool) {
@@ -315,9 +312,7 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
         out.paragraph(&format!("The {some} of {all_loads} loads that matter most; the others: {how}"));
     }
     if let Some(capacity) = curve.capacity_iops {
-        let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
-            format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
-        });
+        let interval = interval_in_parentheses(curve.capacity_interval);
         out.note(&format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)));
     }
     if let Some(text) = describe_knee(curve) {
@@ -366,7 +361,7 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
 /// Draws the percentile over the load on a logarithmic scale: a mark for each load, `!` for overload, and the latency target as a line.
 fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = curve.percentile();
-    let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
+    let value = |p: &LoadPoint| at_rank(&p.percentiles_ns, rank).map(|ns| ns.max(1) as f64);
     let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
     let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(latency_target).collect();
     let most = curve.points.iter().filter_map(|p| p.share).fold(1.0, f64::max);

@@ -11,16 +11,15 @@
 use crate::page::{Page, display_width};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
-    BEST_SETTINGS_LEGEND, MAX_MAP_COLUMNS, Marks, Sides, best_settings, best_settings_table,
-    best_settings_title, best_value, describe_change, iops_table, labels, round_table, round_tables,
-    rows_table, shows_each_cell, sides, thread_counts, work_rows,
+    BEST_SETTINGS_LEGEND, MAX_MAP_COLUMNS, Map, Marks, best_cell, best_settings, best_settings_table,
+    best_settings_title, best_value, cells_of_work, describe_change, describe_choice, describe_duration,
+    iops_table, maps, marks_of_work, round_table, round_tables, rows_table, share_of_best, shows_each_cell,
+    thread_counts, work_rows,
 };
 use crate::view::table::or_dash;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
-use model::sweep::{
-    BestSettings, CellFigures, Chosen, Measure, Reference, Rounds, Setting, Sweep, Variable, Work,
-};
+use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Reference, Rounds, Sweep, Variable, Work};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Maximum number of printed reasons for skipped cells; `--skipped` and the JSON have all of them.
@@ -80,14 +79,13 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
         out.note(&describe_reference(reference, sweep.tolerance));
     }
     show_skipped(out, sweep);
-    let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let luck = if sweep.budget_seconds.is_some() {
         " Most settings had only one or two short runs, and only the winner was measured again at the end, so a higher value in a \
          map may be chance."
     } else {
         ""
     };
-    out.note(&format!("{} took {:.0} s{budget}.{luck}", sweep.describe_search(), sweep.seconds));
+    out.note(&format!("{}{luck}", describe_duration(sweep)));
     out.line("");
 }
 
@@ -139,13 +137,11 @@ pub(super) fn show_best_settings(out: &mut Page, tables: &[BestSettings]) {
 }
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
-    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
     // Sequential work is always ranked by bytes per second, so the unit is omitted.
     let by = Some(work.by).filter(|by| *by != Measure::Bandwidth);
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.heading()));
-    out.paragraph(&format!("{}{by}: {word}{}", work.name, work.sentence));
-    let only = sweep.only_cell(&work.name);
-    let Some(winner) = sweep.winner.get(&work.name).or(only) else {
+    out.paragraph(&format!("{}{by}: {}", work.name, describe_choice(work)));
+    let Some(winner) = best_cell(sweep, work) else {
         out.line("");
         return;
     };
@@ -176,12 +172,13 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.note(&knee.sentence);
     }
     out.line("");
-    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let mine = cells_of_work(sweep, work);
     // A sweep over positions always shows its plot.
     if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
         // If each cell has a row, there is no cheapest one to show.
-        let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep)).map(|c| &c.setting);
-        show_maps(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
+        let marks = marks_of_work(sweep, work);
+        let cheapest = marks.cheapest.filter(|_| !shows_each_cell(sweep));
+        show_maps(out, &mine, work.by, Marks { cheapest, ..marks });
     }
 }
 
@@ -230,64 +227,48 @@ const ROW_NAME_WIDTH: usize = 6;
 /// Maximum width of a bar.
 const BAR_WIDTH: usize = 40;
 
-/// Draws a map for each combination of the settings that are neither rows nor columns, starting with the map of the best
-/// cell. Cache modes that were measured as one share a map.
+/// Draws the maps of these cells. Cache modes that were measured as one share a map.
 pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
-    let sides = sides(cells);
-    let way = |s: &Setting| sides.way(s);
-    let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
-    for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(way) {
-        if ways.iter().any(|(known, _)| known.contains(&name)) {
-            continue;
-        }
-        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(&c.setting) == name).collect();
-        let results = |all: &[&CellFigures]| all.iter().map(|c| c.result).collect::<Vec<_>>();
-        match ways.iter_mut().find(|(_, known)| results(known) == results(&these)) {
-            Some((known, _)) => known.push(name),
-            None => ways.push((vec![name], these)),
+    let mut all: Vec<(Vec<String>, Map)> = Vec::new();
+    let results = |map: &Map| map.cells.iter().map(|cell| cell.result).collect::<Vec<_>>();
+    for map in maps(cells, marks.best) {
+        match all.iter_mut().find(|(_, known)| results(known) == results(&map)) {
+            Some((ways, _)) => ways.push(map.way),
+            None => all.push((vec![map.way.clone()], map)),
         }
     }
-    for (names, these) in ways.iter().take(MAX_MAPS) {
-        Map::from_cells(these, sides, by, marks).show(out, &names.join("; "));
+    for (ways, map) in all.iter().take(MAX_MAPS) {
+        let best = best_value(map.cells.iter().copied(), by);
+        MapDrawing { map, by, best, marks }.show(out, &ways.join("; "));
     }
-    if ways.len() > MAX_MAPS {
-        out.line(&format!("  {} more maps: the JSON has their values.", ways.len() - MAX_MAPS));
+    if all.len() > MAX_MAPS {
+        out.line(&format!("  {} more maps: the JSON has their values.", all.len() - MAX_MAPS));
         out.line("");
     }
 }
 
 /// A map to draw.
-struct Map<'c> {
-    cells: &'c [&'c CellFigures],
-    sides: Sides,
+struct MapDrawing<'m> {
+    map: &'m Map<'m>,
     by: Measure,
     best: f64,
-    marks: Marks<'c>,
+    marks: Marks<'m>,
 }
 
-impl<'c> Map<'c> {
-    fn from_cells(cells: &'c [&'c CellFigures], sides: Sides, by: Measure, marks: Marks<'c>) -> Self {
-        Self { cells, sides, by, best: best_value(cells.iter().copied(), by), marks }
-    }
-
+impl MapDrawing<'_> {
     fn show(&self, out: &mut Page, way: &str) {
-        let (rows, columns) = (labels(self.cells, self.sides.rows), labels(self.cells, self.sides.columns));
+        let Map { rows, columns, sides, .. } = self.map;
         if columns.len() * rows.len() < 2 {
             return;
         }
-        let title = format!(
-            "  {way}: {} by {} and {}",
-            self.by.heading(),
-            self.sides.rows.name,
-            self.sides.columns.name
-        );
-        let drawn = if columns.len() == 1 {
-            out.line(&format!("  {way}: {} by {}", self.by.heading(), self.sides.rows.name));
-            self.bars(out, &rows);
+        let title = format!("  {way}: {} by {}", self.by.heading(), sides.rows.name);
+        let drawn = if let [only] = columns.as_slice() {
+            out.line(&title);
+            self.draw_bars(out, only);
             "bars"
         } else {
-            out.line(&title);
-            self.grid(out, &rows, columns);
+            out.line(&format!("{title} and {}", sides.columns.name));
+            self.draw_grid(out);
             "shades"
         };
         let marks = match (self.marks.best, self.marks.cheapest) {
@@ -300,71 +281,63 @@ impl<'c> Map<'c> {
     }
 
     /// Draws one value in each row with a bar relative to the best.
-    fn bars(&self, out: &mut Page, rows: &[String]) {
-        let name = row_name_width(rows);
+    fn draw_bars(&self, out: &mut Page, column: &str) {
+        let name = row_name_width(&self.map.rows);
         let value = self.value_columns();
         let room = out.width().saturating_sub(name + value + 5).min(BAR_WIDTH);
-        for row in rows {
-            let cell = self.cells.iter().find(|c| (self.sides.rows.label)(&c.setting) == *row);
+        for row in &self.map.rows {
+            let Some(cell) = self.map.cell(row, column) else { continue };
             let bar = "█".repeat((self.share(cell) * room as f64).round() as usize);
             let (mark, shown) = (self.mark(cell, ' '), self.shown(cell));
             out.line(format!("  {row:>name$} {mark}{shown:>value$} {bar}").trim_end());
         }
     }
 
-    fn grid(&self, out: &mut Page, rows: &[String], mut columns: Vec<String>) {
+    fn draw_grid(&self, out: &mut Page) {
+        let Map { rows, columns, .. } = self.map;
         let name = row_name_width(rows);
         let widest = columns.iter().map(|label| label.chars().count()).max().unwrap_or(0);
         let value = self.value_columns().max(widest);
-        let has = columns.len();
-        let room = out.width().saturating_sub(name + 2) / (value + 2);
-        columns.truncate(MAX_MAP_COLUMNS.min(room).max(1));
         let width = value + 2;
-        let head = columns.iter().fold(String::new(), |head, label| head + &format!("{label:>width$}"));
+        let room = out.width().saturating_sub(name + 2) / width;
+        let (shown, left_out) = columns.split_at(columns.len().min(MAX_MAP_COLUMNS.min(room).max(1)));
+        let head = shown.iter().fold(String::new(), |head, label| head + &format!("{label:>width$}"));
         out.line(&format!("  {:>name$}{head}", ""));
         for row in rows {
             let mut line = format!("  {row:>name$}");
-            for column in &columns {
-                let at = |c: &&&CellFigures| {
-                    (self.sides.rows.label)(&c.setting) == *row
-                        && (self.sides.columns.label)(&c.setting) == *column
-                };
-                let Some(cell) = self.cells.iter().find(at) else {
+            for column in shown {
+                let Some(cell) = self.map.cell(row, column) else {
                     line += &" ".repeat(width);
                     continue;
                 };
-                let mark = self.mark(Some(cell), map_shade(self.share(Some(cell))));
-                line += &format!(" {mark}{:>value$}", self.shown(Some(cell)));
+                let mark = self.mark(cell, map_shade(self.share(cell)));
+                line += &format!(" {mark}{:>value$}", self.shown(cell));
             }
             out.line(line.trim_end());
         }
-        if columns.len() < has {
-            out.line(&format!("  {} more columns: the JSON has their values", has - columns.len()));
+        if !left_out.is_empty() {
+            out.line(&format!("  {} more columns: the JSON has their values", left_out.len()));
         }
     }
 
-    /// Returns the value as a share of the best; for latencies the inverse.
-    fn share(&self, cell: Option<&&CellFigures>) -> f64 {
-        let value = cell.and_then(|c| c.value(self.by)).unwrap_or(0.0);
-        let share = if self.by.is_latency() { self.best / value } else { value / self.best };
-        if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+    fn share(&self, cell: &CellFigures) -> f64 {
+        share_of_best(cell.value(self.by), self.best, self.by)
     }
 
-    fn mark(&self, cell: Option<&&CellFigures>, other: char) -> char {
-        let is = |marked: Option<&Setting>| cell.is_some_and(|c| marked == Some(&c.setting));
-        match () {
-            () if is(self.marks.best) => '*',
-            () if is(self.marks.cheapest) => '=',
-            () => other,
+    fn mark(&self, cell: &CellFigures, other: char) -> char {
+        match Some(&cell.setting) {
+            own if own == self.marks.best => '*',
+            own if own == self.marks.cheapest => '=',
+            _ => other,
         }
     }
 
-    fn shown(&self, cell: Option<&&CellFigures>) -> String {
-        cell.and_then(|c| c.value(self.by)).map_or_else(|| "-".into(), |v| self.by.show_short(v))
+    fn shown(&self, cell: &CellFigures) -> String {
+        or_dash(cell.value(self.by), |value| self.by.show_short(value))
     }
 
     fn value_columns(&self) -> usize {
-        let widths = self.cells.iter().map(|c| self.shown(Some(c)).chars().count());
+        let widths = self.map.cells.iter().map(|cell| self.shown(cell).chars().count());
         widths.max().unwrap_or(0).max(VALUE_WIDTH)
     }
 }
@@ -512,18 +485,9 @@ fn format_tracked(variable: Variable, value: f64) -> String {
     }
 }
 
-/// `IOPS of randrw write 1 x 4K ...`.
-fn tracked_name(variable: Variable, setting: &Setting) -> String {
-    let what = match variable {
-        Variable::Iops => "IOPS",
-        Variable::MbPerS => "MB/s",
-        Variable::LatencyMeanNs => "mean latency",
-    };
-    format!("{what} of {}", setting.describe())
-}
-
 fn show_tracked(out: &mut Page, rounds: &Rounds) {
-    out.paragraph(&format!("Tracked: {}", tracked_name(rounds.variable, &rounds.tracked)));
+    let name = round_tables(rounds.variable).first().map_or("", |(name, _)| *name);
+    out.paragraph(&format!("Tracked: {name} of {}", rounds.tracked.describe()));
     let tracked_or_dash = |value: Option<f64>| or_dash(value, |v| format_tracked(rounds.variable, v));
     let from = rounds.by_round.len().saturating_sub(MAX_ROUNDS);
     let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
@@ -574,23 +538,11 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
 }
 
 #[cfg(test)]
-use crate::view::sweep::{DEPTH, SIZE, example_cell};
+use {crate::view::sweep::example_cell, model::sweep::Setting};
 
 #[test]
 fn shades_range_from_none_to_full() {
     assert_eq!((map_shade(0.0), map_shade(0.5), map_shade(1.0)), (' ', '▒', '█'));
-    let fast = with_rate(example_cell(1, None, 1), Some(100.0));
-    let (none, odd) = (with_rate(fast.clone(), None), with_rate(fast.clone(), Some(f64::NAN)));
-    let cells = [&fast, &none, &odd];
-    let map =
-        Map::from_cells(&cells, Sides { rows: SIZE, columns: DEPTH }, Measure::Bandwidth, Marks::default());
-    assert!((map.share(Some(&cells[0])) - 1.0).abs() < 1e-9);
-    assert!(map.share(Some(&cells[1])).abs() < 1e-9 && map.share(Some(&cells[2])).abs() < 1e-9);
-}
-
-#[cfg(test)]
-fn with_rate(cell: CellFigures, mb_per_s: Option<f64>) -> CellFigures {
-    CellFigures { mb_per_s, ..cell }
 }
 
 #[test]

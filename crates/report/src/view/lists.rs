@@ -1,0 +1,30 @@
+//! Lists: values without repetition, names joined into text, and nouns that agree with a count.
+
+/// Returns the values in order, each once.
+pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    distinct_by(values, |one, other| one == other)
+}
+
+/// Returns the values in order, and only the first one of those that are the same.
+pub(crate) fn distinct_by<T>(
+    values: impl IntoIterator<Item = T>,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Vec<T> {
+    let mut out: Vec<T> = Vec::new();
+    for value in values {
+        if !out.iter().any(|known| is_same(known, &value)) {
+            out.push(value);
+        }
+    }
+    out
+}
+
+/// Joins names, with another separator if a name contains a comma.
+pub(crate) fn join_names(names: &[String]) -> String {
+    names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
+}
+
+/// Returns the noun for a count: `session` for one, otherwise `sessions`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
