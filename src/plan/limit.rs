@@ -54,9 +54,9 @@ pub(super) fn latency_target(
     origins: &mut Origins,
 ) -> Result<Option<LatencyTarget>, Failure> {
     let Work::Limit(latency_target) = request.work else { return Ok(None) };
-    let open = |closed: &DraftJob| open(closed, latency_target.arrivals, origins);
-    let open: Vec<DraftJob> = drafts.iter().map(open).collect::<Result<_, _>>()?;
-    drafts.extend(open);
+    let open_loops = drafts.iter().map(|closed| open_loop(closed, latency_target.arrivals, origins));
+    let open_loops = open_loops.collect::<Result<Vec<_>, _>>()?;
+    drafts.extend(open_loops);
     let words = |ns: u64| format!("p{} within {}", 100.0 * latency_target.quantile, show_ns(ns as f64));
     origins.fixed("latency target", &latency_target.latency_ns.map_or("none".into(), words), "command line");
     Ok(Some(latency_target))
@@ -66,7 +66,7 @@ pub(super) fn latency_target(
 ///
 /// # Errors
 /// A usage failure if the arrivals belong to one worker, and the engine needs several.
-fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<DraftJob, Failure> {
+fn open_loop(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<DraftJob, Failure> {
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);
     let from = if arrivals == Arrivals::default() { "default" } else { "command line" };

@@ -635,11 +635,11 @@ fn host_steps(
             job.name
         )));
     }
-    let on = |hosts: &u32| DraftJob {
+    let job_on = |hosts: &u32| DraftJob {
         name: format!("{} on {hosts} {}", job.name, if *hosts == 1 { "host" } else { "hosts" }),
         ..job.clone()
     };
-    *drafts = request.hosts.iter().map(on).collect();
+    *drafts = request.hosts.iter().map(job_on).collect();
     let words: Vec<String> = request.hosts.iter().map(u32::to_string).collect();
     origins.fixed("--hosts", &format!("{}, in turns", words.join(", ")), "command line");
     Ok(Some(HostSteps { hosts: request.hosts.clone() }))

@@ -138,7 +138,11 @@ pub(crate) fn fill(
     let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
     origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
     origins.choose("--speed", given.and_then(|given| given.speed), 1.0, f64::to_string);
-    note_changes(&replay.changes, origins);
+    let Changes { divide, align_bytes, skip, .. } = &replay.changes;
+    origins.note("--replay-scale", Some(*divide).filter(|n| *n > 0), u64::to_string);
+    origins.note("--replay-align", Some(*align_bytes).filter(|n| *n > 0), |n| show_bytes(*n));
+    let kinds = |skip: &Vec<Kind>| skip.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(",");
+    origins.note("--replay-skip", Some(skip).filter(|skip| !skip.is_empty()), |skip| kinds(skip));
     let original = &replay.original;
     origins.fixed("capture", &describe_original(original), &replay.file);
     name_files(request, &replay, files, draft)?;
@@ -172,14 +176,6 @@ pub(crate) fn fill(
         ))),
         None => Ok(()),
     }
-}
-
-/// Notes how the operations are changed.
-fn note_changes(changes: &Changes, origins: &mut Origins) {
-    origins.note("--replay-scale", Some(changes.divide).filter(|n| *n > 0), u64::to_string);
-    origins.note("--replay-align", Some(changes.align_bytes).filter(|n| *n > 0), |n| show_bytes(*n));
-    let kinds = |skip: &Vec<Kind>| skip.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(",");
-    origins.note("--replay-skip", Some(&changes.skip).filter(|skip| !skip.is_empty()), |skip| kinds(skip));
 }
 
 /// Sends the operations of a trace to the files that it names if the user names no target. Missing files are created if

@@ -106,8 +106,8 @@ impl Finished {
     }
 }
 
-/// Measures a plan into a session file, together with the other hosts of `fleet`. `interrupted` is the session of a sweep to continue; its
-/// results are at the beginning of the new file. The file remains if `keep` is set. `early` receives records during the runs. `accept`
+/// Measures a plan into a session file, together with the other hosts of `fleet`. `earlier_record` is the session of a sweep to continue;
+/// its results are at the beginning of the new file. The file remains if `keep` is set. `early` receives records during the runs. `accept`
 /// lists the findings that the user accepts: if another finding invalidates every result before the first run, nothing is measured.
 /// `None`, for command lines of other tools, always measures.
 ///
@@ -115,18 +115,18 @@ impl Finished {
 /// Only if nothing could be measured, or no cell of the sweep is left. Later failures are in the session.
 pub fn measure(
     planned: Planned,
-    interrupted: Option<Record>,
+    earlier_record: Option<Record>,
     keep: bool,
     mode: Progress,
     early: Option<StatusSender>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
-    let end = interrupted.as_ref().and_then(|record| record.end.as_ref());
+    let end = earlier_record.as_ref().and_then(|record| record.end.as_ref());
     if end.is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
     }
-    let earlier = interrupted.map(EarlierSession::from_record);
+    let earlier = earlier_record.map(EarlierSession::from_record);
     let earlier = earlier.as_ref();
     let mut measurement = setup::begin(planned, earlier, keep, fleet, mode)?;
     measurement.early = early;

@@ -19,7 +19,7 @@ use crate::live::{self, Left, Live, Progress};
 use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
 use crate::run::specs::Supplies;
-use crate::run::target::{Ready, open_others, refuse_flags};
+use crate::run::target::{Ready, open_others, refuse_flags, show_progress};
 use crate::session::Session;
 use crate::signals;
 use analysis::strategy::cost::{cost, time_left};
@@ -173,10 +173,7 @@ pub(crate) fn prepare_targets(
         let making = if is_made_here(plan, index) { ": making a test file" } else { "" };
         live.step_of(&format!("preparing {}{making}", target.path), left);
         let since = Instant::now();
-        let mut progress = |done: u64, total: u64| match left {
-            Some(left) => live.tick(left),
-            None => live.tick_step(done, total, Left::by(since, done, total)),
-        };
+        let mut progress = |done: u64, total: u64| show_progress(live, left, since, done, total);
         let ready = Ready::prepare(root, plan, index, stop, &mut progress);
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);

@@ -391,6 +391,14 @@ fn last_completion(opened: Instant, workers: &[WorkerEnd]) -> Instant {
     opened.checked_add(Duration::from_nanos(wall_ns)).unwrap_or(opened)
 }
 
+/// Shows the time that the session has `left` or, if that is unknown, the progress of a step that began at `since`.
+pub(super) fn show_progress(live: &Live, left: Option<Left>, since: Instant, done: u64, total: u64) {
+    match left {
+        Some(left) => live.tick(left),
+        None => live.tick_step(done, total, Left::by(since, done, total)),
+    }
+}
+
 /// Opens the files of other hosts, and writes this host's parts of shared ones. Shows the time `left`, if known.
 pub(crate) fn open_others(
     plan: &Plan,
@@ -418,10 +426,7 @@ pub(crate) fn open_others(
         let total = parts.iter().map(Parts::bytes).sum();
         live.step_of(&format!("writing this host's part of {}", plan.targets[*at].path), left);
         let since = Instant::now();
-        let mut progress = |done: u64, total: u64| match left {
-            Some(left) => live.tick(left),
-            None => live.tick_step(done, total, Left::by(since, done, total)),
-        };
+        let mut progress = |done: u64, total: u64| show_progress(live, left, since, done, total);
         let places = parts.into_iter().flat_map(Parts::places);
         targets[*at].fill_parts(places, total, plan.host_seed(), stop, &mut progress).map_err(interrupted)?;
     }

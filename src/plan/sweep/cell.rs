@@ -125,7 +125,7 @@ impl GridBuilder<'_> {
             for (assignment, offset, batch) in &ways {
                 let (assignment, batch) = (*assignment, *batch);
                 let at = offset.map(|offset| self.cell_start(offset, assignment));
-                let target = assignment.alone.and_then(|at| axes.target.get(at)).cloned();
+                let target = assignment.only_target.and_then(|at| axes.target.get(at)).cloned();
                 for (bs, depth) in sizes.iter().flat_map(|bs| depths.iter().map(move |d| (*bs, *d))) {
                     let target = target.clone();
                     self.add(&Point {
@@ -150,7 +150,7 @@ impl GridBuilder<'_> {
 
     /// The targets of a cell; empty if nothing is touched.
     fn used_targets(&self, assignment: Assignment) -> &[TargetFacts] {
-        let used = match assignment.alone {
+        let used = match assignment.only_target {
             Some(at) => self.targets.get(at..=at),
             None => self.targets.get(..(assignment.targets as usize).min(self.targets.len())),
         };
@@ -254,7 +254,7 @@ impl GridBuilder<'_> {
             let used = self.targets.iter().take(count as usize);
             used.map(|t| name::text(&t.path)).collect()
         };
-        let Assignment { workers, targets, of_last, .. } = point.assignment;
+        let Assignment { workers, targets, targets_of_last, .. } = point.assignment;
         let mine = self.used_targets(point.assignment).iter();
         let mine: Vec<String> = mine.filter(|_| targets < point.named).map(|t| name::text(&t.path)).collect();
         for PhaseSpec { streams, .. } in &mut job.phases {
@@ -267,7 +267,7 @@ impl GridBuilder<'_> {
                 self.set_start(stream, point);
             }
             // The last worker's share is a separate stream.
-            if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
+            if let (Some(few), Some(stream)) = (targets_of_last, streams.first_mut()) {
                 let mut last =
                     StreamSpec { name: Some("the last worker".into()), target: first(few), ..stream.clone() };
                 last.give("workers").workers = 1;
@@ -394,7 +394,7 @@ fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
 
 impl Point<'_> {
     fn setting(&self) -> Setting {
-        let Assignment { workers, targets, of_last, alone } = self.assignment;
+        let Assignment { workers, targets, targets_of_last, only_target } = self.assignment;
         let (rw, mix, spec) = match self.work {
             CellWork::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
             CellWork::Named(spec) => (String::new(), None, Some(spec.name.clone())),
@@ -410,8 +410,8 @@ impl Point<'_> {
             batch: self.batch,
             mode: self.mode.map(|m| m.name.into()),
             spec,
-            targets: (self.named > 1 && alone.is_none()).then_some(targets),
-            targets_of_last: of_last,
+            targets: (self.named > 1 && only_target.is_none()).then_some(targets),
+            targets_of_last,
             target: self.target.clone(),
             offset_bytes: self.at.map(|at| at.bytes),
             offset_percent: self.at.and_then(|at| at.percent),
@@ -453,14 +453,14 @@ pub(crate) struct Assignment {
     /// Targets of each worker.
     pub(crate) targets: u32,
     /// Targets of the last worker, if fewer.
-    pub(crate) of_last: Option<u32>,
+    pub(crate) targets_of_last: Option<u32>,
     /// Index of the only target, if each is used alone.
-    pub(crate) alone: Option<usize>,
+    pub(crate) only_target: Option<usize>,
 }
 
 impl Assignment {
     fn new(workers: u32, targets: u32) -> Self {
-        Self { workers, targets, of_last: None, alone: None }
+        Self { workers, targets, targets_of_last: None, only_target: None }
     }
 }
 
@@ -528,7 +528,7 @@ fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
 /// Each number of workers on each target alone.
 fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
     let on_each = |workers: u32| {
-        (0..targets).map(move |at| Assignment { alone: Some(at), ..Assignment::new(workers, 1) })
+        (0..targets).map(move |at| Assignment { only_target: Some(at), ..Assignment::new(workers, 1) })
     };
     workers.iter().flat_map(|w| on_each(*w)).collect()
 }
@@ -586,7 +586,7 @@ fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> 
     let assignment = |pairs: u32| match (pairs / targets, pairs % targets) {
         (workers, 0) => Assignment::new(workers, targets),
         (0, few) => Assignment::new(1, few),
-        (full, few) => Assignment { of_last: Some(few), ..Assignment::new(full + 1, targets) },
+        (full, few) => Assignment { targets_of_last: Some(few), ..Assignment::new(full + 1, targets) },
     };
     up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
 }
@@ -651,7 +651,8 @@ fn through(sweep_spec: &SweepSpec) -> Result<TestCase, String> {
     let cycle = sweep_spec.cycle.unwrap_or(Cycle::Normal);
     let Loads { assignments, depths } =
         cycled(sweep_spec, cycle, 3, 2).map_err(|e| e.message().to_owned())?;
-    let assignments = assignments.iter().map(|c| (c.workers, c.targets, c.of_last.unwrap_or(0))).collect();
+    let assignments =
+        assignments.iter().map(|c| (c.workers, c.targets, c.targets_of_last.unwrap_or(0))).collect();
     Ok(TestCase { assignments, depths })
 }
 
