@@ -618,15 +618,12 @@ impl<'a> CaseRun<'a> {
             let before = charge(start, cgroup, &layer.number)?.unwrap_or_default();
             let after = charge(stop, cgroup, &layer.number)?
                 .ok_or_else(|| format!("the cgroup has no count for {}", layer.name))?;
-            for i in [0, 1] {
-                let bytes = after.bytes[i].checked_sub(before.bytes[i]);
-                let ios = after.ios[i].checked_sub(before.ios[i]);
-                let (Some(bytes), Some(ios)) = (bytes, ios) else {
-                    return Err("the cgroup's counters went backwards".into());
-                };
-                sum.bytes[i] = sum.bytes[i].saturating_add(bytes);
-                sum.ios[i] = sum.ios[i].saturating_add(ios);
-            }
+            let since = |after: [u64; 2], before: [u64; 2]| {
+                Some([after[0].checked_sub(before[0])?, after[1].checked_sub(before[1])?])
+            };
+            let passed = since(after.bytes, before.bytes).zip(since(after.ios, before.ios));
+            let (bytes, ios) = passed.ok_or("the cgroup's counters went backwards")?;
+            sum = sum.plus(CgroupIo { bytes, ios });
         }
         Ok(sum)
     }

@@ -36,7 +36,7 @@ pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
     }
     // The ledger shows plain counters, which include all streams that share the devices.
     let case = &case.with_sharers();
-    let layers = layers(case);
+    let layers = counted_layers(case);
     Some(Ledger {
         runs: case.runs.len() as u32,
         read: account(case, &layers, Kind::Read),
@@ -45,7 +45,7 @@ pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
 }
 
 /// A layer of the stack with its counters.
-struct Counted<'a> {
+struct CountedLayer<'a> {
     layer: &'a Layer,
     step: u32,
     until_stop: Known<BlockStat>,
@@ -54,15 +54,15 @@ struct Counted<'a> {
     in_flight: u64,
 }
 
-fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
+fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> {
     let issued = case.issued(kind);
     if issued.ops == 0 && !unrequested_traffic(case, layers, kind) {
         return None;
     }
     let size = u64::from(case.largest_bytes());
-    let charged = charged(case, kind);
+    let charged = charged_to_fathom(case, kind);
     let (difference, word) = compare(issued.bytes, charged.clone().map(|m| m.bytes), 0);
-    let word = match refused(case, kind).filter(|_| is_charged_twice(case, kind)) {
+    let word = match why_refused(case, kind).filter(|_| is_charged_twice(case, kind)) {
         Some(Refused::Split) => format!("{word}: operations that had to be split were charged twice"),
         Some(Refused::QueueFull(_)) => {
             format!("{word}: operations that found the device's queue full were charged twice")
@@ -78,7 +78,7 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
         tolerance_bytes: 0,
         word,
     };
-    let entry = |one: &Counted| {
+    let entry = |one: &CountedLayer| {
         let (others, counted, in_flight) = step_totals(layers, one, kind);
         let tolerance_bytes = in_flight.saturating_mul(size);
         let (difference, word) = compare(issued.bytes, counted, tolerance_bytes);
@@ -86,8 +86,8 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
         Entry {
             name: one.layer.name.clone(),
             step: one.step,
-            counted: one.until_stop.as_ref().ok().map(|s| moved(flow_of(s, kind))),
-            with_sync: with_sync.map(|s| moved(flow_of(s, kind))),
+            counted: one.until_stop.as_ref().ok().map(|s| to_moved(flow_of(s, kind))),
+            with_sync: with_sync.map(|s| to_moved(flow_of(s, kind))),
             difference,
             tolerance_bytes,
             word: if others.is_empty() { word } else { format!("{word} with {}", others.join(", ")) },
@@ -110,7 +110,7 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
 
 /// Whether the topmost devices read more than file system metadata although no stream reads. The ledger shows such reads, because the
 /// report shows them for each device.
-fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
+fn unrequested_traffic(case: &Case, layers: &[CountedLayer], kind: Kind) -> bool {
     let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
     let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow_of(stat, kind).bytes));
     kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
@@ -119,8 +119,8 @@ fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
 /// Adds up the layers that together carry all bytes at the level of `one`: all layers at the same distance from the top,
 /// and higher layers without layers below them. Returns the names of the other layers, the total bytes, and the requests
 /// in flight at the snapshots.
-fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
-    let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
+fn step_totals(layers: &[CountedLayer], one: &CountedLayer, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
+    let in_cut = |c: &&CountedLayer| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
     let bytes = layers.iter().filter(in_cut).try_fold(0_u64, |sum, c| {
         let stat = c.until_stop.as_ref().map_err(Clone::clone)?;
@@ -131,7 +131,7 @@ fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, K
 }
 
 /// Returns the I/O that the kernel charged to fathom.
-fn charged(case: &Case, kind: Kind) -> Known<Moved> {
+fn charged_to_fathom(case: &Case, kind: Kind) -> Known<Moved> {
     let version = case.machine.and_then(|m| m.cgroup.as_ref().ok()).map(|c| c.version);
     if version == Some(1) && kind == Kind::Write && !case.is_direct() {
         return Err("cgroup v1 charges write-back to the root cgroup".into());
@@ -167,18 +167,18 @@ fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, St
     (Some(difference), word)
 }
 
-fn moved(flow: BlockFlow) -> Moved {
+fn to_moved(flow: BlockFlow) -> Moved {
     Moved { ios: flow.ios, bytes: flow.bytes, merges: Some(flow.merges), ms: Some(flow.ms) }
 }
 
 /// Every layer below the targets once, from the top down.
-fn layers<'a>(case: &Case<'a>) -> Vec<Counted<'a>> {
-    let mut out: Vec<Counted> = Vec::new();
+fn counted_layers<'a>(case: &Case<'a>) -> Vec<CountedLayer<'a>> {
+    let mut out: Vec<CountedLayer> = Vec::new();
     for place in case.places() {
         for (layer, step) in place.layers.iter().zip(distances_from_top(place)) {
             match out.iter_mut().find(|c| c.layer.stat_file == layer.stat_file) {
                 Some(known) => known.step = known.step.max(step),
-                None => out.push(count(case, place, layer, step)),
+                None => out.push(count_layer(case, place, layer, step)),
             }
         }
     }
@@ -200,7 +200,7 @@ fn distances_from_top(place: &Place) -> Vec<u32> {
     steps
 }
 
-fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Counted<'a> {
+fn count_layer<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> CountedLayer<'a> {
     let until = |moment| -> Known<BlockStat> {
         if let Some(why) = case::blind(place, layer) {
             return Err(why);
@@ -215,7 +215,7 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
         let at = |moment| BlockStat::parse(ran.at(moment)?.text(&layer.stat_file)?).map(|s| s.in_flight);
         [Moment::Start, Moment::Stop].iter().fold(0, |sum, m| sum.saturating_add(at(*m).unwrap_or(0)))
     };
-    Counted {
+    CountedLayer {
         layer,
         step,
         until_stop: until(Moment::Stop),
@@ -244,7 +244,7 @@ pub(crate) enum Refused {
 }
 
 /// Returns why attempts of this kind may have been refused after they were charged, or `None` if none were.
-pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
+pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
     if !case.is_direct() {
         return None;
     }
@@ -268,7 +268,7 @@ fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
     for (slot, kind) in Kind::MOVING.into_iter().enumerate() {
-        if refused(case, kind).is_none() {
+        if why_refused(case, kind).is_none() {
             continue;
         }
         let issued = case.issued(kind);

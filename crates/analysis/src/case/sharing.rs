@@ -419,20 +419,19 @@ impl<'a> Case<'a> {
 
     /// Bytes that a stream of the phase moved on these devices. The stream may also use other devices, or reach these through layers above.
     fn submitted_to(&self, stream: usize, submitted: &[Bounds], layers: &[&Layer]) -> Bounds {
-        let is_one = |l: &Layer| layers.iter().any(|one| one.stat_file == l.stat_file);
-        let (mut within, mut direct) = (true, true);
+        let is_listed = |layer: &Layer| layers.iter().any(|listed| listed.stat_file == layer.stat_file);
+        let (mut uses_only_these, mut reaches_directly) = (true, true);
         for place in self.places_of(stream) {
             let Some(place) = place else { return Bounds::UNKNOWN };
             let mut tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
             // Bytes for a partition go to its disk.
-            let is_top = |top: &Layer| is_one(top) || is_one(whole_disk(place, top));
-            let at_top = tops.clone().any(is_top);
-            within &= tops.all(is_top);
+            let is_top_listed = |top: &Layer| is_listed(top) || is_listed(whole_disk(place, top));
             // A layer above a device may cache or multiply the bytes.
-            direct &= at_top || !place.layers.iter().any(is_one);
+            reaches_directly &= tops.clone().any(is_top_listed) || !place.layers.iter().any(is_listed);
+            uses_only_these &= tops.all(is_top_listed);
         }
         let all = submitted.get(stream).copied().unwrap_or(Bounds::UNKNOWN);
-        match (within, direct) {
+        match (uses_only_these, reaches_directly) {
             (true, _) => all,
             (false, true) => Bounds { least: 0, ..all },
             (false, false) => Bounds::UNKNOWN,

@@ -287,7 +287,7 @@ pub(crate) const WINDOWS: u64 = 2;
 const ADVISED: u64 = 2;
 
 /// The largest read-ahead setting of the disks, in bytes; 0 if none is known.
-pub(crate) fn setting_bytes(case: &Case) -> u64 {
+pub(crate) fn read_ahead_setting_bytes(case: &Case) -> u64 {
     largest(case, "read_ahead_kb")
 }
 
@@ -299,7 +299,7 @@ fn largest(case: &Case, file: &str) -> u64 {
 /// Bytes that may be read ahead and not used when a run ends.
 pub(crate) fn unread_bytes(case: &Case) -> u64 {
     let streams = case.member_streams();
-    let (setting, request) = (setting_bytes(case), largest(case, "max_sectors_kb"));
+    let (setting, request) = (read_ahead_setting_bytes(case), largest(case, "max_sectors_kb"));
     let unread = |s: &Stream| {
         let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
         let advised = if s.advice == Some(Advice::Sequential) { ADVISED } else { 1 };

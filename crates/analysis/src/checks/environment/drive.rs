@@ -228,25 +228,27 @@ pub(super) const POWER_STATE: Check = Check {
     },
 };
 
-/// The start of a run: longest operation of the first interval, longest operation of the rest, and median.
+/// The start of a run: the longest operation of its first interval, and the longest and the median of the later ones, in ns.
 struct RunStart {
-    first: u64,
-    rest: u64,
-    median: u64,
+    first_max: u64,
+    later_max: u64,
+    later_median: u64,
 }
 
 impl RunStart {
     fn has_woken(&self) -> bool {
         let scaled = |ns: u64| ns.saturating_mul(FACTOR);
-        self.first >= SPIN_UP_LEAST_NS && self.first >= scaled(self.median) && self.first >= scaled(self.rest)
+        self.first_max >= SPIN_UP_LEAST_NS
+            && self.first_max >= scaled(self.later_median)
+            && self.first_max >= scaled(self.later_max)
     }
 }
 
 fn check_power_state(case: &Case) -> Known<Answer> {
     let run_starts: Vec<RunStart> = case.runs.iter().map(|r| run_start(case, r)).collect::<Known<_>>()?;
-    let longest = run_starts.iter().map(|b| b.first).max().ok_or_else(no_run)?;
+    let longest = run_starts.iter().map(|b| b.first_max).max().ok_or_else(no_run)?;
     let woke = run_starts.iter().filter(|b| b.has_woken()).count();
-    let share_of_windows = share(run_starts.iter().map(|b| b.first as f64).sum(), case.window_ns());
+    let share_of_windows = share(run_starts.iter().map(|b| b.first_max as f64).sum(), case.window_ns());
     let mut layers = case.places().flat_map(|p| &p.layers);
     let tolerance_us = layers.find_map(|l| l.device_number(TOLERANCE).ok());
     let mut numbers = evidence([
@@ -259,7 +261,7 @@ fn check_power_state(case: &Case) -> Known<Answer> {
         return holds("The first operations were no slower than later ones.", numbers);
     }
     numbers.insert("share_of_windows".into(), share_of_windows);
-    let median = run_starts.iter().map(|b| b.median).max().unwrap_or(0);
+    let median = run_starts.iter().map(|b| b.later_median).max().unwrap_or(0);
     finding!(
         if share_of_windows >= SPIN_UP_BIASES_FROM { Severity::Biased } else { Severity::Note },
         numbers,
@@ -290,8 +292,11 @@ fn run_start(case: &Case, ran: &CaseRun) -> Known<RunStart> {
     let max_ns = |Cell(.., max_ns): &Cell| *max_ns;
     let mut medians: Vec<u64> = later.iter().map(|Cell(_, _, median_ns, ..)| *median_ns).collect();
     medians.sort_unstable();
-    let median = medians.get(medians.len() / 2).copied().unwrap_or(0);
-    Ok(RunStart { first: max_ns(first), rest: later.iter().map(max_ns).max().unwrap_or(0), median })
+    Ok(RunStart {
+        first_max: max_ns(first),
+        later_max: later.iter().map(max_ns).max().unwrap_or(0),
+        later_median: medians.get(medians.len() / 2).copied().unwrap_or(0),
+    })
 }
 
 /// Work that an array can be busy with (`mdstat`, `md/sync_action`).

@@ -131,7 +131,7 @@ fn read_ahead_finding(
         show_rate(share(read as f64, requested as f64)),
         show_bytes(read),
         show_bytes(requested),
-        show_bytes(traffic::setting_bytes(case))
+        show_bytes(traffic::read_ahead_setting_bytes(case))
     );
     let disks = layer_names(&case.shared().unwrap_or_default());
     let cure = READ_AMPLIFIED.fix.replace("DISK", &disks);

@@ -33,7 +33,7 @@ fn check_dio_mixed(case: &Case) -> Known<Answer> {
             "Another stream of this phase uses the same target with --cache {other}: each makes the kernel \
              write back or drop pages that the other just used."
         );
-        return finding(sentence, 0);
+        return dirty_finding(sentence, 0);
     }
     let mut dirty = 0_u64;
     for moment in [Moment::Start, Moment::Stop] {
@@ -52,10 +52,10 @@ fn check_dio_mixed(case: &Case) -> Known<Answer> {
          wrote the file through the cache.",
         show_bytes(dirty)
     );
-    finding(sentence, dirty)
+    dirty_finding(sentence, dirty)
 }
 
-fn finding(sentence: String, dirty: u64) -> Known<Answer> {
+fn dirty_finding(sentence: String, dirty: u64) -> Known<Answer> {
     Detail::new(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)])).found()
 }
 

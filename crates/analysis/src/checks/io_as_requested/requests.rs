@@ -63,7 +63,7 @@ fn is_comparable(case: &Case) -> bool {
 ///
 /// # Errors
 /// Fails if the device was not counted or its bytes differ from the issued ones.
-fn requests(case: &Case) -> Known<Vec<Requests>> {
+fn requests_by_kind(case: &Case) -> Known<Vec<Requests>> {
     let all = case.device()?;
     let mut out = Vec::new();
     for kind in Kind::MOVING {
@@ -93,9 +93,9 @@ fn requests(case: &Case) -> Known<Vec<Requests>> {
 /// Returns the direction with the highest ratio.
 ///
 /// # Errors
-/// Fails like [`requests`].
+/// Fails like [`requests_by_kind`].
 fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<Requests> {
-    let worst = requests(case)?.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    let worst = requests_by_kind(case)?.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     worst.ok_or_else(|| "no operation completed".into())
 }
 

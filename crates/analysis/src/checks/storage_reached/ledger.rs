@@ -8,7 +8,7 @@
 //! bytes counted by fathom with the bytes that system calls moved, by the kernel's count. If the engine makes
 //! no such calls, A24 requires that bytes missing at the device are in the page cache.
 
-use crate::case::ledger::{Refused, refused};
+use crate::case::ledger::{Refused, why_refused};
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{grown, keyed};
 use crate::figures::traffic;
@@ -171,7 +171,7 @@ fn full_queue(case: &Case, numbers: &Evidence) -> Option<Detail> {
             > issued as f64 * (1.0 + WITHIN.0) + (FLOOR_BYTES * case.runs.len() as u64) as f64
     };
     let kind = Kind::MOVING.into_iter().find(over)?;
-    let Some(Refused::QueueFull(requests)) = refused(case, kind) else { return None };
+    let Some(Refused::QueueFull(requests)) = why_refused(case, kind) else { return None };
     let charged_bytes = charged.bytes.iter().map(|b| *b as f64).sum();
     let mut numbers = numbers.clone();
     numbers.insert("charged_bytes".into(), charged_bytes);

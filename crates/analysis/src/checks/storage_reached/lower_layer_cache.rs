@@ -8,6 +8,7 @@
 //! 4. Reads of never written blocks of an image are named as the cause instead of a cache.
 use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
 use crate::checks::prelude::*;
+use model::evidence::TargetState;
 
 /// Minimum share of the top devices' bytes that a layer must move to be checked separately.
 const MATTERS_FROM: Share = Share(0.05);
@@ -104,7 +105,7 @@ impl Flows {
 /// bytes that the other streams submitted.
 fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
     let Sides { tops, leaves, all_stored } = sides;
-    let (mut undecided, mut numbers) = (false, evidence([]));
+    let (mut is_undecided, mut numbers) = (false, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let above = case.at_device(kind)?;
         let done = flow_of(&case.counted_together(leaves)?, kind).bytes;
@@ -127,15 +128,15 @@ fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
         let flows = Flows { above: flow(above.least), below: flow(most) };
         if above.least > 0 && flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), all_stored);
-            let mut finding = finding(kind, sides, flows, " for this stream", why);
+            let mut finding = layer_finding(kind, sides, flows, " for this stream", why);
             // Requests of streams that share a device are not counted separately.
             finding.evidence.retain(|key, _| !key.ends_with("_ios"));
             return Ok(Answer::Finding(finding));
         }
-        undecided |= (least as f64) < ARRIVED_FROM.0 * above.most as f64;
+        is_undecided |= (least as f64) < ARRIVED_FROM.0 * above.most as f64;
         numbers.extend(evidence([("top_bytes", above.least as f64), ("leaf_bytes_at_least", least as f64)]));
     }
-    if undecided {
+    if is_undecided {
         return Err(case.not_alone(&case.sharers(&chain(case)), leaves));
     }
     holds("The disks below did all of the top device's I/O.", numbers)
@@ -148,7 +149,7 @@ fn chain<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
 
 /// Returns each layer that has layers below it, with the layers directly below it.
 fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
-    let steps_in_place = |place: &'a model::machine::Place| {
+    let steps_in_place = |place: &'a Place| {
         let layers = place.layers.iter().filter(|l| !l.below.is_empty() && l.kind != LayerKind::Partition);
         layers.map(|l| (l, l.below.iter().filter_map(|i| place.layers.get(*i)).collect()))
     };
@@ -168,7 +169,7 @@ fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Det
         if matters && flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.all_stored);
             let whose = if flows.below == flow_of(&leaf, kind) { "" } else { " for fathom" };
-            return Ok(Some(finding(kind, sides, flows, whose, why)));
+            return Ok(Some(layer_finding(kind, sides, flows, whose, why)));
         }
     }
     Ok(None)
@@ -290,14 +291,14 @@ impl Why {
 /// unknown.
 fn never_written(case: &Case) -> Option<f64> {
     let states = case.states(Moment::Start).ok()?;
-    let unwritten_share = |state: &model::evidence::TargetState| {
+    let unwritten_share = |state: &TargetState| {
         let extents = state.backing.as_ref()?.as_ref().ok()?;
         Some(share((extents.hole_bytes + extents.unwritten_bytes) as f64, extents.span_bytes as f64))
     };
     states.into_iter().flatten().map(unwritten_share).try_fold(0.0, |most: f64, share| Some(most.max(share?)))
 }
 
-fn finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Detail {
+fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Detail {
     let Flows { above, below } = flows;
     let (word, top, leaf) = (kind.word(), layer_names(sides.tops), layer_names(sides.leaves));
     let (meaning, cure, medium) = match why {
