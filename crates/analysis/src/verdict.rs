@@ -68,6 +68,7 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
         return found(Verdict::Invalid, f, "invalidates");
     }
     if result.total.is_none() {
+        let no_operation = || "no operation completed within a measured window".into();
         let why = if result.runs.is_empty() { no_run() } else { no_operation() };
         return Reasoned::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
@@ -149,10 +150,6 @@ pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
         None if result.runs.is_empty() => "no run".into(),
         None => "no operation".into(),
     }
-}
-
-fn no_operation() -> String {
-    "no operation completed within a measured window".into()
 }
 
 /// A verdict whose reason is a finding.

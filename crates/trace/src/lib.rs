@@ -57,11 +57,6 @@ impl Field {
             _ => 0,
         }
     }
-
-    /// Returns the field as a signed 32-bit number; 0 if the record is too short.
-    pub fn signed(&self, record: &[u8]) -> i32 {
-        self.number(record) as u32 as i32
-    }
 }
 
 /// The format of a record.
@@ -400,7 +395,8 @@ impl Decoder {
         let fields = &self.event_fields[at].1;
         let (sector, sectors) = (fields.sector.number(record), fields.sectors.number(record) as u32);
         let letters = fields.rwbs.bytes(record).unwrap_or_default();
-        let error = fields.error.map_or(0, |field| field.signed(record));
+        // The error is a signed 32-bit number.
+        let error = fields.error.map_or(0, |field| field.number(record) as u32 as i32);
         let (step, comm, device) = (fields.step, fields.comm, fields.device);
         let tid = fields.pid.number(record) as u32;
         let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);

@@ -164,14 +164,10 @@ impl Point<'_> {
         self.runs.len() as u32
     }
 
-    /// Whether the load is above the limit of the cgroup. The limit allows a burst, which a short run mistakes for the lasting rate.
-    fn is_above_limit(&self) -> bool {
-        self.limit_iops.is_some_and(|limit| self.offered as f64 > limit)
-    }
-
     /// Whether the load served fewer operations than arrived, or would do so in a longer run.
     pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
-        if self.is_above_limit() {
+        // The limit of the cgroup allows a burst, which a short run mistakes for the lasting rate.
+        if self.limit_iops.is_some_and(|limit| self.offered as f64 > limit) {
             return true;
         }
         let seconds = |r: &&Summary| if r.iops > 0.0 { r.latency.count() as f64 / r.iops } else { 0.0 };

@@ -555,7 +555,9 @@ fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
     let advice = match grid.search {
         How::Adaptive { .. } => "type a longer `--budget`".into(),
         How::Exhaustive | How::InOrder(_) => {
-            format!("`--exhaustive --runs {}` settles it", runs_that_settle(race))
+            // This number of runs of each cell gives enough repeats.
+            let runs = 1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1));
+            format!("`--exhaustive --runs {runs}` settles it")
         }
     };
     format!("too few cells were measured more than once, so the noise between runs is unknown; {advice}")
@@ -600,11 +602,6 @@ fn rivals_sentence(chosen: Chosen, rivals: &[Setting]) -> String {
         more => format!(" and {more} more"),
     };
     format!(". As fast within the noise: {}{more}", names.join("; "))
-}
-
-/// Returns the number of runs of each cell that would give enough repeats.
-fn runs_that_settle(race: &Race) -> usize {
-    1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
 }
 
 fn count_settings(count: usize) -> String {

@@ -85,7 +85,7 @@ impl Class {
         RequestTime { seconds: 1.0 / self.best.requests_per_s, class: self }
     }
 
-    /// The time of as many requests as `bytes` take.
+    /// The time that `bytes` take in requests of this class.
     fn time_of_bytes(&self, bytes: f64) -> RequestTime<'_> {
         RequestTime { seconds: bytes / self.bytes_per_s(), class: self }
     }
