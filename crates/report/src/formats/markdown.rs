@@ -311,7 +311,9 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
         items.extend(side.sessions.iter().map(|session| format!("{name}: {}", describe_source(session))));
     }
     out.push('\n');
-    items.iter().for_each(|item| out += &format!("- {}\n", escaped(item)));
+    for item in &items {
+        out += &format!("- {}\n", escaped(item));
+    }
     out += &compare_command(compared.sides().map(|(_, side)| side));
     to.write_all(out.as_bytes())
 }

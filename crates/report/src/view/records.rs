@@ -392,6 +392,9 @@ pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
     all.records()
 }
 
+/// Picks the figures of a direction.
+type OfDirection<All, One> = fn(&All) -> Option<One>;
+
 /// Returns a row for each device in an interval.
 pub(crate) fn watch_records(watched: &Watched) -> Records {
     let shown = watched.devices.iter().filter(|d| !watched.layout.active_only || d.is_active());
@@ -400,7 +403,7 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .text("device", |(device, _)| &device.name)
         .value("level", |(device, _)| device.level)
         .value("seconds", |(_, figures)| figures.map(|f| f.seconds));
-    let directions: [(&str, fn(&DeviceInterval) -> Option<Requests>); 3] =
+    let directions: [(&str, OfDirection<DeviceInterval, Requests>); 3] =
         [("read", |f| Some(f.read)), ("write", |f| Some(f.write)), ("discard", |f| f.discard)];
     for (name, of_direction) in directions {
         let requests = |figures: Option<&DeviceInterval>| figures.and_then(of_direction);
@@ -425,7 +428,7 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .value("load_at_least_percent", |(device, _)| load(device).map(|l| l.at_least_percent))
         .value("load_at_most_percent", |(device, _)| load(device)?.at_most_percent)
         .value("load_session", |(device, _)| load(device)?.sessions.first().map(|s| s.session.clone()));
-    let directions: [(&str, fn(&Latencies) -> Option<Latency>); 4] =
+    let directions: [(&str, OfDirection<Latencies, Latency>); 4] =
         [("read", |l| l.read), ("write", |l| l.write), ("discard", |l| l.discard), ("flush", |l| l.flush)];
     for (name, of_direction) in directions {
         let latency = |device: &WatchedDevice| of_direction(device.latency.as_ref()?.as_ref().ok()?);

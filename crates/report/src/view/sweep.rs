@@ -497,9 +497,10 @@ fn read_write_shares(setting: &Setting) -> String {
 
 #[test]
 fn an_unknown_or_odd_value_has_no_share_of_the_best() {
-    let share = |value| share_of_best(value, 100.0, Measure::Bandwidth);
-    assert_eq!([Some(100.0), Some(25.0), None, Some(f64::NAN)].map(share), [1.0, 0.25, 0.0, 0.0]);
-    assert_eq!(share_of_best(Some(400.0), 100.0, Measure::Latency), 0.25);
+    let percent = |value, by| (100.0 * share_of_best(value, 100.0, by)).round() as u32;
+    let rates = [Some(100.0), Some(25.0), None, Some(f64::NAN)].map(|rate| percent(rate, Measure::Bandwidth));
+    assert_eq!(rates, [100, 25, 0, 0]);
+    assert_eq!(percent(Some(400.0), Measure::Latency), 25);
 }
 
 #[test]

@@ -80,9 +80,9 @@ fn plural(op: Op) -> &'static str {
 
 /// An interval of a plot over time, in seconds.
 struct Interval {
-    start_s: f64,
-    end_s: f64,
-    middle_s: f64,
+    start: f64,
+    end: f64,
+    middle: f64,
 }
 
 /// A line of a plot over time. An unknown value is NaN.
@@ -124,9 +124,9 @@ fn draw_over_time(course: &Course) -> String {
     let title = "Latency, from issue to completion, mean (logarithmic)";
     let latency = TimePlot { title, lines, y, y_tick: time_tick, show: time, limit: None };
     let interval = |at: usize| Interval {
-        start_s: at as f64 * step_s,
-        end_s: (at + 1) as f64 * step_s,
-        middle_s: (at as f64 + 0.5) * step_s,
+        start: at as f64 * step_s,
+        end: (at + 1) as f64 * step_s,
+        middle: (at as f64 + 0.5) * step_s,
     };
     let intervals: Vec<Interval> = (0..course.steps).map(interval).collect();
     let items: Vec<(&str, &str)> = course.of.iter().map(|one| (line_class(one.op), plural(one.op))).collect();
@@ -165,8 +165,8 @@ impl TimePlot {
         };
         for line in &self.lines {
             let level = |(interval, value): (&Interval, &f64)| Level {
-                from: x.along(interval.start_s),
-                to: x.along(interval.end_s),
+                from: x.along(interval.start),
+                to: x.along(interval.end),
                 y: self.y.down(*value),
             };
             plot.draw(line.class, &plot::steps(intervals.iter().zip(&line.values).map(level)));
@@ -179,7 +179,7 @@ impl TimePlot {
             let known = |line: &Line| line.values.get(at).copied().filter(|value| value.is_finite());
             let values = self.lines.iter().filter_map(|line| Some((line.name, known(line)?)));
             let values = values.map(|(name, value)| format!("\n{name}: {}", (self.show)(value)));
-            let middle = interval.middle_s;
+            let middle = interval.middle;
             (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
         };
         plot.stop_at(&intervals.iter().enumerate().map(stop).collect::<Vec<_>>());
@@ -259,8 +259,8 @@ fn device_card(device: &DeviceOverTime, number: usize) -> String {
         [points.first().map_or(0.0, |p| p.span_s[0]), points.last().map_or(1.0, |p| p.span_s[1])];
     let x = Axis::linear(from, to);
     let interval = |point: &LoadPoint| {
-        let [start_s, end_s] = point.span_s;
-        Interval { start_s, end_s, middle_s: f64::midpoint(start_s, end_s) }
+        let [start, end] = point.span_s;
+        Interval { start, end, middle: f64::midpoint(start, end) }
     };
     let intervals: Vec<Interval> = points.iter().map(interval).collect();
     let link = format!("load{number}");
