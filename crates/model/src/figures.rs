@@ -731,9 +731,7 @@ impl Rows {
             }
             Self::Intervals(intervals) => {
                 let before = intervals.all.len();
-                for operation in operations {
-                    intervals.add(operation);
-                }
+                operations.iter().for_each(|operation| intervals.add(operation));
                 (intervals.all.len() - before) * size_of::<Interval>()
             }
         }
@@ -744,9 +742,7 @@ impl Rows {
         match self {
             Self::Each(operations) => {
                 let mut intervals = Intervals { from_ns, length_ns, ..Intervals::default() };
-                for operation in operations {
-                    intervals.add(operation);
-                }
+                operations.iter().for_each(|operation| intervals.add(operation));
                 intervals
             }
             Self::Intervals(intervals) => intervals.clone(),

@@ -10,7 +10,7 @@
 use crate::job::Pattern::{self, Random, Sequential};
 use crate::job::{Cache, Layout, Mix, Options, PerKind, Sizes, StopRule};
 use crate::spec::{EngineSpec, JobSpec, Rw, StreamSpec};
-use crate::units::{GIB, MIB};
+use crate::units::{GIB, MIB, show_block};
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
@@ -127,10 +127,16 @@ const fn asssd(called: &'static str, test: Test) -> Test {
     Test { called, span_bytes: Some(GIB), ..test }
 }
 
-/// A point of AS SSD's compression benchmark.
-const fn rewrite(called: &'static str, percent: u8) -> Test {
-    Test { rewrites: Some(percent), ..asssd(called, test(Sequential, 16 << 10, 1, 1)) }
-}
+/// The points of AS SSD's compression benchmark: from 0 to 100 % in steps of 10 %.
+const REWRITES: [Test; 11] = {
+    let mut tests = [asssd("", test(Sequential, 16 << 10, 1, 1)); 11];
+    let mut at = 0;
+    while at < tests.len() {
+        tests[at].rewrites = Some(10 * at as u8);
+        at += 1;
+    }
+    tests
+};
 
 /// Directions of tests that write and read in one pass.
 const BOTH: &[u8] = &[50];
@@ -259,19 +265,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "asssd-compression",
         about: "AS SSD's compression benchmark: a file written and read back with data that are 0 to 100 % compressible",
-        tests: &[
-            rewrite("0 %", 0),
-            rewrite("10 %", 10),
-            rewrite("20 %", 20),
-            rewrite("30 %", 30),
-            rewrite("40 %", 40),
-            rewrite("50 %", 50),
-            rewrite("60 %", 60),
-            rewrite("70 %", 70),
-            rewrite("80 %", 80),
-            rewrite("90 %", 90),
-            rewrite("100 %", 100),
-        ],
+        tests: &REWRITES,
         read_percents: BOTH,
         card: Some(ToolStyle {
             tool: "AS SSD Compression-Benchmark",
@@ -307,10 +301,15 @@ impl Test {
 
     /// Returns the name of the row in the tool's layout, such as `4K-64Thrd`, or the block size.
     pub fn row_name(&self) -> String {
-        if self.called.is_empty() {
-            crate::units::show_block(self.block_bytes.into())
-        } else {
-            self.called.into()
+        self.name_in_tool().unwrap_or_else(|| show_block(self.block_bytes.into()))
+    }
+
+    /// Returns the tool's own name of the test: `4K-64Thrd`; `30 %` for a point of the compression benchmark.
+    fn name_in_tool(&self) -> Option<String> {
+        match (self.rewrites, self.called) {
+            (Some(percent), _) => Some(format!("{percent} %")),
+            (None, "") => None,
+            (None, called) => Some(called.into()),
         }
     }
 
@@ -367,19 +366,14 @@ impl Test {
 
     /// Returns the tool's name of the test; without one, the usual name: `RND4K Q32T1`.
     pub fn name(&self) -> String {
-        if !self.called.is_empty() {
-            return self.called.into();
+        if let Some(name) = self.name_in_tool() {
+            return name;
         }
         let order = match self.pattern {
             Sequential => "SEQ",
             Random => "RND",
         };
-        format!(
-            "{order}{} Q{}T{}",
-            crate::units::show_block(u64::from(self.block_bytes)),
-            self.depth,
-            self.workers
-        )
+        format!("{order}{} Q{}T{}", show_block(u64::from(self.block_bytes)), self.depth, self.workers)
     }
 }
 
@@ -543,7 +537,7 @@ fn atto_doubles_from_half_a_kilobyte_to_64_mib() {
 fn a_rewriting_test_writes_everything_and_then_reads_it() {
     let mut job = JobSpec::default();
     job.phases.push(crate::spec::PhaseSpec { streams: vec![StreamSpec::default()], ..Default::default() });
-    rewrite("30 %", 30).spec(50, GIB, &mut job);
+    REWRITES[3].spec(50, GIB, &mut job);
     let streams: Vec<&StreamSpec> = job.phases.iter().flat_map(|p| &p.streams).collect();
     assert_eq!(streams.len(), 2);
     assert!(streams.iter().all(|s| s.resolved.limit.operations == Some(64)));
