@@ -16,6 +16,7 @@
 use crate::error::describe;
 use model::Known;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -72,10 +73,6 @@ impl<'r> Content<'r> {
         self.array(at).map(u16::from_le_bytes)
     }
 
-    fn be16(&self, at: u64) -> Option<u16> {
-        self.array(at).map(u16::from_be_bytes)
-    }
-
     fn le32(&self, at: u64) -> Option<u32> {
         self.array(at).map(u32::from_le_bytes)
     }
@@ -130,29 +127,25 @@ impl<'r> Content<'r> {
     }
 }
 
-/// Removes signatures that repeat another one. Boot sectors of file systems and protective tables look like
-/// DOS partition tables.
+/// Signatures that repeat another one, with the signatures that they repeat: boot sectors of file systems and protective
+/// tables look like DOS partition tables.
+const REPEATED: [(&str, &[&str]); 4] = [
+    ("dos", &["vfat", "exfat", "ntfs", "BitLocker", "aix"]),
+    ("xfs_external_log", &["xfs"]),
+    ("PMBR", &["gpt"]),
+    ("minix", &["ext2", "ext3", "ext4", "jbd", "erofs"]),
+];
+
+/// Keeps each signature once, and none of [`REPEATED`] beside a signature that it repeats.
 fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
-    let has = |found: &[&str], names: &[&str]| names.iter().any(|name| found.contains(name));
-    if has(&found, &["vfat", "exfat", "ntfs", "BitLocker", "aix"]) {
-        found.retain(|name| *name != "dos");
-    }
-    if has(&found, &["xfs"]) {
-        found.retain(|name| *name != "xfs_external_log");
-    }
-    if has(&found, &["gpt"]) {
-        found.retain(|name| *name != "PMBR");
-    }
-    if has(&found, &["ext2", "ext3", "ext4", "jbd", "erofs"]) {
-        found.retain(|name| *name != "minix");
-    }
-    let mut once: Vec<&str> = Vec::new();
-    for name in found {
-        if !once.contains(&name) {
-            once.push(name);
-        }
-    }
-    once
+    let all = found.clone();
+    let is_repeated = |name: &str| {
+        let repeats = |others: &[&str]| others.iter().any(|other| all.contains(other));
+        REPEATED.iter().any(|(repeated, others)| *repeated == name && repeats(others))
+    };
+    let mut kept = BTreeSet::new();
+    found.retain(|name| !is_repeated(name) && kept.insert(*name));
+    found
 }
 
 /// Returns the names of all formats found in an open device or file of `bytes`; empty if no format is found.
@@ -569,7 +562,8 @@ fn dos(content: &Content<'_>) -> Option<&'static str> {
 
 /// An Apple partition map: two bytes, a block size, and two bytes of an entry one block further.
 fn mac(content: &Content<'_>) -> Option<&'static str> {
-    let block_bytes = (content.array::<2>(0)? == *b"ER").then(|| content.be16(2)).flatten()?;
+    let block_bytes =
+        (content.array::<2>(0)? == *b"ER").then(|| content.array(2).map(u16::from_be_bytes)).flatten()?;
     let entry = content.array::<2>(block_bytes.into())?;
     (block_bytes >= 136 && matches!(&entry, b"PM" | b"TS")).then_some("mac")
 }
