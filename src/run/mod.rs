@@ -538,7 +538,7 @@ impl Measurement {
             return Ok(());
         }
         self.rest(None);
-        self.live.step("watching the idle machine", self.left());
+        self.live.step("watching the machine before the first run", self.left());
         let before = Processes::list(&self.root);
         let start_of_watch = self.keep(Moment::IdleStart, false)?;
         let start = Instant::now();
