@@ -457,12 +457,16 @@ impl ProcessIo {
                 sample.all.insert(id, Reading { stat, counters, threads });
             }
         };
-        ids.iter().for_each(|id| read_into(&mut sample, *id));
+        for id in &ids {
+            read_into(&mut sample, *id);
+        }
         // Read the parents again of processes that ended while this sample was taken, because the parents now have their I/O.
         let has_ended = |id: &&u32| !sample.all.contains_key(id) && !sample.without_counters.contains_key(id);
         let parents = ids.iter().filter(has_ended).filter_map(|id| Some(before?.all.get(id)?.stat.parent));
         let parents: BTreeSet<u32> = parents.filter(|parent| sample.all.contains_key(parent)).collect();
-        parents.into_iter().for_each(|parent| read_into(&mut sample, parent));
+        for parent in parents {
+            read_into(&mut sample, parent);
+        }
         Ok(sample)
     }
 
