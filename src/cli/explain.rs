@@ -69,6 +69,20 @@ mod tests {
     }
 
     #[test]
+    fn code_on_pages_of_checks_is_in_one_line() {
+        for check in pages() {
+            let page = shown("text", vec![check.clone()], false);
+            let texts: [&str; 4] = [check.provoke, check.reads, &check.formula, &check.repair];
+            for line in texts.iter().flat_map(|text| text.lines()) {
+                for code in line.split('`').skip(1).step_by(2) {
+                    let code = code.split_whitespace().collect::<Vec<_>>().join(" ");
+                    assert!(page.lines().any(|line| line.contains(&code)), "{code}\n{page}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_reference_page_matches_the_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/checks.md");
         let kept = std::fs::read_to_string(path).unwrap_or_default();

@@ -611,7 +611,9 @@ pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
         Some(c) => format!("; the nearest is {} {}", c.id, c.name),
         None => String::new(),
     };
-    Err(format!("there is no check '{typed}'{similar}; `fathom explain` lists all"))
+    Err(format!(
+        "there is no check or term '{typed}'{similar}; `fathom explain` lists the checks, `fathom help glossary` the terms"
+    ))
 }
 
 #[test]
@@ -651,5 +653,8 @@ fn checks_are_found_by_id_and_name_in_any_case() {
         cpu.contains("this word is in ") && cpu.contains(" CPU_BOUND") && cpu.contains(" CPU_QUOTA"),
         "{cpu}"
     );
-    assert_eq!(why("nosuch"), "there is no check 'nosuch'; `fathom explain` lists all");
+    assert_eq!(
+        why("nosuch"),
+        "there is no check or term 'nosuch'; `fathom explain` lists the checks, `fathom help glossary` the terms"
+    );
 }

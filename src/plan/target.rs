@@ -181,7 +181,7 @@ impl<'a> Targets<'a> {
             make_again(target, create);
             check_size(typed_path, target, draft.size, offset)?;
             fits_beside(&path, target.bytes)?;
-            origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "typed");
+            origins.choose_from("--size", draft.size, create.bytes, "--create", |b| show_bytes(*b));
             if writes {
                 let unseen = is_named(&self.request.unseen_users, &path);
                 machine::safety::may_write_file(
@@ -195,11 +195,7 @@ impl<'a> Targets<'a> {
             inspect_opened(self.root, typed_path, &path, target, place)?;
         } else {
             check_size(typed_path, target, draft.size, offset)?;
-            let (bytes, from) = match draft.size {
-                Some(size) => (size, "typed"),
-                None => (target.bytes, "all of the target"),
-            };
-            origins.fixed("--size", &show_bytes(bytes), from);
+            origins.choose_from("--size", draft.size, target.bytes, "all of the target", |b| show_bytes(*b));
             if draft.stream.renews_file() {
                 return Err(Failure::Usage(format!(
                     "--engine {}: its options {NEW}, {FALLOCATE} and {GROW} remove all content of {}; name a directory, in which fathom makes a test file",

@@ -527,7 +527,7 @@ impl Measurement {
             return Ok(());
         }
         self.rest(None);
-        self.live.step("watching the idle machine", self.remaining());
+        self.live.step("watching the machine before the first run", self.remaining());
         let before = Processes::list(&self.root);
         let start_of_watch = self.keep_snapshot(Moment::IdleStart, false)?;
         let start = Instant::now();

@@ -47,6 +47,16 @@ fn recipes_are_listed_and_explained_with_their_source() {
     for words in ["sync.p99>10ms", "recipe etcd", "default: --fail-if has a percentile"] {
         assert!(etcd.contains(words), "{words}: {etcd}");
     }
+    // On an existing file too, the recipe is the origin of its size.
+    let file = dir.join("file");
+    let made = std::fs::File::create(&file).and_then(|file| file.set_len(64 << 20));
+    assert!(made.is_ok(), "{made:?}");
+    let recipe = format!("recipe etcd --destroy {} --explain", file.display());
+    for (words, origin) in [(recipe.as_str(), "recipe etcd"), ("run --size 8m --explain", "command line")] {
+        let shown = stage.fathom(words, &file);
+        let size = shown.stdout.lines().find(|line| line.starts_with("--size"));
+        assert!(size.is_some_and(|line| line.ends_with(origin)), "{words}: {shown:?}");
+    }
     assert!(stage.sessions().is_empty());
 }
 

@@ -408,13 +408,22 @@ fn render_bar(message: &str, done: Done, left: &str, gauge: [&str; 2], columns: 
     cut(&format!("{message}{padding} {line} {left}"), columns.saturating_sub(1))
 }
 
-/// Cuts a text to a width in columns, with `…` at the end.
+/// Cuts a text to a width in columns, with `…` at the end, after a word if possible: half a number is another number.
 fn shortened(text: &str, columns: usize) -> String {
     if Span::raw(text).width() <= columns {
         return text.to_owned();
     }
+    if let Some(words) = whole_words(text, columns.saturating_sub(2)) {
+        return format!("{words} …");
+    }
     let text = cut(text, columns.saturating_sub(1));
     if columns > 0 { text + "…" } else { text }
+}
+
+/// Returns the first words of a text, as many as fit a width; `None` if the first word does not fit.
+fn whole_words(text: &str, columns: usize) -> Option<&str> {
+    let ends = text.match_indices(' ').map(|(at, _)| text[..at].trim_end());
+    ends.take_while(|words| Span::raw(*words).width() <= columns).filter(|words| !words.is_empty()).last()
 }
 
 /// Cuts a text to a width in columns.
@@ -499,6 +508,17 @@ fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
     let whole =
         render_bar("writing pass 1 of 2", Done { part: 0, total: 2 }, "at most 4 min left", gauge, 60);
     assert_eq!(whole, format!("writing pass 1 of 2 {} at most 4 min left", "-".repeat(20)));
+    // Half a number is another number.
+    let cut = |columns| render_bar("run 232 of 1,000  reads", 1, 2, "1 s left", gauge, columns);
+    for columns in 30..60 {
+        let line = cut(columns);
+        let (message, _) = line.split_once(['#', '-']).unwrap_or((&line, ""));
+        let kept = message.trim_end().trim_end_matches(" …");
+        assert!(
+            ["run", "run 232", "run 232 of", "run 232 of 1,000", "run 232 of 1,000  reads"].contains(&kept),
+            "{line}"
+        );
+    }
     // Each of these characters takes two columns. The total is 0.
     let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", Done { part: 0, total: 0 }, "1 s left", gauge, 40);
     assert_eq!(Span::raw(&wide).width(), 39, "{wide}");

@@ -6,11 +6,14 @@
 //!    `/proc` does not report which descriptor the I/O goes through.
 //!
 //! When a parent waits for an ended child, the kernel adds all I/O of the child to the parent's counters, so a shell seems to do the I/O
-//! of its commands. [`ProcessIo`] separates the I/O of children:
+//! of its commands. This includes the I/O before the earlier sample, so both samples subtract what they counted earlier for a process
+//! that is gone ([`EndedIo`]). If that amount or the parent is unknown, no amount is reported.
+//!
+//! [`ProcessIo`] also separates the I/O of children:
 //! 1. The page faults of ended children in `/proc/PID/stat` grow exactly when the kernel adds a child's counters.
 //! 2. In this case, the process's own part is the growth of its threads' counters, `/proc/PID/task/*/io`, which contain nothing of
 //!    children.
-//! 3. The rest is the I/O of ended children, minus the part that the earlier snapshot counted under their own ids.
+//! 3. The rest is the I/O of ended children.
 //!
 //! Written bytes count when they are made dirty, for the process that did it. Later write-back is charged to no process, or to a kernel
 //! thread. The I/O of other users' processes is visible to root only.
@@ -37,6 +40,9 @@ pub struct Processes {
 #[derive(Clone, Debug)]
 struct Process {
     name: String,
+    /// Process id of the parent.
+    parent: u32,
+    /// CPU time without ended children.
     cpu_ticks: u64,
     /// Bytes that the process and its ended children fetched from and sent to storage; `None` without
     /// permission.
@@ -56,8 +62,8 @@ pub struct Busy {
     pub name: String,
     /// CPU time in ms.
     pub cpu_ms: u64,
-    /// Bytes that the process read and wrote; `None` without permission. Written bytes count when they are
-    /// made dirty.
+    /// Bytes that the process read and wrote; `None` without permission, or if the part of a child from before the earlier sample is
+    /// unknown. Written bytes count when they are made dirty.
     pub io_bytes: Option<u64>,
 }
 
@@ -78,13 +84,18 @@ impl Processes {
     pub fn busy_since(&self, earlier: &Self) -> Vec<Busy> {
         let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
         let ours = std::process::id();
-        let one = |(id @ (pid, _), now): (&Id, &Process)| {
+        let ended = self.ended_since(earlier);
+        let one = |(id, now): (&Id, &Process)| {
             let before = earlier.all.get(id)?;
             let ticks = now.cpu_ticks.saturating_sub(before.cpu_ticks);
-            let io_bytes = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
-            (*pid != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
-                pid: *pid,
-                name: if now.children_faults > before.children_faults {
+            let child_ended = now.children_faults > before.children_faults;
+            let earlier_of_children =
+                if child_ended { ended.of_reaper(id.0, u64::saturating_add) } else { Some(0) };
+            let grown = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
+            let io_bytes = grown.zip(earlier_of_children).map(|(b, earlier)| b.saturating_sub(earlier));
+            (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
+                pid: id.0,
+                name: if child_ended {
                     format!("{} and its ended children", now.name)
                 } else {
                     now.name.clone()
@@ -96,10 +107,80 @@ impl Processes {
         self.all.iter().filter_map(one).collect()
     }
 
+    /// Returns the I/O before `earlier` of the processes that ended since.
+    fn ended_since(&self, earlier: &Self) -> EndedIo<u64> {
+        let parents = earlier.all.iter().map(|((pid, _), process)| (*pid, process.parent)).collect();
+        let is_gone = |(id, _): &(&Id, &Process)| !self.all.contains_key(id);
+        let gone = earlier.all.iter().filter(is_gone).map(|((pid, _), process)| (*pid, process.io_bytes));
+        EndedIo::new(&parents, &gone.collect())
+    }
+
     /// Returns the number of processes that hide their I/O from this user.
     pub fn hidden(&self) -> usize {
         self.all.values().filter(|p| p.io_bytes.is_none()).count()
     }
+}
+
+/// Maximum number of ancestors of an ended process that are searched.
+const MAX_ANCESTORS: usize = 64;
+
+/// The I/O that processes did before an earlier sample, if they ended since then. When a parent waits for them, the kernel adds their
+/// I/O to the parent's. If the parent has ended too, each living ancestor is a possible reaper, because any of them may be a
+/// subreaper; then the I/O is subtracted from all of them.
+struct EndedIo<T> {
+    /// The I/O of the ended processes by the process that may have waited for them; `None` if it is hidden.
+    by_reaper: Vec<(u32, Option<T>)>,
+    /// Whether the reaper of an ended process is unknown.
+    is_reaper_unknown: bool,
+}
+
+impl<T: Copy + Default + PartialEq> EndedIo<T> {
+    /// `parents` has all processes of the earlier sample, `gone` those of them that ended since.
+    fn new(parents: &BTreeMap<u32, u32>, gone: &BTreeMap<u32, Option<T>>) -> Self {
+        let mut ended = Self { by_reaper: Vec::new(), is_reaper_unknown: false };
+        for (pid, io) in gone.iter().filter(|(_, io)| **io != Some(T::default())) {
+            match possible_reapers(*pid, parents, |id| gone.contains_key(&id)) {
+                Some(reapers) => ended.by_reaper.extend(reapers.into_iter().map(|reaper| (reaper, *io))),
+                None => ended.is_reaper_unknown = true,
+            }
+        }
+        ended
+    }
+
+    /// Returns the sum that the kernel may have added to the I/O of this process; `None` if unknown.
+    fn of_reaper(&self, pid: u32, add: impl Fn(T, T) -> T) -> Option<T> {
+        let mut ended = self.by_reaper.iter().filter(|(reaper, _)| *reaper == pid);
+        ended
+            .try_fold(T::default(), |sum, (_, io)| Some(add(sum, (*io)?)))
+            .filter(|_| !self.is_reaper_unknown)
+    }
+}
+
+/// Returns the processes that may have waited for an ended process: its parent, or all living ancestors if the parent has ended
+/// too; `None` if an ancestor is unknown. Parents outside the namespace (id 0) are left out.
+fn possible_reapers(
+    pid: u32,
+    parents: &BTreeMap<u32, u32>,
+    is_gone: impl Fn(u32) -> bool,
+) -> Option<Vec<u32>> {
+    let parent = *parents.get(&pid)?;
+    if parent == 0 || (parents.contains_key(&parent) && !is_gone(parent)) {
+        return Some(vec![parent]);
+    }
+    // The init process adopts orphans, even if it is not an ancestor.
+    let mut reapers = vec![1];
+    let mut ancestor = parent;
+    for _ in 0..MAX_ANCESTORS {
+        if ancestor <= 1 {
+            return Some(reapers);
+        }
+        let above = *parents.get(&ancestor)?;
+        if !is_gone(ancestor) {
+            reapers.push(ancestor);
+        }
+        ancestor = above;
+    }
+    None
 }
 
 /// Returns name and id of a process: `dd (7)`.
@@ -111,10 +192,12 @@ pub fn name(root: &Root, pid: u32) -> String {
 }
 
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
-    let Stat { name, cpu_ticks, began, children_faults, .. } = read_stat(root, &format!("/proc/{pid}"))?;
+    // The page faults are read last: if a child ends between the two files, its I/O must not be taken for this process's.
     let io = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io_counters(&text));
+    let Stat { name, parent, cpu_ticks, began, children_faults, .. } =
+        read_stat(root, &format!("/proc/{pid}"))?;
     let io_bytes = io.map(|io| io.read_bytes.saturating_add(io.write_bytes));
-    Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
+    Some(((pid, began), Process { name, parent, cpu_ticks, io_bytes, children_faults }))
 }
 
 /// The fields of `/proc/PID/stat` that fathom uses.
@@ -304,6 +387,8 @@ pub enum Whose {
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIo {
     all: BTreeMap<u32, Reading>,
+    /// Processes whose counters this user may not read.
+    without_counters: BTreeMap<u32, Stat>,
     hidden: usize,
 }
 
@@ -342,24 +427,30 @@ impl ProcessIo {
             Whose::ThreadsOf(pid) => format!("/proc/{pid}/task"),
         };
         let names = root.list(&dir).map_err(|why| format!("{dir}: {why}"))?;
-        let ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
+        let ids: BTreeSet<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
         // After the end of a process, its first thread remains until its parent waits for it.
-        if let (Whose::ThreadsOf(_), [only]) = (whose, &ids[..])
+        if let (Whose::ThreadsOf(_), 1, Some(only)) = (whose, ids.len(), ids.first())
             && read_stat(root, &format!("{dir}/{only}")).is_some_and(|stat| stat.ended)
         {
             return Err(format!("{dir}/{only}: the process has ended"));
         }
         // If other users' processes are hidden completely (hidepid), process 1 is hidden too.
         let all_hidden = whose == Whose::Processes && !ids.contains(&1);
-        let mut sample = Self { all: BTreeMap::new(), hidden: usize::from(all_hidden) };
-        for id in ids {
+        let mut sample = Self { hidden: usize::from(all_hidden), ..Self::default() };
+        // A process gets another parent when its parent ends.
+        let has_parent = |stat: &Stat| whose != Whose::Processes || ids.contains(&stat.parent);
+        let read_into = |sample: &mut Self, id: u32| {
             let text = root.read(&format!("{dir}/{id}/io"));
             let Some(counters) = text.as_deref().ok().and_then(parse_io_counters) else {
+                let known = before.and_then(|b| b.without_counters.get(&id)).filter(|stat| has_parent(stat));
+                let stat = known.cloned().or_else(|| read_stat(root, &format!("{dir}/{id}")));
                 // A process that ended after it was listed hides nothing.
                 sample.hidden += usize::from(root.has(&format!("{dir}/{id}")));
-                continue;
+                sample.without_counters.extend(stat.map(|stat| (id, stat)));
+                return;
             };
-            let known = before.and_then(|b| b.all.get(&id)).filter(|seen| seen.counters == counters);
+            let known = before.and_then(|b| b.all.get(&id));
+            let known = known.filter(|seen| seen.counters == counters && has_parent(&seen.stat));
             if let Some(known) = known {
                 sample.all.insert(id, known.clone());
             } else if let Some(stat) = read_stat(root, &format!("{dir}/{id}")) {
@@ -368,14 +459,29 @@ impl ProcessIo {
                 let threads = if has_children { sum_of_threads(root, id) } else { counters };
                 sample.all.insert(id, Reading { stat, counters, threads });
             }
+        };
+        for id in &ids {
+            read_into(&mut sample, *id);
+        }
+        // Read the parents again of processes that ended while this sample was taken, because the parents now have their I/O.
+        let has_ended = |id: &&u32| !sample.all.contains_key(id) && !sample.without_counters.contains_key(id);
+        let parents = ids.iter().filter(has_ended).filter_map(|id| Some(before?.all.get(id)?.stat.parent));
+        let parents: BTreeSet<u32> = parents.filter(|parent| sample.all.contains_key(parent)).collect();
+        for parent in parents {
+            read_into(&mut sample, parent);
         }
         Ok(sample)
     }
 
     /// Returns the processes with I/O since `before`. If a process began since then, all of its I/O counts.
     pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
+        let ended = self.ended_since(before);
         let mut out = Vec::new();
         for (id, now) in &self.all {
+            // The earlier counters of this process were hidden.
+            if before.without_counters.get(id).is_some_and(|seen| seen.began == now.stat.began) {
+                continue;
+            }
             let earlier = before.all.get(id).filter(|seen| seen.stat.began == now.stat.began);
             let Some(all) = now.counters.since(&earlier.map(|seen| seen.counters).unwrap_or_default()) else {
                 continue;
@@ -383,12 +489,10 @@ impl ProcessIo {
             let child_ended = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
             let (own, of_children) = if child_ended {
                 let threads = now.threads.less(&earlier.map(|seen| seen.threads).unwrap_or_default());
-                let own = threads.each(&all, u64::min);
-                let ended = before.all.iter().filter(|(child, seen)| {
-                    let is_same = |now: &Reading| now.stat.began == seen.stat.began;
-                    seen.stat.parent == *id && !self.all.get(child).is_some_and(is_same)
-                });
-                (own, ended.fold(all.less(&own), |rest, (_, seen)| rest.less(&seen.counters)))
+                let own = threads.at_most(&all);
+                let earlier = ended.of_reaper(*id, |a, b| a.each(&b, u64::saturating_add));
+                let of_children = earlier.map(|earlier| all.less(&own).less(&earlier));
+                (own, of_children.unwrap_or_default())
             } else {
                 (all, IoCounters::default())
             };
@@ -400,6 +504,20 @@ impl ProcessIo {
             }
         }
         out
+    }
+
+    /// Returns the I/O before `before` of the processes that ended since.
+    fn ended_since(&self, before: &Self) -> EndedIo<IoCounters> {
+        let all = before.all.iter().map(|(id, seen)| (*id, &seen.stat, Some(seen.counters)));
+        let without_counters = before.without_counters.iter().map(|(id, stat)| (*id, stat, None));
+        let all: Vec<_> = all.chain(without_counters).collect();
+        let parents = all.iter().map(|(id, stat, _)| (*id, stat.parent)).collect();
+        let lives = |id: u32, began: u64| {
+            let now = self.all.get(&id).map(|now| &now.stat).or_else(|| self.without_counters.get(&id));
+            now.is_some_and(|now| now.began == began)
+        };
+        let gone = all.iter().filter(|(id, stat, _)| !lives(*id, stat.began));
+        EndedIo::new(&parents, &gone.map(|(id, _, counters)| (*id, *counters)).collect())
     }
 
     /// Returns a process of this sample with all I/O counters at 0; `None` if the sample does not have the process.
@@ -580,6 +698,191 @@ mod tests {
         let busy = third.busy_since(&second);
         assert_eq!((busy[0].pid, busy[0].name.as_str()), (7, "a) b and its ended children"));
         assert!(Processes::list(&Root::at("/nonexistent-prefix".into())).is_err());
+    }
+}
+
+/// The I/O of processes before the window is not their parents' I/O when they end in the window.
+#[cfg(test)]
+mod ended_in_window_tests {
+    use super::process_io_tests::io;
+    use super::*;
+    use crate::fixture::put;
+
+    /// Bytes of a process that moved 20 GiB before the window.
+    const EARLIER: u64 = 20 << 30;
+
+    /// Processes of an invented machine.
+    struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        /// A machine with an init process, a login (7) and its shell (8).
+        fn new() -> Self {
+            let machine = Self(tempfile::tempdir().unwrap_or_else(|e| panic!("{e}")));
+            machine.put(1, 0, 0, Some(0));
+            machine.put(7, 1, 0, Some(1_000));
+            machine.put(8, 7, 0, Some(1_000));
+            machine
+        }
+
+        /// Sets a process's parent, the page faults of its ended children, and its read bytes. `None` hides the bytes.
+        fn put(&self, pid: u32, parent: u32, children_faults: u32, read_bytes: Option<u64>) {
+            let stat = format!(
+                "{pid} (p{pid}) S {parent} 7 7 0 -1 0 1 {children_faults} 0 0 1 1 9 9 20 0 1 0 5 1 2"
+            );
+            put(self.0.path(), &format!("proc/{pid}/stat"), &stat);
+            if let Some(bytes) = read_bytes {
+                put(self.0.path(), &format!("proc/{pid}/io"), &io(bytes, 0));
+                let own = if children_faults == 0 { bytes } else { 1_000 };
+                put(self.0.path(), &format!("proc/{pid}/task/{pid}/io"), &io(own, 0));
+            }
+        }
+
+        fn end(&self, pid: u32) {
+            std::fs::remove_dir_all(self.0.path().join(format!("proc/{pid}")))
+                .unwrap_or_else(|e| panic!("{e}"));
+        }
+
+        /// Returns the bytes by process id between two samples: of [`Processes`], and of ended children in [`ProcessIo`].
+        fn moved(&self, change: impl FnOnce(&Self)) -> [Vec<(u32, u64)>; 2] {
+            let root = Root::at(self.0.path().to_owned());
+            let list = || Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+            let sample = |b: Option<&_>| {
+                ProcessIo::sample(&root, Whose::Processes, b).unwrap_or_else(|e| panic!("{e}"))
+            };
+            let (processes, io) = (list(), sample(None));
+            change(self);
+            let busy = list().busy_since(&processes);
+            let moved = sample(Some(&io)).moved_since(&io);
+            let of_children = moved.iter().filter(|m| m.by_children);
+            [
+                busy.iter().filter_map(|b| Some((b.pid, b.io_bytes?))).collect(),
+                of_children.map(|m| (m.id, m.counters.read_bytes)).collect(),
+            ]
+        }
+    }
+
+    #[test]
+    fn the_reaper_has_only_the_part_in_the_window() {
+        let machine = Machine::new();
+        machine.put(9, 8, 0, Some(EARLIER));
+        let moved = machine.moved(|machine| {
+            machine.end(9);
+            machine.put(8, 7, 50, Some(1_000 + EARLIER + 4_096));
+        });
+        assert_eq!(moved, [[(8, 4_096)], [(8, 4_096)]]);
+        // Children that began and ended in the window count.
+        let moved = machine.moved(|machine| machine.put(8, 7, 60, Some(1_000 + EARLIER + 4_096 + 512)));
+        assert_eq!(moved, [[(8, 512)], [(8, 512)]]);
+    }
+
+    #[test]
+    fn ended_ancestors_pass_the_part_before_the_window_on() {
+        let machine = Machine::new();
+        machine.put(9, 8, 0, Some(EARLIER));
+        let moved = machine.moved(|machine| {
+            machine.end(9);
+            machine.end(8);
+            machine.put(7, 1, 50, Some(1_000 + 1_000 + EARLIER + 4_096));
+        });
+        assert_eq!(moved, [[(7, 4_096)], [(7, 4_096)]]);
+    }
+
+    #[test]
+    fn orphans_are_subtracted_from_the_process_that_adopts_them() {
+        for adopter in [1, 7] {
+            let machine = Machine::new();
+            machine.put(9, 8, 0, Some(EARLIER));
+            let moved = machine.moved(|machine| {
+                machine.end(9);
+                machine.end(8);
+                let before = if adopter == 1 { 0 } else { 1_000 };
+                machine.put(adopter, adopter / 7, 50, Some(before + EARLIER));
+            });
+            assert_eq!(moved, [[], []], "adopted by {adopter}");
+        }
+    }
+
+    #[test]
+    fn amounts_never_go_below_zero_and_living_children_change_nothing() {
+        let machine = Machine::new();
+        machine.put(9, 8, 0, Some(EARLIER));
+        // A parent that ignores the end of its children does not get their I/O.
+        let moved = machine.moved(|machine| {
+            machine.end(9);
+            machine.put(8, 7, 0, Some(5_096));
+        });
+        assert_eq!(moved, [vec![(8, 4_096)], vec![]]);
+        machine.put(9, 8, 0, Some(EARLIER));
+        let moved = machine.moved(|machine| {
+            machine.end(9);
+            machine.put(8, 7, 50, Some(5_096 + 10));
+        });
+        assert_eq!(moved, [[], []]);
+    }
+
+    #[test]
+    fn unknown_parts_have_no_amount() {
+        // The child's counters are hidden, as those of `sudo` are, or its parent is unknown.
+        for (parent, bytes) in [(8, None), (77, Some(EARLIER))] {
+            let machine = Machine::new();
+            machine.put(9, parent, 0, bytes);
+            let moved = machine.moved(|machine| {
+                machine.end(9);
+                machine.put(8, 7, 50, Some(1_000 + EARLIER));
+            });
+            assert_eq!(moved, [[], []], "parent {parent}");
+        }
+        // Counters that become visible in the window have no earlier value.
+        let machine = Machine::new();
+        machine.put(9, 8, 0, None);
+        assert_eq!(machine.moved(|machine| machine.put(9, 8, 3, Some(EARLIER))), [[], []]);
+    }
+
+    #[test]
+    fn a_real_child_that_ends_in_the_window_takes_its_past_along() {
+        let root = Root::real();
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let (file, ready) = (dir.path().join("file"), dir.path().join("ready"));
+        // The shell waits for a child that writes 64 MiB before the window, and 1 MiB in the window.
+        let script = "sh -c 'head -c 67108864 /dev/zero > \"$0\"; : > \"$1\"; read line; head -c 1048576 /dev/zero > \"$0\"' \
+                      \"$0\" \"$1\"; read line";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", script])
+            .args([&file, &ready])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{e}"));
+        let wait_until = |is_done: &dyn Fn() -> bool| {
+            let start = std::time::Instant::now();
+            while !is_done() && start.elapsed().as_secs() < 20 {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        };
+        let mut input = shell.stdin.take().unwrap_or_else(|| panic!("no pipe"));
+        let mut type_line = || {
+            std::io::Write::write_all(&mut input, b"\n").unwrap_or_else(|e| panic!("{e}"));
+        };
+        let list = || Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        let sample = || ProcessIo::sample(&root, Whose::Processes, None).unwrap_or_else(|e| panic!("{e}"));
+        wait_until(&|| ready.exists());
+        let (processes, io) = (list(), sample());
+        let children_faults = || stat(&root, "/proc", shell.id()).map_or(0, |stat| stat.children_faults);
+        let faults_before = children_faults();
+        type_line();
+        wait_until(&|| children_faults() > faults_before);
+        let busy = list().busy_since(&processes);
+        let moved = sample().moved_since(&io);
+        type_line();
+        drop(input);
+        let ended = shell.wait();
+        assert!(ended.is_ok(), "{ended:?}");
+        let bytes = busy.iter().find(|b| b.pid == shell.id()).and_then(|b| b.io_bytes);
+        let of_children = moved.iter().find(|m| m.id == shell.id() && m.by_children);
+        let of_children = of_children.map(|m| m.counters.storage_bytes());
+        // File systems in memory (tmpfs) count no bytes.
+        for bytes in [bytes, of_children].into_iter().flatten() {
+            assert!(bytes <= 8 << 20, "{bytes} bytes of a window in which 1 MiB was written");
+        }
     }
 }
 

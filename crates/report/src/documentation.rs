@@ -171,9 +171,10 @@ pub(crate) fn page_parts(page: &CheckPage) -> impl Iterator<Item = (&'static str
 }
 
 /// Whether a line is a command. Commands are not wrapped. An indented line is a command. A line of [`TO_FIRE`] is one if
-/// it does not end like a sentence and contains no backtick.
+/// it does not end like a sentence and contains no backtick. The target at the end may be the current directory, `.`.
 pub(crate) fn is_command(heading: &str, line: &str) -> bool {
-    line.starts_with(' ') || (heading == TO_FIRE && !line.ends_with(['.', ':', ';']) && !line.contains('`'))
+    let is_sentence = line.ends_with(['.', ':', ';']) && !line.ends_with(" .");
+    line.starts_with(' ') || (heading == TO_FIRE && !is_sentence && !line.contains('`'))
 }
 
 pub(crate) fn write_check_pages(pages: &Pages, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -223,9 +224,9 @@ fn show_page_line(out: &mut Page, heading: &str, line: &str) {
     if line.is_empty() {
         out.line("");
     } else if is_command(heading, line) {
-        out.line(&format!("      {}", line.trim()));
+        out.unwrapped_line(&format!("      {}", line.trim()));
     } else {
-        out.prose("    ", "    ", line);
+        out.prose_with_code("    ", line);
     }
 }
 
@@ -256,6 +257,11 @@ fn commands_on_a_page_are_not_wrapped() -> io::Result<()> {
     };
     assert_eq!(shown("Formula", "  fathom run  --bs 4k")?, "      fathom run  --bs 4k\n");
     assert_eq!(shown(TO_FIRE, "fathom run --bs 4k")?, "      fathom run --bs 4k\n");
+    let long = format!("fathom run {}", "--bs 4k ".repeat(20).trim());
+    assert_eq!(shown(TO_FIRE, &long)?, format!("      {long}\n"));
+    let code = format!("    Type\n    `{long}`,\n    then wait.\n");
+    assert_eq!(shown("What to do", &format!("Type `{long}`, then wait."))?, code);
+    assert_eq!(shown(TO_FIRE, "fathom run --bs 4k .")?, "      fathom run --bs 4k .\n");
     assert_eq!(shown(TO_FIRE, "A sentence.")?, "    A sentence.\n");
     assert_eq!(shown(TO_FIRE, "`a` and `b`")?, "    `a` and `b`\n");
     assert_eq!(shown("Formula", "a > 1")?, "    a > 1\n");

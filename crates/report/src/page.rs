@@ -70,9 +70,20 @@ impl Page {
         self.prose(indent, &format!("{indent}  "), text);
     }
 
+    /// Adds a line, even if it is too long: code must remain in one line so that it can be pasted.
+    pub(crate) fn unwrapped_line(&mut self, code: &str) {
+        self.text += code;
+        self.text.push('\n');
+    }
+
     /// Adds a wrapped paragraph with indented continuation lines.
     pub(crate) fn prose(&mut self, first: &str, indent: &str, text: &str) {
         self.text += &prose(self.width, first, indent, text);
+    }
+
+    /// Adds an indented paragraph whose code between backticks is not wrapped.
+    pub(crate) fn prose_with_code(&mut self, indent: &str, text: &str) {
+        self.text += &prose_with_code(self.width, indent, text);
     }
 
     /// Adds a paragraph.
@@ -116,12 +127,13 @@ impl Page {
         let mut wrapped = prose(self.width, first, indent, text);
         while wrapped.lines().count() > most {
             let Some((shorter, _)) = kept.rsplit_once(' ') else { break };
-            kept = shorter;
+            kept = without_bare_number(shorter);
             wrapped = cut(kept);
         }
-        // End at a clause if possible, because half a clause is hard to read.
-        let clause =
-            kept.rfind([',', ';', ':']).filter(|at| *at > kept.len() * 2 / 3 && kept.len() < text.len());
+        // End at a clause if possible, because half a clause is hard to read. A comma in a number ends no clause.
+        let ends_clause = |at: usize| kept[at + 1..].is_empty() || kept[at + 1..].starts_with(' ');
+        let clause = kept.rmatch_indices([',', ';', ':']).map(|(at, _)| at).find(|at| ends_clause(*at));
+        let clause = clause.filter(|at| *at > kept.len() * 2 / 3 && kept.len() < text.len());
         self.text += &clause.map_or(wrapped, |at| cut(&kept[..at]));
     }
 
@@ -173,10 +185,29 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
     }
     let deepest = " ".repeat(width / 8);
     let indent = if display_width(indent) > width / 3 { deepest.as_str() } else { indent };
+    wrap_words(width, first, indent, &split_words(text))
+}
+
+/// Wraps a paragraph like [`prose`], but never breaks or shortens code between backticks, so that it can be pasted.
+pub(crate) fn prose_with_code(width: usize, indent: &str, text: &str) -> String {
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    let mut is_code = false;
+    for word in split_words(text) {
+        let ends_code = word.matches('`').count() % 2 == 1;
+        match words.last_mut().filter(|_| is_code) {
+            Some(code) => *code = format!("{code} {word}").into(),
+            None => words.push(word),
+        }
+        is_code ^= ends_code;
+    }
+    wrap_words(width.min(MAX_PROSE_WIDTH), indent, indent, &words)
+}
+
+fn wrap_words(width: usize, first: &str, indent: &str, words: &[Cow<'_, str>]) -> String {
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in &split_words(text) {
+    for word in words {
         let gap = usize::from(!empty);
         let fits = display_width(&line) + gap + display_width(word) <= width;
         if !fits && (!empty || display_width(&line) > display_width(indent)) {
@@ -188,12 +219,20 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
         if !empty {
             line.push(' ');
         }
-        line += &shorten(word, width.saturating_sub(display_width(&line)));
+        let is_code = word.contains('`') && word.contains(' ');
+        line +=
+            &if is_code { word.clone() } else { shorten(word, width.saturating_sub(display_width(&line))) };
         empty = false;
     }
     out += &line;
     out.push('\n');
     out
+}
+
+/// Removes a number from the end of a cut text, because its unit is cut off.
+fn without_bare_number(text: &str) -> &str {
+    let cut = text.rsplit_once(' ').filter(|(_, word)| word.ends_with(|c: char| c.is_ascii_digit()));
+    cut.map_or(text, |(before, _)| before)
 }
 
 /// Splits text into words, keeping a percent sign with its number.
@@ -377,6 +416,33 @@ fn lines_fit_the_width_and_words_are_not_broken() {
     }
     assert_eq!(prose(80, "* ", "  ", ""), "* \n");
     assert_eq!(prose(20, "", "", "it is no more than 3.0 % faster"), "it is no more than\n3.0 % faster\n");
+}
+
+#[test]
+fn code_is_neither_broken_nor_shortened() {
+    let code = "`echo '254:0 400' > /sys/fs/cgroup/x/io.max`";
+    let wrapped =
+        prose_with_code(40, "  ", &format!("In a cgroup type {code}, then `fathom run` at 3.0 % more"));
+    assert_eq!(wrapped, format!("  In a cgroup type\n  {code},\n  then `fathom run` at 3.0 % more\n"));
+    // An unclosed backtick hides no text.
+    assert_eq!(prose_with_code(40, "", "an `open end"), "an `open end\n");
+}
+
+#[test]
+fn a_cut_text_ends_after_a_word_and_a_whole_figure() {
+    let text = "D04 IO_LIMIT_CONFIGURED biases it and 2 other results: A cgroup limits reads to 1,000 IOPS and \
+                20.5 MiB/s, writes to 98 % of 12:30, and more of it; see `fathom explain D04` for the rule";
+    for width in 30..110 {
+        let mut out = Page::new(Style { width, ..Style::default() });
+        out.prose_within(2, "  ", "    ", text);
+        let shown = out.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let Some(kept) = shown.strip_suffix(" …") else { continue };
+        let rest = text.strip_prefix(kept).unwrap_or_else(|| panic!("{width}: {shown}"));
+        let after_mark = rest.strip_prefix([',', ';', ':']);
+        assert!(after_mark.unwrap_or(rest).starts_with(' '), "{width}: {shown}");
+        let has_number = kept.ends_with(|c: char| c.is_ascii_digit());
+        assert!(!has_number || after_mark.is_some(), "{width}: a figure without its unit: {shown}");
+    }
 }
 
 #[test]

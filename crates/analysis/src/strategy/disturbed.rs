@@ -306,7 +306,7 @@ pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
         return Vec::new();
     }
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let left: u32 = super::left_undisturbed(&counting(done, budget), budget).runs.iter().sum();
+    let left: u32 = super::left_undisturbed(done, budget).runs.iter().sum();
     waiting_of(&tried, budget.pairing(), left as usize, budget.attempts)
 }
 
@@ -359,7 +359,7 @@ pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
 /// The expected share of the coming runs that is repeated, from the attempts so far.
 pub(crate) fn expected_repeats(done: &[Summary], budget: &Budget) -> f64 {
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let left: u32 = super::left_undisturbed(&counting(done, budget), budget).runs.iter().sum();
+    let left: u32 = super::left_undisturbed(done, budget).runs.iter().sum();
     if budget.attempts < 2
         || matches!(budget.strategy, Strategy::Steady { .. })
         || is_the_rule(&tried, left as usize)

@@ -127,7 +127,7 @@ fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
 
 /// The remaining work, as far as it can be known.
 pub fn left(done: &[Summary], budget: &Budget) -> Left {
-    let mut left = left_undisturbed(&disturbed::counting(done, budget), budget);
+    let mut left = left_undisturbed(done, budget);
     for repeat in disturbed::waiting(done, budget) {
         left.repeats += 1;
         left.runs.iter_mut().skip(repeat.at.job).take(1).for_each(|runs| *runs += 1);
@@ -142,13 +142,14 @@ pub fn left(done: &[Summary], budget: &Budget) -> Left {
 
 /// Returns the remaining work according to the runs that count, without repeats.
 fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
-    let rates = (0..budget.jobs).map(|job| rates(done, job));
+    let counting = disturbed::counting(done, budget);
+    let rates = (0..budget.jobs).map(|job| rates(&counting, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
         Strategy::Fixed | Strategy::Settle { .. } => {
             (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false)
         }
-        Strategy::Targets(layout) => (targets::left(done, budget, layout), true),
-        Strategy::Limit(latency_target) => (limit::left(done, budget, &latency_target), false),
+        Strategy::Targets(layout) => (targets::left(done, &counting, budget, layout), true),
+        Strategy::Limit(latency_target) => (limit::left(&counting, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => (
             rates
                 .map(|r| {

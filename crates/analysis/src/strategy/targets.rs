@@ -124,11 +124,19 @@ fn half_width(a: &[f64], b: &[f64], without: usize) -> Option<f64> {
     Some((high - low) / 2.0)
 }
 
-/// The remaining runs of each job: the rounds of the plan, and further rounds that fit into the time if all open tests get equally many.
-pub(super) fn left(counting: &[Summary], budget: &Budget, layout: TargetLayout) -> Vec<u32> {
-    let clock = Clock::read(counting, budget, layout);
+/// The remaining runs of each job: the rounds of the plan and of begun tests, and further rounds that fit into the time if all open
+/// tests get equally many. The cheapest tests share the rest of the time. `counting` has the runs that count, `done` all attempts.
+pub(super) fn left(
+    done: &[Summary],
+    counting: &[Summary],
+    budget: &Budget,
+    layout: TargetLayout,
+) -> Vec<u32> {
+    let clock = Clock::read(done, budget, layout);
     let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
-    let mut left: Vec<u32> = (0..budget.jobs).map(|job| budget.runs.saturating_sub(times(job))).collect();
+    let most = |job: usize| layout.jobs(layout.group(job)).map(times).max().unwrap_or(0);
+    let mut left: Vec<u32> =
+        (0..budget.jobs).map(|job| budget.runs.max(most(job)).saturating_sub(times(job))).collect();
     let open: Vec<usize> = (0..layout.tests as usize)
         .filter(|group| open_share(layout, *group, |job| rates(counting, job)).is_some())
         .collect();
@@ -137,9 +145,18 @@ pub(super) fn left(counting: &[Summary], budget: &Budget, layout: TargetLayout) 
     let Some(ends_ns) = budget.ends_ns.filter(|_| round > 0.0) else { return left };
     let free = ends_ns.saturating_sub(clock.now_ns + REPORT_NS) as f64 - planned;
     let more = (free / round).max(0.0) as u32;
-    for job in open.into_iter().flat_map(|group| layout.jobs(group)) {
-        if let Some(runs) = left.get_mut(job) {
-            *runs = runs.saturating_add(more);
+    let mut rest_ns = free - f64::from(more) * round;
+    let mut cheapest_first = open;
+    cheapest_first.sort_by(|a, b| clock.cost_ns(*a).total_cmp(&clock.cost_ns(*b)));
+    for group in cheapest_first {
+        let fits = clock.cost_ns(group) <= rest_ns;
+        if fits {
+            rest_ns -= clock.cost_ns(group);
+        }
+        for job in layout.jobs(group) {
+            if let Some(runs) = left.get_mut(job) {
+                *runs = runs.saturating_add(more + u32::from(fits));
+            }
         }
     }
     left
@@ -252,6 +269,8 @@ pub(crate) fn play(budget: &Budget, mut rate: impl FnMut(&Summary) -> f64) -> (V
     loop {
         match super::next(&done, budget) {
             Next::Measure { job, repeat, attempt, .. } => {
+                let left = super::left(&done, budget);
+                assert!(left.runs.iter().sum::<u32>() > 0, "run {} was not announced", done.len() + 1);
                 let ended_ns = SECOND * (done.len() as u64 + 3);
                 let run = Summary { attempt, ended_ns, refused: false, ..Summary::refused(job, repeat) };
                 let iops = rate(&run);

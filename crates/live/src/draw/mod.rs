@@ -7,7 +7,7 @@ mod tests;
 use super::state::{CountedFinding, End, State};
 use crate::state::{HostRow, HostState, Named, Observed, Points, Sample};
 use crate::terminal::Theme;
-use crate::{Done, Left};
+use crate::{Done, Left, whole_words};
 use model::Known;
 use model::finding::Severity;
 use model::name::visible;
@@ -106,11 +106,18 @@ fn take(rest: &mut Rect, rows: u16) -> Rect {
     taken
 }
 
-/// Makes a text safe for a terminal and cuts it to a width.
+/// Makes a text safe for a terminal and cuts it to a width, after a word if possible: half a number is another number.
 fn fit(text: &str, columns: usize) -> String {
     let shown = visible(text).replace(['\n', '\t'], " ");
-    let width = Span::raw(shown.as_str()).width();
-    if width <= columns {
+    let is_too_wide = Span::raw(shown.as_str()).width() > columns;
+    let words = whole_words(&shown, columns.saturating_sub(3)).filter(|_| is_too_wide);
+    words.map_or_else(|| fit_name(&shown, columns), |words| format!("{words} .."))
+}
+
+/// Makes a name safe for a terminal and cuts it to a width, also within a word, because names begin alike.
+fn fit_name(name: &str, columns: usize) -> String {
+    let shown = visible(name).replace(['\n', '\t'], " ");
+    if Span::raw(shown.as_str()).width() <= columns {
         return shown;
     }
     let mut out = String::new();
@@ -457,7 +464,7 @@ fn draw_results(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) 
 /// A table row: a name and figures in columns.
 fn table_row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u16) -> String {
     let room = usize::from(width).saturating_sub(cells.len() * CELL_COLUMNS);
-    let name = fit(name, room.saturating_sub(1));
+    let name = fit_name(name, room.saturating_sub(1));
     let blanks = room.saturating_sub(Span::raw(name.as_str()).width());
     let start = format!("{name}{}", " ".repeat(blanks));
     cells.fold(start, |line, cell| format!("{line}{cell:>CELL_COLUMNS$}"))
@@ -668,7 +675,7 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: T
 
 fn device_name(device: &WatchedDevice) -> String {
     let indent = " ".repeat(device.level.min(NAME_COLUMNS / 3));
-    let text = fit(&device.name, NAME_COLUMNS - 1 - indent.len());
+    let text = fit_name(&device.name, NAME_COLUMNS - 1 - indent.len());
     format!("{indent}{text}")
 }
 
@@ -720,7 +727,7 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
     }
     for process in &processes.most {
         let id = process.tid.unwrap_or(process.pid).to_string();
-        let who = fit(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
+        let who = fit_name(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
         let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);
         let mut text = format!(
             "{:PROCESS_COLUMNS$}{read:>FIGURE_COLUMNS$}{write:>FIGURE_COLUMNS$}",

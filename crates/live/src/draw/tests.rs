@@ -345,3 +345,18 @@ fn theme_without_colours_draws_none() {
     let _ = terminal.draw(|frame| draw(frame, &busy(), FULL));
     assert!(colours(&terminal) > 0);
 }
+
+#[test]
+fn texts_are_cut_after_words_and_names_anywhere() {
+    let text = "reads to 1,000 IOPS";
+    let cut: Vec<String> = (0..=text.len()).map(|columns| fit(text, columns)).collect();
+    assert_eq!(cut[18..], ["reads to 1,000 ..", text]);
+    assert_eq!(cut[16], "reads to ..");
+    assert_eq!(cut[8], "reads ..");
+    assert_eq!(cut[6], "read..", "the first word does not fit");
+    assert!(cut.iter().enumerate().all(|(columns, line)| line.len() <= columns), "{cut:?}");
+    assert_eq!(
+        [fit_name("RND4K Q1T1 read", 14), fit_name("RND4K Q1T1 write", 14)],
+        ["RND4K Q1T1 r..", "RND4K Q1T1 w.."]
+    );
+}

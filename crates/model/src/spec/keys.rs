@@ -1008,7 +1008,7 @@ pub const KEYS: &[Key] = &[
         "attempts",
         Group::HowLong,
         "N",
-        "Maximum number of attempts at a run that other load disturbs; 1 repeats none [default: 3]",
+        "Maximum number of attempts at a run that other load disturbs; 1 repeats none [default: 3, or 1 if the machine was busy before the first run]",
         &[Run, RunCapture, RunFile, Bench, Limit, Sweep, Layers, Api],
         Set::Job(|j, t| put(&mut j.attempts, count(t, 1, MAX_ATTEMPTS))),
     ),
