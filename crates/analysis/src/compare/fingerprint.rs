@@ -430,14 +430,15 @@ pub(super) const MEASURED: &str = "what was measured";
 /// The aspect of findings that the user accepted.
 pub(super) const ACCEPTED: &str = "accepted findings";
 
-/// The difference between two results that depend on different accepted findings.
+/// The difference between two results that depend on different accepted findings. The user accepted the findings, so the results are
+/// compared.
 pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Difference> {
     let ids = |one: SideResult| match one.result.accepted.as_slice() {
         [] => "none".to_owned(),
         ids => CheckId::list(ids, ", "),
     };
     let (a, b) = (ids(a), ids(b));
-    (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: true })
+    (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: false })
 }
 
 /// The differences in the findings that relabel the results.
