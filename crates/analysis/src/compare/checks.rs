@@ -156,7 +156,9 @@ fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
 fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, context.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
-    Some(found(Severity::Void, format!("{why}."), "Remove this cause and measure again."))
+    let cure =
+        if pair.no_number { "Measure that side again." } else { "Remove this cause and measure again." };
+    Some(found(Severity::Void, format!("{why}."), cure))
 }
 
 fn labelled_differences(pair: &Pair) -> Option<Detail> {
