@@ -481,14 +481,8 @@ fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
 pub(super) fn no_number(one: SideResult) -> Option<String> {
     let which = format!("{} ({})", one.result.name, one.report.started);
     if let Some(f) = findings_about(one, Severity::Void).find(|f| !f.accepted) {
-        let (id, sentence) = (f.id, f.sentence.trim_end_matches('.'));
-        let accept =
-            one.result.total.as_ref().map(|_| format!("; type --accept {id} to compare it all the same"));
-        return Some(format!(
-            "{id} {} invalidates {which}: {sentence}{}",
-            f.name,
-            accept.unwrap_or_default()
-        ));
+        let sentence = f.sentence.trim_end_matches('.');
+        return Some(format!("{} {} invalidates {which}: {sentence}", f.id, f.name));
     }
     if one.result.void {
         return Some(format!("{which} is invalid"));

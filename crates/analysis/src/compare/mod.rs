@@ -14,6 +14,7 @@ mod fingerprint;
 mod weighing;
 
 use crate::findings;
+use crate::verdict::{accept_flags, unaccepted};
 use checks::Context;
 use fingerprint::{differences, fingerprint};
 use model::command::CommandResult;
@@ -28,6 +29,7 @@ use model::report::{CountsAs, FORMAT, Measured, Producer, Report, Rerun, Verdict
 use model::units::{show_change, show_share};
 use model::verdict::Slower;
 use stats::comparison;
+use std::collections::BTreeSet;
 use weighing::Weighed;
 
 /// Options of a comparison.
@@ -302,7 +304,8 @@ fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<St
 fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
     for (side, pooled, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
         if let Some(why) = pooled.iter().find_map(|one| fingerprint::no_number(*one)) {
-            return Some(format!("{side} has no number to compare: {}", why.trim_end_matches('.')));
+            let why = why.trim_end_matches('.');
+            return Some(format!("{side} has no number to compare: {why}{}", accept_advice(a, b)));
         }
         if pooled.len() < sessions {
             return Some(format!(
@@ -327,6 +330,17 @@ fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) 
         }
     }
     None
+}
+
+/// Names all findings of both sides that the user must accept to compare the numbers. Empty if a side has no number to accept.
+fn accept_advice(a: &Pooled, b: &Pooled) -> String {
+    let all = || a.iter().chain(b);
+    let ids: BTreeSet<CheckId> =
+        all().flat_map(|one| unaccepted(&one.result.name, &one.report.findings, &[Severity::Void])).collect();
+    if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
+        return String::new();
+    }
+    format!("; type {} to compare it all the same", accept_flags(&ids))
 }
 
 /// Why two results are not compared: they measure different work, or their conditions differ.

@@ -300,7 +300,13 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
             compare(&judged(&Fixture::honest()), &void, &Options { accept_differences, ..options() });
         assert_eq!(comparison.answer, Answer::Invalid);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
+        let cures: Vec<&str> = answers(&comparison, CheckId::E14).iter().map(|f| f.cure.as_str()).collect();
+        assert!(cures.contains(&"Measure that side again."), "{cures:?}");
     }
+    // The findings of both sides are named at once.
+    let errors = judged(&Fixture { errors: 1, ..Fixture::honest() });
+    let both = compare(&errors, &void, &options()).sentence;
+    assert!(both.contains("; type --accept A04 --accept B12 to compare it all the same"), "{both}");
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Invalid);
     // A gate stays undecided.
@@ -347,7 +353,10 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
     accept_findings(&mut withheld, &[CheckId::A04]);
     for slower in [&accepting(&slower, &[CheckId::A04]), &withheld] {
         let comparison = compare(&honest, slower, &typed);
-        assert_eq!((comparison.answer, comparison.gate.map(|g| g.outcome)), (Answer::Slower, Some(Passing::Failed)));
+        assert_eq!(
+            (comparison.answer, comparison.gate.map(|g| g.outcome)),
+            (Answer::Slower, Some(Passing::Failed))
+        );
     }
     // The sessions of one side may differ in it.
     let pooled = compare_sides(&[honest.clone(), accepted.clone()], std::slice::from_ref(&honest), &typed);
@@ -378,6 +387,7 @@ fn few_runs_cannot_tell_and_the_sentence_names_the_option() {
     let comparison = compare(&rated(&one, 1.0), &rated(&one, 0.5), &options());
     assert_eq!(comparison.answer, Answer::CannotTell);
     assert!(comparison.sentence.contains("three runs") && comparison.sentence.contains("--runs 5"));
+    assert!(comparison.sentence.contains("1 run on a side is too few"), "{}", comparison.sentence);
 }
 
 #[test]
