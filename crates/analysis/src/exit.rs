@@ -95,8 +95,9 @@ fn main_results(report: &Report) -> Vec<&Measured> {
 fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
     let main = main_results(report);
     let findings = &report.findings;
+    let forgives = studies::forgives_other_load(&report.study);
     let blocks = |r: &&Measured| {
-        let is_forgiven = studies::forgives_other_load(&report.study) && is_withheld_by_others(r, findings);
+        let is_forgiven = forgives && is_withheld_by_others(r, findings);
         r.verdict == Verdict::Invalid && !is_forgiven && main.iter().all(|result| result.name != r.name)
     };
     let quoted = studies::conclusion(&report.study).quoted(&report.results);
@@ -108,7 +109,9 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
         results.iter().flat_map(|result| unaccepted(&result.name, findings, severities)).collect()
     };
     let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
-    ids.append(&mut acting(&others, &[Severity::Void]));
+    // Once the other findings are accepted, a result that only other load withholds is forgiven.
+    let of_others = acting(&others, &[Severity::Void]);
+    ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != 'D'));
     ids
 }
 
@@ -215,7 +218,7 @@ fn all_findings_that_must_be_accepted_are_named_at_once() {
     let answer = printed(&[]);
     assert_eq!(answer.word, AnswerWord::Invalid);
     assert!(answer.sentence.starts_with("A04 HOLES_READ invalidates holes: "), "{}", answer.sentence);
-    let ids = "Type --accept A01 --accept A04 --accept D08 to decide on this number all the same.";
+    let ids = "Type --accept A01 --accept A04 to decide on this number all the same.";
     assert!(answer.sentence.contains(ids), "{}", answer.sentence);
     // Without the holes, the load does not count, and the relabelled headline decides.
     let answer = printed(&[CheckId::A04]);
