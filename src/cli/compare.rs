@@ -55,7 +55,7 @@ pub struct Args {
     #[command(flatten)]
     inconclusive: InconclusiveArgs,
     /// Accept a finding by its id; may be repeated. E14 compares numbers although the workloads differ. A finding of a result, such as D01,
-    /// compares the number that it invalidates; both sides must have the same accepted findings, and --fail-if-slower requires them here
+    /// compares the number that it invalidates, even if only one side has it. --fail-if-slower requires the ids of all accepted findings here
     #[arg(long, value_name = "ID", help_heading = OUTPUT, value_parser = acceptable, value_delimiter = ',')]
     accept: Vec<CheckId>,
     /// Format of the answer

@@ -306,8 +306,7 @@ fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Fl
     let (call, every) = given.into_iter().find_map(|(call, every)| Some((call, every?)))?;
     let drain = spec.drain;
     let how = if drain { ", drained" } else { "" };
-    origins
-        .note(call.word(), Some(every), |every| format!("after every {} writes{how}", every.format_count()));
+    origins.note(call.word(), Some(every), |every| format!("{}{how}", every.describe()));
     access.writes().then_some(Flush { call, every: every.writes, calls: every.calls, drain })
 }
 

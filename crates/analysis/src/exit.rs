@@ -1,10 +1,10 @@
 //! The printed answer and the exit code of a report, from its verdict and the answer of its gates. They never contradict each other.
 
-use crate::findings::findings_about;
 use crate::studies;
-use crate::verdict::type_accept;
-use model::finding::Severity;
+use crate::verdict::{is_withheld_by_others, relabelled, type_accept, unaccepted};
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::{Answer, AnswerWord, CountsAs, Ending, Measured, Report, Verdict};
+use std::collections::BTreeSet;
 
 /// The printed answer of a report, whose first word agrees with the exit code. It is `INVALID`
 ///
@@ -20,12 +20,11 @@ pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
     if exit_code_of_findings(report) == 0 {
         return Some(answer);
     }
-    let reason = &report.verdict_reason;
-    let has_number = report.headline_result().is_some_and(|result| result.total.is_some());
-    let accept = report
-        .verdict_by
-        .filter(|_| has_number)
-        .map_or_else(String::new, |id| format!(" {}", type_accept(id)));
+    // A relabelled number does not make the verdict INVALID, so the verdict may have another reason.
+    let relabels = relabelling(report).filter(|_| !is_invalid(report));
+    let reason = &relabels.map_or_else(|| report.verdict_reason.clone(), |f| relabelled(f).reason);
+    let ids = findings_to_accept(report);
+    let accept = if ids.is_empty() { String::new() } else { format!(" {}", type_accept(&ids)) };
     let sentence = match answer.word {
         AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
         AnswerWord::Pass | AnswerWord::Inconclusive => {
@@ -64,26 +63,62 @@ pub fn exit_code_of(reports: &[Report]) -> u8 {
 
 /// The exit code without any condition.
 fn exit_code_of_findings(report: &Report) -> u8 {
+    u8::from(is_invalid(report) || relabelling(report).is_some())
+}
+
+fn is_invalid(report: &Report) -> bool {
+    report.verdict == Verdict::Invalid || report.headline.value.is_none()
+}
+
+/// The first finding that relabels the main number and that the user did not accept.
+fn relabelling(report: &Report) -> Option<&Finding> {
+    let main = main_results(report);
+    report.findings.iter().find(|f| {
+        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename) && !f.accepted;
+        acts && main.iter().any(|result| f.about.contains(&result.name))
+    })
+}
+
+/// The results that the headline depends on.
+fn main_results(report: &Report) -> Vec<&Measured> {
     let conclusion = studies::conclusion(&report.study);
     let quoted: Vec<&str> = conclusion.quoted(&report.results).iter().map(|r| r.name.as_str()).collect();
     let is_main = |(at, result): &(usize, &Measured)| match conclusion.rests_on() {
         Some(results) => results.contains(at),
         None => result.true_name == report.headline.name && quoted.contains(&result.name.as_str()),
     };
-    let main: Vec<&str> =
-        report.results.iter().enumerate().filter(is_main).map(|(_, r)| r.name.as_str()).collect();
-    let mut relabelling =
-        main.iter().flat_map(|name| findings_about(&report.findings, name, Severity::Rename));
-    let is_invalid = report.verdict == Verdict::Invalid || report.headline.value.is_none();
-    u8::from(is_invalid || relabelling.any(|f| !f.accepted))
+    report.results.iter().enumerate().filter(is_main).map(|(_, result)| result).collect()
+}
+
+/// The ids of all findings that the user must accept before the exit code of the findings is 0. Empty if accepting cannot help, because
+/// a number was not measured.
+fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
+    let main = main_results(report);
+    let findings = &report.findings;
+    let forgives = studies::forgives_other_load(&report.study);
+    let blocks = |r: &&Measured| {
+        let is_forgiven = forgives && is_withheld_by_others(r, findings);
+        r.verdict == Verdict::Invalid && !is_forgiven && main.iter().all(|result| result.name != r.name)
+    };
+    let quoted = studies::conclusion(&report.study).quoted(&report.results);
+    let others: Vec<&Measured> = quoted.into_iter().filter(blocks).collect();
+    if main.is_empty() || main.iter().chain(&others).any(|result| result.total.is_none()) {
+        return BTreeSet::new();
+    }
+    let acting = |results: &[&Measured], severities: &[Severity]| -> BTreeSet<CheckId> {
+        results.iter().flat_map(|result| unaccepted(&result.name, findings, severities)).collect()
+    };
+    let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
+    // Once the other findings are accepted, a result that only other load withholds is forgiven.
+    let of_others = acting(&others, &[Severity::Void]);
+    ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != 'D'));
+    ids
 }
 
 #[cfg(test)]
 use crate::verdict::{biased, judged};
 #[cfg(test)]
 use crate::{Judging, fixture::Fixture, judge};
-#[cfg(test)]
-use model::finding::CheckId;
 
 /// The first word of a report.
 #[cfg(test)]
@@ -164,6 +199,32 @@ fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
     let answer = report.answer.clone().unwrap();
     assert_eq!((answer.word, exit_code(&report)), (AnswerWord::Invalid, 1));
     assert!(answer.sentence.contains("--accept A01"), "{}", answer.sentence);
+}
+
+#[test]
+fn all_findings_that_must_be_accepted_are_named_at_once() {
+    let fixture = |name: &str| Fixture { name: name.into(), ..Fixture::honest() };
+    let first = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..fixture("first") };
+    let holes = Fixture { hole_share: 1.0, ..fixture("holes") };
+    // The headline is relabelled, the second result has only other load, and the third also has holes.
+    let mut record = crate::fixture::together(&[first, fixture("disturbed"), holes]);
+    let disturbed = record.runs.iter_mut().filter(|r| r.start.job > 0).filter_map(|r| r.end.as_mut());
+    disturbed.flat_map(|end| &mut end.workers).for_each(|w| w.ready_ns = Ok(w.wall_ns / 2));
+    let printed = |accept: &[CheckId]| {
+        let report = judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() });
+        let answer = Some(Answer { word: AnswerWord::Fastest, sentence: "first is the fastest.".into() });
+        printed_answer(&Report { answer, ..report }).unwrap()
+    };
+    let answer = printed(&[]);
+    assert_eq!(answer.word, AnswerWord::Invalid);
+    assert!(answer.sentence.starts_with("A04 HOLES_READ invalidates holes: "), "{}", answer.sentence);
+    let ids = "Type --accept A01 --accept A04 to decide on this number all the same.";
+    assert!(answer.sentence.contains(ids), "{}", answer.sentence);
+    // Without the holes, the load does not count, and the relabelled headline decides.
+    let answer = printed(&[CheckId::A04]);
+    assert!(answer.sentence.starts_with("A01 CACHE_SERVED relabels first: "), "{}", answer.sentence);
+    assert!(answer.sentence.contains("Type --accept A01 to"), "{}", answer.sentence);
+    assert_eq!(printed(&[CheckId::A01, CheckId::A04]).word, AnswerWord::Fastest);
 }
 
 #[test]

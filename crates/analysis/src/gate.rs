@@ -12,7 +12,7 @@ use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
 use crate::runs::Sample;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, type_accept};
+use crate::verdict::{Judged, type_accept, unaccepted};
 use model::comparison;
 use model::finding::{Finding, Severity};
 use model::job::{Kind, Phase};
@@ -179,7 +179,7 @@ impl Gated<'_> {
                 self.result.name,
                 f.id,
                 f.name,
-                type_accept(f.id)
+                type_accept(&unaccepted(&self.result.name, self.acting, NOT_AS_REQUESTED))
             ),
             None => format!("{} has no number: a finding invalidates it.", self.result.name),
         }
@@ -372,10 +372,13 @@ impl Gated<'_> {
     }
 }
 
+/// Severities of findings that keep a condition from passing.
+const NOT_AS_REQUESTED: &[Severity] = &[Severity::Void, Severity::Rename];
+
 /// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number: the
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
 fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer {
-    match not_accepted(result, acting, &[Severity::Void, Severity::Rename]) {
+    match not_accepted(result, acting, NOT_AS_REQUESTED) {
         Some(f) if answer.word == AnswerWord::Pass => Answer {
             word: AnswerWord::Invalid,
             sentence: format!(
@@ -383,7 +386,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
                 answer.sentence,
                 f.id,
                 f.name,
-                type_accept(f.id)
+                type_accept(&unaccepted(result, acting, NOT_AS_REQUESTED))
             ),
         },
         _ => answer,
@@ -634,6 +637,10 @@ mod tests {
         assert_eq!((word(&accepted), exit_code(&accepted)), (Some(AnswerWord::Pass), 0));
         let slow = judged(&cached, "p99>1ns", &[]);
         assert_eq!(word(&slow), Some(AnswerWord::Fail), "slow all the same");
+        // Everything that must be accepted for a PASS is named at once.
+        let both = judged(&Fixture { errors: 1, ..cached }, "p99>1h", &[]);
+        let sentence = &both.gates[0].sentence;
+        assert!(sentence.contains("Type --accept A01 --accept B12 to decide"), "{sentence}");
     }
 
     #[test]

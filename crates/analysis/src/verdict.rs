@@ -11,6 +11,8 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::record::{Record, RunEnding};
 use model::report::{Counts, Headline, Limiter, Measured, QuotedRate, Verdict};
 use model::units::show_count;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// The maximum number of results without a number that the counts name.
 const MOST_NAMES: usize = 2;
@@ -46,25 +48,30 @@ impl Reasoned {
     }
 }
 
-/// The verdict on the quoted results: the worst one, with the reason in one sentence. If several are equally bad, the reason of `first` is
-/// preferred.
+/// The verdict on the quoted results: the worst one, with the reason in one sentence. `counts_as` is the verdict that a result counts as
+/// for the session. If several count as equally bad, the reason is that of the worst result, or of `first` if it is as bad.
 pub(crate) fn session_verdict(
     first: Option<&Measured>,
     quoted: &[&Measured],
     findings: &[Finding],
+    counts_as: impl Fn(&Measured) -> Verdict,
 ) -> Reasoned {
     let nothing =
         || Reasoned::new(Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
-    let Some((first, worst)) = first.zip(quoted.iter().map(|r| r.verdict).max()) else { return nothing() };
-    let shown = std::iter::once(first).chain(quoted.iter().copied()).find(|r| r.verdict == worst);
-    shown.map_or_else(nothing, |result| result_verdict(result, findings))
+    let Some((first, worst)) = first.zip(quoted.iter().map(|r| counts_as(r)).max()) else { return nothing() };
+    let deciding = std::iter::once(first).chain(quoted.iter().copied()).filter(|r| counts_as(r) == worst);
+    deciding.min_by_key(|r| Reverse(r.verdict)).map_or_else(nothing, |result| {
+        let reasoned = result_verdict(result, findings);
+        Reasoned { verdict: reasoned.verdict.min(worst), ..reasoned }
+    })
 }
 
 /// The verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no number, but the result is
 /// suspect.
 pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasoned {
     let found_all = |severity| findings_about(findings, &result.name, severity);
-    if let Some(f) = invalidating(result, findings).next() {
+    // Other load alone does not make a session invalid, so another finding decides.
+    if let Some(f) = found_all(Severity::Void).filter(|f| !f.accepted).min_by_key(|f| f.id.group() == 'D') {
         return found(Verdict::Invalid, f, "invalidates");
     }
     if result.total.is_none() {
@@ -76,10 +83,11 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
         let reason = format!("{} {} is accepted for {}: {}", f.id, f.name, about(&f.about), f.sentence);
         return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
-    for (severity, verb) in [(Severity::Rename, "relabels"), (Severity::Biased, "biases")] {
-        if let Some(f) = found_all(severity).next() {
-            return found(Verdict::Suspect, f, verb);
-        }
+    if let Some(f) = found_all(Severity::Rename).next() {
+        return relabelled(f);
+    }
+    if let Some(f) = found_all(Severity::Biased).next() {
+        return found(Verdict::Suspect, f, "biases");
     }
     let is_unasked = |f: &&Finding| MUST_BE_ASKED.contains(&f.id) && f.outcome == Outcome::NotChecked;
     if let Some(f) = findings.iter().filter(is_unasked).find(|f| f.about.contains(&result.name)) {
@@ -131,12 +139,30 @@ fn describe_counts(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) 
         .map(|(count, word)| format!("{} {word}", show_count(count as f64)))
         .collect();
     let invalid: Vec<&Measured> = quoted.iter().copied().filter(|r| r.verdict == Verdict::Invalid).collect();
-    let why = |r: &&Measured| format!("{}: {}", r.name, why_without(r, findings));
-    let named = match invalid.len() {
-        1..=MOST_NAMES => format!(" ({})", invalid.iter().map(why).collect::<Vec<_>>().join("; ")),
-        _ => String::new(),
+    format!("{all} results: {}{}", parts.join(", "), reasons_without(&invalid, findings))
+}
+
+/// Why results have no number: ` (RND4K Q1T1 read: CPU busy)`, or for several results ` (CPU busy in 3, I/O errors in 1)`.
+fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
+    let reasons: Vec<String> = invalid.iter().map(|r| why_without(r, findings)).collect();
+    let parts: Vec<String> = if invalid.len() <= MOST_NAMES {
+        invalid.iter().zip(&reasons).map(|(r, why)| format!("{}: {why}", r.name)).collect()
+    } else {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for why in &reasons {
+            match counts.iter_mut().find(|(known, _)| known == why) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((why, 1)),
+            }
+        }
+        counts.sort_by_key(|(_, count)| Reverse(*count));
+        match counts.as_slice() {
+            [(why, _)] => vec![(*why).to_owned()],
+            several => several.iter().map(|(why, count)| format!("{why} in {count}")).collect(),
+        }
     };
-    format!("{all} results: {}{named}", parts.join(", "))
+    let between = if invalid.len() <= MOST_NAMES { "; " } else { ", " };
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(between)) }
 }
 
 /// Why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
@@ -159,9 +185,28 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// Returns what to type to decide a question on a number that a finding invalidates or relabels.
-pub(crate) fn type_accept(id: CheckId) -> String {
-    format!("Type --accept {id} to decide on this number all the same.")
+/// The sentence about a result that a finding relabels.
+pub(crate) fn relabelled(finding: &Finding) -> Reasoned {
+    found(Verdict::Suspect, finding, "relabels")
+}
+
+/// The ids of the findings about a result that have one of these severities and that the user did not accept.
+pub(crate) fn unaccepted(result: &str, findings: &[Finding], severities: &[Severity]) -> BTreeSet<CheckId> {
+    let acts = |f: &&Finding| {
+        let is_found = f.outcome == Outcome::Finding && f.severity.is_some_and(|s| severities.contains(&s));
+        is_found && !f.accepted && f.about.iter().any(|name| name == result)
+    };
+    findings.iter().filter(acts).map(|f| f.id).collect()
+}
+
+/// Returns what to type to accept findings: `--accept D01 --accept D08`.
+pub(crate) fn accept_flags(ids: &BTreeSet<CheckId>) -> String {
+    ids.iter().map(|id| format!("--accept {id}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns what to type to decide a question on a number that findings invalidate or relabel.
+pub(crate) fn type_accept(ids: &BTreeSet<CheckId>) -> String {
+    format!("Type {} to decide on this number all the same.", accept_flags(ids))
 }
 
 /// The first lines of a report after its answer.
@@ -184,13 +229,15 @@ impl Judged<'_> {
     /// Returns the head for independent jobs. If only other load withholds a result, the session is suspect as long as
     /// the headline has a number.
     pub(crate) fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
-        let mut first = self.head_of_results(quoted);
-        let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
-        let by_others = quoted.iter().filter(withholds).all(|r| is_withheld_by_others(r, self.acting));
-        if first.headline.value.is_some() && by_others {
-            first.verdict.verdict = first.verdict.verdict.min(Verdict::Suspect);
+        let head = self.head_of_results(quoted);
+        if head.headline.value.is_none() {
+            return head;
         }
-        first
+        let counts_as = |r: &Measured| {
+            if is_withheld_by_others(r, self.acting) { r.verdict.min(Verdict::Suspect) } else { r.verdict }
+        };
+        let verdict = session_verdict(self.headline_job_result(), quoted, self.acting, counts_as);
+        ReportHead { verdict, ..head }
     }
 
     /// Returns the head for results whose headline is that of the plan.
@@ -209,7 +256,7 @@ impl Judged<'_> {
         let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
         ReportHead {
             headline: Headline { accepted, ..headline },
-            verdict: session_verdict(first, quoted, self.acting),
+            verdict: session_verdict(first, quoted, self.acting, |r| r.verdict),
             counts: counts(quoted, self.acting),
             limiter: limiter_of(first),
         }
@@ -356,7 +403,7 @@ fn the_unit_follows_the_pattern() {
 }
 
 #[test]
-fn counts_name_up_to_two_results_without_a_number() {
+fn counts_name_up_to_two_results_without_a_number_and_count_the_reasons_of_more() {
     let result = |name: &str, verdict| {
         let measured = judge(&Fixture::honest().record(), &Judging::default()).results.remove(0);
         Measured { name: name.into(), verdict, ..measured }
@@ -375,10 +422,17 @@ fn counts_name_up_to_two_results_without_a_number() {
         sentence(&[&first, a, &b], &holes.findings).as_deref(),
         Some("3 results: 1 valid, 2 without a number (a: holes read; b: no run)")
     );
-    assert_eq!(sentence(&[a, a, &b], &holes.findings).as_deref(), Some("3 results: 3 without a number"));
+    assert_eq!(
+        sentence(&[a, &b, a], &holes.findings).as_deref(),
+        Some("3 results: 3 without a number (holes read in 2, no run in 1)")
+    );
+    assert_eq!(
+        sentence(&[&first, a, a, a], &holes.findings).as_deref(),
+        Some("4 results: 1 valid, 3 without a number (holes read)")
+    );
     // The worst is shown, and the headline first if it is as bad.
     assert_eq!(
-        session_verdict(Some(&first), &[&first, &other], &[]).verdict,
+        session_verdict(Some(&first), &[&first, &other], &[], |r| r.verdict).verdict,
         Verdict::Valid,
         "by the findings, of which there are none"
     );
@@ -407,4 +461,7 @@ fn other_load_that_withholds_another_result_leaves_the_headline_its_number() {
     // Holes are a defect of the target, not of this run.
     let holes = judged_with(&[], Fixture { hole_share: 1.0, ..Fixture::honest() });
     assert_eq!((holes.verdict, exit_code(&holes)), (Verdict::Invalid, 1));
+    // Next to other load, the holes are the reason.
+    let both = judged_with(&[1], Fixture { hole_share: 1.0, ..Fixture::honest() });
+    assert_eq!((both.verdict, both.verdict_by), (Verdict::Invalid, Some(CheckId::A04)));
 }

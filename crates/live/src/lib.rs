@@ -509,7 +509,9 @@ fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
         render_bar("writing pass 1 of 2", Done { part: 0, total: 2 }, "at most 4 min left", gauge, 60);
     assert_eq!(whole, format!("writing pass 1 of 2 {} at most 4 min left", "-".repeat(20)));
     // Half a number is another number.
-    let cut = |columns| render_bar("run 232 of 1,000  reads", 1, 2, "1 s left", gauge, columns);
+    let cut = |columns| {
+        render_bar("run 232 of 1,000  reads", Done { part: 1, total: 2 }, "1 s left", gauge, columns)
+    };
     for columns in 30..60 {
         let line = cut(columns);
         let (message, _) = line.split_once(['#', '-']).unwrap_or((&line, ""));

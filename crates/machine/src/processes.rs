@@ -489,7 +489,7 @@ impl ProcessIo {
             let child_ended = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
             let (own, of_children) = if child_ended {
                 let threads = now.threads.less(&earlier.map(|seen| seen.threads).unwrap_or_default());
-                let own = threads.at_most(&all);
+                let own = threads.each(&all, u64::min);
                 let earlier = ended.of_reaper(*id, |a, b| a.each(&b, u64::saturating_add));
                 let of_children = earlier.map(|earlier| all.less(&own).less(&earlier));
                 (own, of_children.unwrap_or_default())
@@ -866,7 +866,8 @@ mod ended_in_window_tests {
         let sample = || ProcessIo::sample(&root, Whose::Processes, None).unwrap_or_else(|e| panic!("{e}"));
         wait_until(&|| ready.exists());
         let (processes, io) = (list(), sample());
-        let children_faults = || stat(&root, "/proc", shell.id()).map_or(0, |stat| stat.children_faults);
+        let children_faults =
+            || read_stat(&root, &format!("/proc/{}", shell.id())).map_or(0, |stat| stat.children_faults);
         let faults_before = children_faults();
         type_line();
         wait_until(&|| children_faults() > faults_before);

@@ -209,8 +209,8 @@ pub struct Counts {
     pub suspect: usize,
     /// Number of results without a number.
     pub invalid: usize,
-    /// The counts as a sentence, with the names and reasons of up to two results without a number; `None` if there is
-    /// only one result.
+    /// The counts as a sentence, with the reasons why results have no number, and the names of up to two; `None` if
+    /// there is only one result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
 }

@@ -3,9 +3,9 @@
 //!
 //! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it again at each width.
 
-use model::finding::Severity;
+use model::finding::{Finding, Severity};
 use model::report::{Answer, AnswerWord, Report, Verdict};
-use model::study::Studied;
+use model::study::{Studied, Targets};
 use model::sweep::{Chosen, Sweep};
 use report::{Style, TEXT};
 use std::path::{Path, PathBuf};
@@ -67,11 +67,41 @@ fn the_reason_of_an_invalid_headline_follows_it_once() -> Tried {
     report.verdict = Verdict::Invalid;
     report.headline.value = None;
     let now = text(&report, 80)?;
-    assert!(now.starts_with("INVALID  SEQ1M Q8T1 read: no number (invalid)\n"), "{now}");
+    assert!(now.starts_with("INVALID  SEQ1M Q8T1 read: no number\n"), "{now}");
     let third = now.lines().nth(2).unwrap_or_default();
     assert!(third.starts_with("  D08 RUNQUEUE_WAIT invalidates it and 1 other result: "), "{now}");
     assert_eq!(now.matches("D08").count(), 1, "{now}");
     assert!(now.lines().count() <= SCREEN_LINES, "{now}");
+    Ok(())
+}
+
+#[test]
+fn a_finding_that_invalidates_other_rows_comes_before_one_that_biases_the_headline() -> Tried {
+    let mut report = bench()?;
+    let name = report.results[0].name.clone();
+    let bias = report.findings.iter().find(|f| f.severity == Some(Severity::Biased)).cloned();
+    let bias = bias.ok_or("nothing is biased")?;
+    report.findings.insert(0, Finding { about: vec![name], ..bias.clone() });
+    report.results[0].verdict = Verdict::Suspect;
+    let now = text(&report, 80)?;
+    let lines: Vec<&str> = now.lines().collect();
+    assert!(lines[0].ends_with(" MB/s (suspect)"), "{now}");
+    assert!(lines[2].starts_with("  D08 RUNQUEUE_WAIT invalidates SEQ1M Q1T1 write: "), "{now}");
+    assert!(lines[3].starts_with(&format!("  {} {} biases SEQ1M Q8T1 read", bias.id, bias.name)), "{now}");
+    assert!(lines.len() <= SCREEN_LINES, "{now}");
+    Ok(())
+}
+
+#[test]
+fn the_headline_of_several_targets_has_the_name_and_verdict_of_its_row() -> Tried {
+    let mut report = bench()?;
+    report.study = Studied::Targets(Targets { names: vec!["ext4".into(), "xfs".into()], rows: Vec::new() });
+    report.results[0].name = "SEQ1M Q8T1 read on ext4".into();
+    report.results[0].verdict = Verdict::Suspect;
+    let now = text(&report, 80)?;
+    let first = now.lines().next().unwrap_or_default();
+    assert!(first.starts_with("SUSPECT  SEQ1M Q8T1 read on ext4"), "{now}");
+    assert!(first.ends_with(" MB/s (suspect)"), "{now}");
     Ok(())
 }
 

@@ -102,12 +102,12 @@ const NOT_ALIKE: ComparisonCheck = ComparisonCheck {
          of targets, depth, workers, cache mode, pace, syncs, data or other setting of the stream, or other \
          concurrent streams. Also refused: a side that a finding invalidates; a side that a finding \
          relabels while the other is not relabelled, such as the page cache (A01) against the device; \
-         sessions of one side that differ in anything. If the sides rest on different accepted findings \
-         (`--accept`), or one side uses another engine because the default engine was denied there, and \
-         nothing else refuses, the answer is CANNOT TELL. Named, because it may be the subject of the \
-         comparison: host, kernel, CPU, hypervisor, cgroup limits, file system, mount options, device, its \
-         queue, engine, batch, CPUs of the workers, priorities, advice, times, and the limiter of the \
-         result (B05, D05, D06, D08, D11). A circumstance that is unknown on one side is not checked."
+         sessions of one side that differ in anything. If one side uses another engine because the default \
+         engine was denied there, and nothing else refuses, the answer is CANNOT TELL. Named, because it may \
+         be the subject of the comparison: accepted findings (`--accept`) of one side, host, kernel, CPU, \
+         hypervisor, cgroup limits, file system, mount options, device, its queue, engine, batch, CPUs of the \
+         workers, priorities, advice, times, and the limiter of the result (B05, D05, D06, D08, D11). A \
+         circumstance that is unknown on one side is not checked."
     ),
     provoke: "fathom run --cache direct -o a.json DIR\n\
               fathom run --cache buffered -o b.json DIR\n\
@@ -157,7 +157,9 @@ fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
 fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, context.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
-    Some(found(Severity::Void, format!("{why}."), "Remove this cause and measure again."))
+    let cure =
+        if pair.no_number { "Measure that side again." } else { "Remove this cause and measure again." };
+    Some(found(Severity::Void, format!("{why}."), cure))
 }
 
 fn labelled_differences(pair: &Pair) -> Option<Detail> {

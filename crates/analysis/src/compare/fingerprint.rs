@@ -425,14 +425,15 @@ pub(super) const MEASURED: &str = "what was measured";
 /// The aspect of findings that the user accepted.
 pub(super) const ACCEPTED: &str = "accepted findings";
 
-/// The difference between two results that depend on different accepted findings.
+/// The difference between two results that depend on different accepted findings. The user accepted the findings, so the results are
+/// compared.
 pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Difference> {
     let ids = |one: SideResult| match one.result.accepted.as_slice() {
         [] => "none".to_owned(),
         ids => CheckId::list(ids, ", "),
     };
     let (a, b) = (ids(a), ids(b));
-    (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: true })
+    (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: false })
 }
 
 /// The differences in the findings that relabel the results.
@@ -475,14 +476,8 @@ fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
 pub(super) fn no_number(one: SideResult) -> Option<String> {
     let which = format!("{} ({})", one.result.name, one.report.started);
     if let Some(f) = findings_about(one, Severity::Void).find(|f| !f.accepted) {
-        let (id, sentence) = (f.id, f.sentence.trim_end_matches('.'));
-        let accept =
-            one.result.total.as_ref().map(|_| format!("; type --accept {id} to compare it all the same"));
-        return Some(format!(
-            "{id} {} invalidates {which}: {sentence}{}",
-            f.name,
-            accept.unwrap_or_default()
-        ));
+        let sentence = f.sentence.trim_end_matches('.');
+        return Some(format!("{} {} invalidates {which}: {sentence}", f.id, f.name));
     }
     if one.result.void {
         return Some(format!("{which} is invalid"));

@@ -14,6 +14,7 @@ mod fingerprint;
 mod weighing;
 
 use crate::findings;
+use crate::verdict::{accept_flags, unaccepted};
 use checks::Context;
 use fingerprint::{differences, fingerprint};
 use model::command::CommandResult;
@@ -28,6 +29,7 @@ use model::report::{CountsAs, FORMAT, Measured, Producer, Report, Rerun, Verdict
 use model::units::{show_change, show_share};
 use model::verdict::Slower;
 use stats::comparison;
+use std::collections::BTreeSet;
 use weighing::Weighed;
 
 /// Options of a comparison.
@@ -245,7 +247,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let lacks_number = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
     // Findings do not make different requests comparable. Relabelling does not matter for a result without a number.
-    let not_requested = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
+    let not_requested = [fingerprint::MEASURED, fingerprint::AVAILABLE_ENGINE];
     let is_request = |d: &Difference| d.refuses && !not_requested.contains(&d.aspect.as_str());
     let other_request = other_work.is_some() && differences.iter().any(is_request);
     let no_number = !other_request && (lacks_number(a) || lacks_number(b));
@@ -299,7 +301,8 @@ fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<St
 fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
     for (side, pooled, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
         if let Some(why) = pooled.iter().find_map(|one| fingerprint::no_number(*one)) {
-            return Some(format!("{side} has no number to compare: {}", why.trim_end_matches('.')));
+            let why = why.trim_end_matches('.');
+            return Some(format!("{side} has no number to compare: {why}{}", accept_advice(a, b)));
         }
         if pooled.len() < sessions {
             return Some(format!(
@@ -310,7 +313,8 @@ fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) 
         let [first, others @ ..] = pooled.as_slice() else { continue };
         let mixed = others.iter().find_map(|other| {
             let (different, _) = differences_between(*first, *other);
-            let first = different.into_iter().find(|d| d.aspect != fingerprint::LIMITED_BY)?;
+            let is_mixed = |d: &Difference| !SAME_CONFIGURATION.contains(&d.aspect.as_str());
+            let first = different.into_iter().find(is_mixed)?;
             Some(format!(
                 "{} ({} and {})",
                 show_difference(&first),
@@ -325,6 +329,17 @@ fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) 
     None
 }
 
+/// Names all findings of both sides that the user must accept to compare the numbers. Empty if a side has no number to accept.
+fn accept_advice(a: &Pooled, b: &Pooled) -> String {
+    let all = || a.iter().chain(b);
+    let ids: BTreeSet<CheckId> =
+        all().flat_map(|one| unaccepted(&one.result.name, &one.report.findings, &[Severity::Void])).collect();
+    if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
+        return String::new();
+    }
+    format!("; type {} to compare it all the same", accept_flags(&ids))
+}
+
 /// Why two results are not compared: they measure different work, or their conditions differ.
 fn other_work(differences: &[Difference], name: &str) -> Option<String> {
     let refusing: Vec<String> = differences.iter().filter(|d| d.refuses).map(show_difference).collect();
@@ -336,18 +351,14 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
     (!refusing.is_empty()).then(|| format!("A and {name} {which}: {}", refusing.join("; ")))
 }
 
-/// Aspects that do not change the work, but may change the number. If only these differ, the answer is `CANNOT TELL`
-/// instead of `INCOMPARABLE`.
-const CONDITIONS: &[&str] = &[fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
+/// Aspects in which the sessions of one side may differ.
+const SAME_CONFIGURATION: &[&str] = &[fingerprint::LIMITED_BY, fingerprint::ACCEPTED];
 
-/// Whether all differences that refuse the comparison are in [`CONDITIONS`]. If the accepted findings differ, the results may also
-/// be relabelled.
+/// Whether only a denied engine refuses the comparison. It does not change the work, but may change the number, so the answer is
+/// `CANNOT TELL` instead of `INCOMPARABLE`.
 fn is_undecidable(differences: &[Difference]) -> bool {
-    let mut refusing = differences.iter().filter(|d| d.refuses).map(|d| d.aspect.as_str()).peekable();
-    let has_condition = differences.iter().any(|d| CONDITIONS.contains(&d.aspect.as_str()));
-    refusing.peek().is_some()
-        && has_condition
-        && refusing.all(|aspect| CONDITIONS.contains(&aspect) || aspect == fingerprint::MEASURED)
+    let mut refusing = differences.iter().filter(|d| d.refuses).peekable();
+    refusing.peek().is_some() && refusing.all(|d| d.aspect == fingerprint::AVAILABLE_ENGINE)
 }
 
 /// Accepts findings of a report that is already judged, such as a JSON report. A number that only accepted findings invalidate is shown

@@ -301,7 +301,13 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
             compare(&judged(&Fixture::honest()), &void, &Options { accept_differences, ..options() });
         assert_eq!(comparison.answer, Answer::Invalid);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
+        let cures: Vec<&str> = answers(&comparison, CheckId::E14).iter().map(|f| f.cure.as_str()).collect();
+        assert!(cures.contains(&"Measure that side again."), "{cures:?}");
     }
+    // The findings of both sides are named at once.
+    let errors = judged(&Fixture { errors: 1, ..Fixture::honest() });
+    let both = compare(&errors, &void, &options()).sentence;
+    assert!(both.contains("; type --accept A04 --accept B12 to compare it all the same"), "{both}");
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Invalid);
     // A gate stays undecided.
@@ -321,7 +327,7 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
 }
 
 #[test]
-fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_needs_them_on_its_command_line() {
+fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line() {
     let accepting = |fixture: &Fixture, accept: &[CheckId]| {
         judge(&fixture.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
     };
@@ -330,17 +336,32 @@ fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_needs_them_on_its
     let slower = Some(Slower { by: 0.05, all: false });
     let gated = Options { fail_if_slower: slower, ..options() };
     let typed = Options { accept: vec![CheckId::A04], ..gated.clone() };
-    for options in [&gated, &typed] {
-        let comparison = compare(&honest, &accepted, options);
-        assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
-        for part in ["accepted findings none -> A04", "--accept E14"] {
-            assert!(comparison.sentence.contains(part), "{}", comparison.sentence);
+    for (options, outcome) in [(&gated, Passing::Invalid), (&typed, Passing::Passed)] {
+        for (a, b) in [(&honest, &accepted), (&accepted, &honest)] {
+            let comparison = compare(a, b, options);
+            assert_eq!(comparison.answer, Answer::Same, "{}", comparison.sentence);
+            assert!(comparison.sentence.contains("accepted findings: A04"), "{}", comparison.sentence);
+            assert_eq!(comparison.gate.map(|g| g.outcome), Some(outcome));
+            let notes = comparison.findings.iter().filter(|f| f.id == CheckId::E14);
+            let side = if a.results[0].accepted.is_empty() { "none -> A04" } else { "A04 -> none" };
+            assert!(notes.clone().all(|f| f.severity == Some(Severity::Note) && f.sentence.contains(side)));
+            assert_eq!(notes.count(), 1);
         }
-        assert_eq!(comparison.gate.map(|g| g.outcome), Some(Passing::Undecided));
     }
-    let anyway = compare(&honest, &accepted, &Options { accept_differences: true, ..typed.clone() });
-    assert_ne!(anyway.answer, Answer::CannotTell);
-    assert!(anyway.sentence.contains("accepted findings: A04"), "{}", anyway.sentence);
+    // A slower side fails the gate, also if its finding is accepted now.
+    let slower = Fixture { ops: Fixture::honest().ops / 2, ..holes.clone() };
+    let mut withheld = judged(&slower);
+    accept_findings(&mut withheld, &[CheckId::A04]);
+    for slower in [&accepting(&slower, &[CheckId::A04]), &withheld] {
+        let comparison = compare(&honest, slower, &typed);
+        assert_eq!(
+            (comparison.answer, comparison.gate.map(|g| g.outcome)),
+            (Answer::Slower, Some(Passing::Failed))
+        );
+    }
+    // The sessions of one side may differ in it.
+    let pooled = compare_sides(&[honest.clone(), accepted.clone()], std::slice::from_ref(&honest), &typed);
+    assert_eq!(pooled.answer, Answer::Same, "{}", pooled.sentence);
     // If both sides depend on the accepted finding, they are compared, but a gate decides only with --accept.
     let same = compare(&accepted, &accepted, &gated);
     assert_eq!(same.answer, Answer::Same, "{}", same.sentence);
@@ -367,6 +388,7 @@ fn few_runs_cannot_tell_and_the_sentence_names_the_option() {
     let comparison = compare(&rated(&one, 1.0), &rated(&one, 0.5), &options());
     assert_eq!(comparison.answer, Answer::CannotTell);
     assert!(comparison.sentence.contains("three runs") && comparison.sentence.contains("--runs 5"));
+    assert!(comparison.sentence.contains("1 run on a side is too few"), "{}", comparison.sentence);
 }
 
 #[test]

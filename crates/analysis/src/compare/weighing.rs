@@ -21,6 +21,7 @@ use crate::compare::{Pooled, SideResult};
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
+use crate::verdict::accept_flags;
 use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
@@ -30,6 +31,7 @@ use model::verdict::Slower;
 use stats::comparison::{ALLOWED, Shift};
 use stats::sample::mean;
 use stats::{comparison, intervals};
+use std::collections::BTreeSet;
 
 /// Percentile of the differences between sessions of one side that is the noise floor.
 const SURE_OF_FLOOR: f64 = 0.95;
@@ -157,7 +159,9 @@ impl Weighed {
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
             return cannot(format!(
-                "{few} runs on a side are too few: their variation is known from three runs on each side"
+                "{few} {} on a side {} too few: the variation is known from three runs on each side",
+                if few == 1 { "run" } else { "runs" },
+                if few == 1 { "is" } else { "are" }
             ));
         };
         let [margin, tolerance] = [self.margin, self.tolerance].map(f64::ln_1p);
@@ -429,14 +433,13 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
 
 /// The accepted findings of a pair that this command line does not accept, with what to type.
 fn unaccepted_findings(pair: &Pair, accept: &[CheckId]) -> Option<String> {
-    let ids: Vec<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
-    let flags: Vec<String> = ids.iter().map(|id| format!("--accept {id}")).collect();
+    let ids: BTreeSet<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
     (!ids.is_empty()).then(|| {
-        let list = CheckId::list(&ids, ", ");
+        let list = CheckId::list(&Vec::from_iter(ids.clone()), ", ");
         format!(
             "{} depends on accepted findings ({list}); type {} to decide on it",
             pair.name,
-            flags.join(" ")
+            accept_flags(&ids)
         )
     })
 }

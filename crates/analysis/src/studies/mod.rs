@@ -118,6 +118,11 @@ pub(crate) fn conclusion(studied: &Studied) -> &dyn Conclusion {
     }
 }
 
+/// Whether a result that only other load withholds leaves the session its verdict, as in [`Judged::head_of_jobs`].
+pub(crate) fn forgives_other_load(studied: &Studied) -> bool {
+    matches!(studied, Studied::Jobs | Studied::Profile(_) | Studied::Targets(_) | Studied::Hosts(_))
+}
+
 /// Adds the comparison of a study's results to the report.
 pub(crate) fn attach_comparison(record: &Record, jobs: &[usize], mut report: Report) -> Report {
     if let Some(compared) = question(&record.header.plan.study).compare(record, &report, jobs) {

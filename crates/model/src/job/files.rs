@@ -120,18 +120,22 @@ impl Every {
     pub fn format_count(self) -> String {
         (f64::from(self.writes) / f64::from(self.calls.max(1))).to_string()
     }
+
+    /// `after each write`, `after every 8 writes`.
+    pub fn describe(self) -> String {
+        if self.writes == self.calls {
+            "after each write".into()
+        } else {
+            format!("after every {} writes", self.format_count())
+        }
+    }
 }
 
 impl Flush {
     /// `fdatasync after each write`, `fsync after every 8 writes`.
     pub fn describe(&self) -> String {
-        match (self.every, self.calls) {
-            (1, 1) => format!("{} after each write", self.call.word()),
-            (writes, calls) => {
-                let mean = Every { writes, calls }.format_count();
-                format!("{} after every {mean} writes", self.call.word())
-            }
-        }
+        let every = Every { writes: self.every, calls: self.calls };
+        format!("{} {}", self.call.word(), every.describe())
     }
 }
 
@@ -351,4 +355,11 @@ fn spans_without_a_block_for_each_task_give_none() {
     assert!(has_blocks(Layout::Segmented, 8192, 2) && !has_blocks(Layout::Segmented, 8191, 2));
     assert!(!has_blocks(Layout::Blocks(0), 8192, 2) && !has_blocks(Layout::Blocks(u64::MAX), u64::MAX, 2));
     assert!(OwnBlocks::for_task(Layout::Strided, 8192, 4096, TaskNumber { index: 2, count: 2 }).is_none());
+}
+
+#[test]
+fn a_sync_after_each_write_has_no_count() {
+    let describe = |writes, calls| Every { writes, calls }.describe();
+    assert_eq!([describe(1, 1), describe(3, 3)], ["after each write"; 2]);
+    assert_eq!([describe(8, 1), describe(29, 10)], ["after every 8 writes", "after every 2.9 writes"]);
 }

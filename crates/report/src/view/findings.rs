@@ -2,6 +2,7 @@
 //! headline's value, and command lines.
 
 use crate::view::lists::join_names;
+use crate::view::report::has_rows_of_jobs;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::name;
 use model::report::{Headline, Report, Verdict};
@@ -70,10 +71,21 @@ pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Optio
 }
 
 /// Returns the finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
-pub(crate) fn headline_finding(report: &Report) -> Option<Finding> {
+fn headline_finding(report: &Report) -> Option<Finding> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
     let acting = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
     acting.min_by_key(|f| (f.accepted, f.severity))
+}
+
+/// Returns the findings that follow the headline: the one that decides its verdict, after the worst finding if that one
+/// invalidates other rows and the headline has a number. Empty if the headline is valid or no finding decides.
+pub(crate) fn head_findings(report: &Report) -> Vec<Finding> {
+    let Some(deciding) = headline_finding(report) else { return Vec::new() };
+    let invalidates = |f: &Finding| f.severity == Some(Severity::Void) && !f.accepted;
+    // Other reports have room for all findings after the table, the worst first.
+    let worst = worst_findings(report).into_iter().next().filter(|_| has_rows_of_jobs(report));
+    let worse = worst.filter(|worst| invalidates(worst) && !invalidates(&deciding));
+    worse.into_iter().chain([deciding]).collect()
 }
 
 /// Describes the limiter of the headline with its evidence. If a finding in `shown` has the same evidence, only names

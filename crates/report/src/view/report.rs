@@ -21,6 +21,11 @@ pub(crate) fn chains(places: &[Place]) -> Vec<String> {
     all
 }
 
+/// Whether the report is about several jobs, each with its row.
+pub(crate) fn has_rows_of_jobs(report: &Report) -> bool {
+    is_of_jobs(report) && report.results.len() > 1
+}
+
 /// Returns the main table, in which each row has a verdict: all rows, or only those that matter most.
 pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     match &report.study {
@@ -37,18 +42,22 @@ pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     }
 }
 
-/// Returns the headline with its number. With several jobs, the interval is in the table, and this line has the verdict
-/// of the headline's row.
+/// Returns the headline with its number. With several jobs or targets, the interval is in the table, and this line has
+/// the name of the headline's row, and its verdict if it has a number.
 pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String) -> String {
     let name = &report.headline.name;
-    let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
+    let has_rows = is_of_jobs(report) || matches!(report.study, Studied::Targets(_));
+    let row = report.headline_result().filter(|_| has_rows && report.results.len() > 1);
     let Some(row) = row else {
         let number = paint(&headline_number(&report.headline, report));
         return format!("{name}: {number}{}", accepted(&report.headline.accepted));
     };
     let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
-    let number = findings::headline_value(&report.headline);
-    format!("{name}: {} ({})", paint(&number), verdict_mark(row))
+    let number = paint(&findings::headline_value(&report.headline));
+    match report.headline.value {
+        Some(_) => format!("{name}: {number} ({})", verdict_mark(row)),
+        None => format!("{name}: {number}{}", accepted(&row.accepted)),
+    }
 }
 
 /// Returns how the session ended; `None` if it ended as planned.

@@ -13,7 +13,9 @@ use crate::view::findings::{
     full_report_hint, rest_summary, results_suffix, session_id, shown_findings, worst_findings,
 };
 use crate::view::lists::join_names;
-use crate::view::report::{chains, describe_ending, describe_headline, is_of_jobs, main_table};
+use crate::view::report::{
+    chains, describe_ending, describe_headline, has_rows_of_jobs, is_of_jobs, main_table,
+};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
@@ -54,9 +56,9 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     if all {
         return write_verbose(out, report, style, to);
     }
-    let reason = findings::headline_finding(report);
-    let shown: Vec<Finding> = reason.iter().cloned().chain(findings::worst_findings(report)).collect();
-    show_head(&mut out, report, &shown, reason.as_ref(), all);
+    let of_head = findings::head_findings(report);
+    let shown: Vec<Finding> = of_head.iter().cloned().chain(findings::worst_findings(report)).collect();
+    show_head(&mut out, report, &shown, &of_head, all);
     show_study(&mut out, report, &shown, all);
     if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
         out.gap();
@@ -67,7 +69,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     }
     show_details(&mut out, report, style);
     let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
-    let (found, foot) = findings_and_foot(&out, report, reason.as_ref(), most);
+    let (found, foot) = findings_and_foot(&out, report, &of_head, most);
     out.append(&found);
     if out.lines() + foot.lines() < most {
         out.gap();
@@ -78,7 +80,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
 
 /// Draws the worst findings and the foot in the lines that `out` leaves of `most`. If there is too little room for a
 /// finding, each note gets one line, then the last notes are left out. A narrow page always has a finding.
-fn findings_and_foot(out: &Page, report: &Report, reason: Option<&Finding>, most: usize) -> (Page, Page) {
+fn findings_and_foot(out: &Page, report: &Report, of_head: &[Finding], most: usize) -> (Page, Page) {
     let notes = report.notes.len();
     // The line that counts one note would be as long as the note.
     let fewer = (0..notes.saturating_sub(1)).rev().map(|notes| (notes, 1));
@@ -89,7 +91,7 @@ fn findings_and_foot(out: &Page, report: &Report, reason: Option<&Finding>, most
         let lines = most.saturating_sub(out.lines() + foot.lines());
         let is_last = lines_each == 1 && (shown == 0 || notes == 1);
         let (found, fits) =
-            draw_worst_findings(out, report, reason, lines, !is_last || out.width() < SCREEN_COLUMNS);
+            draw_worst_findings(out, report, of_head, lines, !is_last || out.width() < SCREEN_COLUMNS);
         let is_short = out.lines() + foot.lines() + found.lines() <= most;
         drawn = (found, foot);
         if fits && is_short {
@@ -105,7 +107,7 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
     let less =
         matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
     let shown = findings::shown_findings(less.as_ref().unwrap_or(report));
-    show_head(&mut out, report, &shown, findings::headline_finding(report).as_ref(), true);
+    show_head(&mut out, report, &shown, &findings::head_findings(report), true);
     show_study(&mut out, report, &shown, true);
     results::show_hosts(&mut out, report, true);
     if let Some(against) = &report.against {
@@ -161,7 +163,7 @@ fn show_answer(out: &mut Page, report: &Report) {
 }
 
 /// Prints the first lines: the answer, the verdict with the headline, the counts, and why the verdict is not better.
-fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Finding>, all: bool) {
+fn show_head(out: &mut Page, report: &Report, shown: &[Finding], of_head: &[Finding], all: bool) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
         Verdict::Suspect => "1;33",
@@ -176,10 +178,12 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     if let Some(counted) = &report.counts.sentence {
         out.note(counted);
     }
-    let has_rows = is_of_jobs(report) && report.results.len() > 1;
-    match reason {
-        Some(finding) => show_deciding_finding(out, finding, report.results.len(), has_rows || all),
-        None => {
+    let has_rows = has_rows_of_jobs(report);
+    let reason = of_head.last();
+    match (reason, of_head) {
+        (Some(finding), [_]) => show_deciding_finding(out, finding, report.results.len(), has_rows || all),
+        (Some(_), several) => several.iter().for_each(|f| show_one_line(out, f, report)),
+        (None, _) => {
             if let Some(why) = findings::verdict_reason(report, shown) {
                 out.prose("  ", "  ", why);
             }
@@ -442,17 +446,27 @@ pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usiz
     }
 }
 
+/// Prints as much of a finding as one line holds.
+fn show_one_line(out: &mut Page, finding: &Finding, report: &Report) {
+    let severity = finding.severity.unwrap_or(Severity::Note);
+    let mark = out.paint(&format!("{} {}", finding.id, finding.name), severity_colour(severity));
+    let accepted = if finding.accepted { ", accepted" } else { "" };
+    let subject = describe_subject(finding, report.results.len());
+    let text = format!("{mark} {} {subject}{accepted}: {}", severity.effect(), finding.sentence);
+    out.prose_within(1, "  ", "    ", &text);
+}
+
 /// Draws the worst findings and how many other answers there are. If these take more than `lines`, it omits the advice,
 /// then all but two lines of each finding, then the last findings, but one if `keeps_one`. Returns whether they fit.
 fn draw_worst_findings(
     out: &Page,
     report: &Report,
-    reason: Option<&Finding>,
+    of_head: &[Finding],
     lines: usize,
     keeps_one: bool,
 ) -> (Page, bool) {
-    let of_reason = |f: &&Finding| reason.is_some_and(|r| (r.id, r.severity) == (f.id, f.severity));
-    let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !of_reason(&f)).collect();
+    let is_in_head = |f: &Finding| of_head.iter().any(|r| (r.id, r.severity) == (f.id, f.severity));
+    let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !is_in_head(f)).collect();
     let draw = |count: usize, extent: Extent, is_apart: bool| {
         let mut part = out.empty();
         if is_apart && !out.ends_with_gap() {
@@ -467,7 +481,7 @@ fn draw_worst_findings(
                 show_fix(&mut part, f);
             }
         }
-        if let Some(counts) = rest_summary(&shown_findings(report), count + usize::from(reason.is_some())) {
+        if let Some(counts) = rest_summary(&shown_findings(report), count + of_head.len()) {
             let hint = full_report_hint(report);
             // Do not break a command across two lines.
             if display_width(&counts) + display_width(&hint) + 2 <= part.width().min(MAX_PROSE_WIDTH) {
