@@ -118,13 +118,11 @@ fn user_in_stack(
     above: Option<&str>,
     stacked_loops: usize,
 ) -> Result<Option<String>, String> {
-    match user_of_relatives(root, name, above)? {
-        Some(user) => Ok(Some(user)),
-        None => {
-            let disk = stack::disk_of_partition(root, name);
-            backing_user(root, disk.as_deref().unwrap_or(name), stacked_loops)
-        }
+    if let Some(user) = user_of_relatives(root, name, above)? {
+        return Ok(Some(user));
     }
+    let disk = stack::disk_of_partition(root, name);
+    backing_user(root, disk.as_deref().unwrap_or(name), stacked_loops)
 }
 
 /// As [`user_in_stack`], without what is below a loop device.

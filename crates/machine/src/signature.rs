@@ -136,7 +136,7 @@ const REPEATED: [(&str, &[&str]); 4] = [
     ("minix", &["ext2", "ext3", "ext4", "jbd", "erofs"]),
 ];
 
-/// Keeps each signature once, and none of [`REPEATED`] beside a signature that it repeats.
+/// Keeps each signature once, and drops one of [`REPEATED`] if the signature that it repeats was found too.
 fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
     let all = found.clone();
     let is_repeated = |name: &str| {

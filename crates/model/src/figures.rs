@@ -731,7 +731,9 @@ impl Rows {
             }
             Self::Intervals(intervals) => {
                 let before = intervals.all.len();
-                operations.iter().for_each(|operation| intervals.add(operation));
+                for operation in operations {
+                    intervals.add(operation);
+                }
                 (intervals.all.len() - before) * size_of::<Interval>()
             }
         }
@@ -742,7 +744,9 @@ impl Rows {
         match self {
             Self::Each(operations) => {
                 let mut intervals = Intervals { from_ns, length_ns, ..Intervals::default() };
-                operations.iter().for_each(|operation| intervals.add(operation));
+                for operation in operations {
+                    intervals.add(operation);
+                }
                 intervals
             }
             Self::Intervals(intervals) => intervals.clone(),

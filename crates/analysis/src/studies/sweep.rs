@@ -476,6 +476,8 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
 /// Maximum number of rivals that a sentence names. The JSON has all.
 const NAMED: usize = 3;
 
+/// If another setting may be faster than the winner by this share or more, the race has no answer.
+const SAYS_NOTHING_FROM: f64 = 0.5;
 /// A recommended budget is a multiple of this many seconds.
 const BUDGET_STEP_S: u64 = 10;
 
@@ -526,13 +528,16 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
     if rivals.open == 0 {
         return (Chosen::Fastest, none_is(&tolerance));
     }
-    let bound = show_bound(race.share(rivals.at_most));
+    let at_most = race.share(rivals.at_most);
+    let bound = show_bound(at_most);
     let open = count_settings(rivals.open);
     let more = match grid.search {
         How::Adaptive { .. } => budget_sentence(search, &tolerance),
         How::Exhaustive | How::InOrder(_) => ". More `--runs` would separate them".into(),
     };
-    (Chosen::Tied, format!("{}. {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
+    // As in `compare`: a bound of half or more says nothing.
+    let chosen = if at_most < SAYS_NOTHING_FROM { Chosen::Tied } else { Chosen::CannotTell };
+    (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
 }
 
 /// A bound, rounded up: `8.3 %`, `12 %`.

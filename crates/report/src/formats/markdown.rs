@@ -11,7 +11,8 @@ use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_fin
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
-use crate::view::report::{describe_ending, describe_headline, is_of_jobs, main_table};
+use crate::view::report::{describe_ending, describe_headline, main_table};
+use crate::view::results::is_of_jobs;
 use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,

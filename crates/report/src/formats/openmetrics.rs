@@ -255,7 +255,7 @@ fn command_gauges(report: &Report) -> [Family; 3] {
 /// Milliseconds per second.
 const MS_PER_SECOND: f64 = 1000.0;
 
-/// A metric of a device.
+/// A counter of a device, as `/sys/block/NAME/stat` has it.
 struct DeviceMetric {
     name: &'static str,
     /// The base unit, with which the name ends; empty for a count.

@@ -2,7 +2,7 @@
 //! headline's value, and command lines.
 
 use crate::view::lists::join_names;
-use crate::view::report::has_rows_of_jobs;
+use crate::view::results::has_rows_of_jobs;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::name;
 use model::report::{Headline, Report, Verdict};

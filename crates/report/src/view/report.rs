@@ -2,6 +2,7 @@
 
 use crate::view::findings;
 use crate::view::numbers::{accepted, verdict_mark};
+use crate::view::results::is_of_jobs;
 use crate::view::table::Table;
 use crate::view::{results, studies, sweep};
 use model::machine::Place;
@@ -9,21 +10,11 @@ use model::report::{Ending, Headline, Report};
 use model::study::Studied;
 use model::units::{show_count, show_rate};
 
-/// Whether the report is about jobs themselves (independent jobs or a profile), not a study of them.
-pub(crate) fn is_of_jobs(report: &Report) -> bool {
-    matches!(report.study, Studied::Jobs | Studied::Profile(_))
-}
-
 /// Returns the place of each target, from the file system down to the device. Neighbours in the same place are named once.
 pub(crate) fn chains(places: &[Place]) -> Vec<String> {
     let mut all: Vec<String> = places.iter().map(Place::chain).collect();
     all.dedup();
     all
-}
-
-/// Whether the report is about several jobs, each with its row.
-pub(crate) fn has_rows_of_jobs(report: &Report) -> bool {
-    is_of_jobs(report) && report.results.len() > 1
 }
 
 /// Returns the main table, in which each row has a verdict: all rows, or only those that matter most.

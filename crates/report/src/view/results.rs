@@ -6,9 +6,20 @@ use crate::view::table::{Columns, Table, or_dash};
 use model::command::{CommandResults, CommandRun, Moved};
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
 use model::replay::{Figure, FitCheck, ReplayComparison};
-use model::report::{Figures, Measured, Rates, Verdict};
+use model::report::{Figures, Measured, Rates, Report, Verdict};
+use model::study::Studied;
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
+
+/// Whether the report is about jobs themselves (independent jobs or a profile), not a study of them.
+pub(crate) fn is_of_jobs(report: &Report) -> bool {
+    matches!(report.study, Studied::Jobs | Studied::Profile(_))
+}
+
+/// Whether the report is about several jobs, each with its row.
+pub(crate) fn has_rows_of_jobs(report: &Report) -> bool {
+    is_of_jobs(report) && report.results.len() > 1
+}
 
 /// A row of a result: the result as a whole, or one of its directions.
 #[derive(Default)]

@@ -557,14 +557,14 @@ fn the_sentence_names_the_queue_limit() {
 fn small_requests_of_other_processes_are_neither_a_split_nor_the_absence_of_merges() {
     // 1,000 reads of 1 MiB, and other reads of 4 KiB with 4 % of their bytes: ten for each of fathom's.
     let large = Fixture { block_bytes: 1 << 20, ops: 1_000, ..Fixture::honest() };
-    let beside = |foreign_ios: u64| Fixture { foreign_ios, ..large.clone() }.record();
-    assert!(SPLIT.answer(&beside(10_000)).is_err_and(|why| why.contains("other processes")));
+    let with_others = |foreign_ios: u64| Fixture { foreign_ios, ..large.clone() }.record();
+    assert!(SPLIT.answer(&with_others(10_000)).is_err_and(|why| why.contains("other processes")));
     assert!(SPLIT.severity(&with_split_requests(large.clone().record(), 4)).is_some());
-    assert_eq!(SPLIT.severity(&beside(0)), None);
+    assert_eq!(SPLIT.severity(&with_others(0)), None);
     // Three of four operations are merged.
-    assert!(MERGED.severity(&merge_some(beside(0), 0.75)).is_some());
-    assert!(MERGED.answer(&merge_some(beside(10_000), 750.0 / 11_000.0)).is_err());
-    assert!(MERGED.answer(&beside(10_000)).is_ok_and(|answer| matches!(answer, Answer::Holds(..))));
+    assert!(MERGED.severity(&merge_some(with_others(0), 0.75)).is_some());
+    assert!(MERGED.answer(&merge_some(with_others(10_000), 750.0 / 11_000.0)).is_err());
+    assert!(MERGED.answer(&with_others(10_000)).is_ok_and(|answer| matches!(answer, Answer::Holds(..))));
 }
 
 #[test]

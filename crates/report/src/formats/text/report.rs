@@ -13,9 +13,8 @@ use crate::view::findings::{
     full_report_hint, rest_summary, results_suffix, session_id, shown_findings, worst_findings,
 };
 use crate::view::lists::join_names;
-use crate::view::report::{
-    chains, describe_ending, describe_headline, has_rows_of_jobs, is_of_jobs, main_table,
-};
+use crate::view::report::{chains, describe_ending, describe_headline, main_table};
+use crate::view::results::{has_rows_of_jobs, is_of_jobs};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
