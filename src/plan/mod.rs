@@ -2,7 +2,7 @@
 //!
 //! 1. The work of the request becomes jobs: from flags or a file, per test of a profile, per layer, interface or grid
 //!    cell.
-//! 2. Each stream is drafted with its defaults and checked; [`Origins`] records where every setting came from.
+//! 2. Each stream is drafted with its defaults and checked; `Origins` records where every setting came from.
 //! 3. Targets are found, sized and guarded; operations are fitted to them.
 //! 4. Settings of the whole plan follow: seed, runs, conditions, preconditioning, memory limits.
 //!

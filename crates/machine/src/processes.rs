@@ -7,7 +7,7 @@
 //!
 //! When a parent waits for an ended child, the kernel adds all I/O of the child to the parent's counters, so a shell seems to do the I/O
 //! of its commands. This includes the I/O before the earlier sample, so both samples subtract what they counted earlier for a process
-//! that is gone ([`EndedIo`]). If that amount or the parent is unknown, no amount is reported.
+//! that is gone (`EndedIo`). If that amount or the parent is unknown, no amount is reported.
 //!
 //! [`ProcessIo`] also separates the I/O of children:
 //! 1. The page faults of ended children in `/proc/PID/stat` grow exactly when the kernel adds a child's counters.

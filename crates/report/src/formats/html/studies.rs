@@ -614,8 +614,8 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
 /// Returns the card with the rate of each device at the best setting of every device; empty without tables.
 pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
     let draw = |best: &BestSettings| {
-        let title = best_settings_title(best);
-        format!("<h3>{}</h3>{}", best.work, page::table(&title, &best_settings_table(best)))
+        let title = format!("{}: {}", best.work, best_settings_title(best));
+        page::table(&title, &best_settings_table(best))
     };
     let body: String = tables.iter().map(draw).collect();
     if body.is_empty() {

@@ -450,7 +450,11 @@ fn show_one_line(out: &mut Page, finding: &Finding, report: &Report) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let mark = out.paint(&format!("{} {}", finding.id, finding.name), severity_colour(severity));
     let accepted = if finding.accepted { ", accepted" } else { "" };
-    let subject = describe_subject(finding, report.results.len());
+    // Names of several results would leave no room for the reason.
+    let subject = match finding.about.len() {
+        several if several > 1 && several < report.results.len() => format!("{several} results"),
+        _ => describe_subject(finding, report.results.len()),
+    };
     let text = format!("{mark} {} {subject}{accepted}: {}", severity.effect(), finding.sentence);
     out.prose_within(1, "  ", "    ", &text);
 }
