@@ -2,9 +2,10 @@
 //! reports of one configuration.
 //!
 //! 1. `pair` matches the results of both sides.
-//! 2. `fingerprint` decides whether two results measured the same work.
-//! 3. `weighing` selects the numbers and chooses a word for each.
-//! 4. `answer` writes the sentences.
+//! 2. `draft` prepares each pair: `fingerprint` decides whether both results measured the same work, and `weighing` selects the numbers.
+//! 3. `answer_all` gives each number its word, after Holm's correction for multiple comparisons.
+//! 4. `answer` writes the sentences about the headline.
+//! 5. `checks` adds the findings about both sides.
 //!
 //! [`compare`] is total: any two reports have a comparison, however broken they are. A rerun is a session that also repeated the jobs of an
 //! earlier session. `split_rerun` divides it into two records, and `compare_rerun` compares their reports.
@@ -145,9 +146,9 @@ impl<'r> Compared<'r> {
 
 /// Two results of one report that were measured in turns.
 pub(crate) struct PairInTurns<'n> {
-    /// Index of A.
+    /// Index of A among the results of the report.
     pub(crate) a: usize,
-    /// Index of B.
+    /// Index of B among the results of the report.
     pub(crate) b: usize,
     /// The name of the other side.
     pub(crate) name: &'n str,
@@ -193,7 +194,7 @@ pub(crate) fn times(first: &Timed, others: &[Timed]) -> Vec<Pair> {
     answer_all(vec![drafts.collect()]).into_iter().flatten().collect()
 }
 
-/// The commands that the sessions of both sides timed. Two single commands are compared whatever their names.
+/// Returns a draft for each command that both sides timed. If each side timed a single command, compares these two whatever their names.
 fn drafts_of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
     let [a, b] = [a, b].map(|reports| {
         let mut side: Vec<Timed> = Vec::new();
@@ -246,7 +247,8 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         first_a.zip(first_b).map(|(a, b)| differences_between(a, b)).unwrap_or_default();
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let lacks_number = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
-    // Findings do not make different requests comparable. Relabelling does not matter for a result without a number.
+    // Different requests are the first reason to refuse, even if a result has no number. Differences in these two aspects refuse only if
+    // there is no other reason.
     let not_requested = [fingerprint::MEASURED, fingerprint::AVAILABLE_ENGINE];
     let is_request = |d: &Difference| d.refuses && !not_requested.contains(&d.aspect.as_str());
     let other_request = other_work.is_some() && differences.iter().any(is_request);
@@ -297,7 +299,7 @@ fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<St
     (different, unknown)
 }
 
-/// Why there is nothing to compare: a side has no number, or several configurations.
+/// Why there is nothing to compare: a side has a result without a number, sessions that lack the result, or several configurations.
 fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
     for (side, pooled, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
         if let Some(why) = pooled.iter().find_map(|one| fingerprint::no_number(*one)) {
@@ -386,8 +388,8 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
     }
 }
 
-/// Gives every number of every side its answer. The headline numbers share one correction for multiple comparisons, and all other numbers
-/// share another: the headlines were selected before the measurement.
+/// Gives every number of every side its answer. The first numbers of the headline pairs share one correction for multiple comparisons, and
+/// all other numbers share another: the headlines were selected before the measurement.
 fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     let answers = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
     let chances = |which: bool| -> Vec<f64> {
@@ -523,7 +525,7 @@ fn differences_sentence(pair: &Pair) -> String {
     }
 }
 
-/// Formats the old and the new value, as in `kernel 6.1.0 -> 6.18.5`.
+/// Formats an aspect with its values in the first and in the second result, as in `kernel 6.1.0 -> 6.18.5`.
 fn show_difference(difference: &model::comparison::Difference) -> String {
     format!("{} {} -> {}", difference.aspect, difference.a, difference.b)
 }
@@ -535,7 +537,7 @@ struct SideResult<'a> {
     result: &'a Measured,
 }
 
-/// The same result in every session of a side; never empty.
+/// The same result in all sessions of a side that have it. Empty only for an index without a result in [`compare_in_turns`].
 type Pooled<'a> = Vec<SideResult<'a>>;
 
 /// The results of both sides, matched.

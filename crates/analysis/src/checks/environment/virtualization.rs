@@ -77,7 +77,8 @@ pub(super) fn is_virtual(case: &Case) -> bool {
     find_hypervisor(case).is_ok_and(|hypervisor| hypervisor.is_some())
 }
 
-/// Vendor or model texts of clouds with burst credits, in lower case, and the cloud's name.
+/// Parts of the joined vendor, product and model texts of clouds with burst credits, in lower case, each with the cloud's
+/// name.
 const CLOUDS: &[(&str, &str)] = &[
     ("amazon elastic block store", "Amazon EBS"),
     ("amazon ec2", "Amazon EC2"),
@@ -86,19 +87,21 @@ const CLOUDS: &[(&str, &str)] = &[
     ("msft nvme", "Microsoft Azure"),
     ("alibaba cloud", "Alibaba Cloud"),
 ];
-/// Model text of disks inside the host, which have limits but no credits.
+/// Part of the model text of disks inside the host, which have limits but no credits.
 const WITHOUT_CREDIT: &str = "instance storage";
-/// Longest time that the usual credits last at full use. Those of Amazon's gp2 and of Azure's disks last half an
-/// hour. Twice that, since a disk whose base rate is near the burst rate spends them more slowly.
+/// Measured time from which a rate without a fall counts as sustained. It is twice the half hour that the credits of
+/// Amazon's gp2 and of Azure's disks last at full use, since a disk whose base rate is near the burst rate spends them
+/// more slowly.
 const CREDIT_NS: f64 = 3600e9;
 /// Maximum rate after a fall, as a share of the rate before it. Base rates are far below burst rates, and noise does
 /// not cause a fall of a fifth.
 const FALLS_TO: Share = Share(0.8);
-/// Variability (standard deviation divided by mean) of a rate that a limiter holds. Before the fall, the workload may
-/// limit the rate, so [`FLAT_BEFORE`] is larger.
+/// Maximum variability (standard deviation divided by mean) of a rate that a limiter holds.
 const FLAT_AFTER: Share = Share(0.03);
+/// Maximum variability of the rate before the fall. It is larger, because the workload may limit that rate.
 const FLAT_BEFORE: Share = Share(0.1);
-/// Minimum number of intervals of a plateau.
+/// Minimum number of intervals on each side of the fall. `find_fall` drops the one next to the fall on each side, so
+/// the minimum of a plateau is one less.
 const PLATEAU: usize = 8;
 
 pub(super) const CLOUD_BURST: Check = Check {
@@ -174,7 +177,8 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the cloud that the machine or a disk names, or `None` if both are known and neither names one.
+/// Returns the cloud that the machine or a disk names. `None` if a disk is instance storage, or if vendor and product of
+/// the machine are known and neither they nor a known model of a disk name a cloud.
 fn find_cloud(case: &Case) -> Known<Option<&'static str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let models = case.places().flat_map(|p| &p.layers).filter_map(|l| l.model.as_deref());
@@ -195,8 +199,9 @@ fn find_cloud(case: &Case) -> Known<Option<&'static str>> {
 struct IntervalRate {
     /// Operations per second.
     iops: f64,
-    /// Index of the run and second of its window at which the interval starts.
+    /// Index of the run.
     run: u32,
+    /// Seconds from the start of the run's first interval to the start of this one.
     at_s: f64,
 }
 
@@ -231,7 +236,7 @@ fn find_fall(rates: &[f64]) -> Option<Fall> {
     let places = PLATEAU..rates.len().checked_sub(PLATEAU)?.saturating_add(1);
     let at = places.max_by(|a, b| separation(*a).total_cmp(&separation(*b)))?;
     let (first, second) = rates.split_at(at);
-    // The interval of the fall itself belongs to neither plateau.
+    // The rate may fall within the last interval before `at` or within the one at `at`, so no plateau has them.
     let (before, after) =
         (plateau(first.split_last()?.1, FLAT_BEFORE.0)?, plateau(second.split_first()?.1, FLAT_AFTER.0)?);
     (after <= before * FALLS_TO.0).then_some(Fall { at, before, after })
