@@ -1,9 +1,10 @@
 //! The format `iometer-csv`: Iometer's result file.
 //!
-//! Each test has a row for everything together, then rows for the computer, its CPUs, each worker and each target of a
-//! worker. Columns about networks, and values that were not counted, are empty. Raw times are in ns; the column
-//! "Processor Speed" gives their unit. A transaction is a request with its reply. Source: Iometer 1.1.0, the header of
-//! its result files and its User's Guide.
+//! Each test has a row for everything together. Then each manager has rows for itself, its CPUs, each worker and each
+//! target of a worker. Columns about packets, and values that were not counted, are empty. In rows with figures, the number
+//! of connections, their rate, and their average and maximum time are 0. Raw times are in ns; the column "Processor Speed"
+//! gives their unit. A transaction is a request with its reply. Source: Iometer 1.1.0, the header of its result files and
+//! its User's Guide.
 
 use super::diskspd::groups;
 use super::local_time;
@@ -294,7 +295,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
     out
 }
 
-/// Returns total, user and kernel time in percent.
+/// Returns busy, user and kernel time in percent.
 fn cpu_percents(cpu: &ObservedCpu) -> [f64; 3] {
     let all = (cpu.user + cpu.kernel + cpu.idle).max(1) as f64;
     [cpu.user + cpu.kernel, cpu.user, cpu.kernel].map(|ticks| 100.0 * ticks as f64 / all)
@@ -312,7 +313,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
     fields.extend(row.counts.map(count));
     match figures {
         Some(figures) => fields.extend(measured_fields(figures, row.has_raw_times)),
-        // There are 39 columns up to the raw times.
+        // The measured fields have 39 columns, from the rate to the measured time.
         None => fields.extend(std::iter::repeat_n(String::new(), 39)),
     }
     fields.extend(row.place.iter().cloned());
@@ -320,7 +321,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
         .cpu
         .map_or_else(|| [const { String::new() }; 3], |cpu| cpu.map(|percent| format!("{percent:.6}")));
     fields.extend(cpu);
-    // The two columns about interrupts are empty: fathom counts interrupts as kernel time.
+    // DPC time and interrupt time are empty, because fathom counts interrupts as kernel time. Interrupts per second are empty, too.
     fields.extend([String::new(), String::new()]);
     fields.push(if row.has_raw_times { NS_PER_SECOND.to_string() } else { String::new() });
     fields.push(String::new());
@@ -355,7 +356,7 @@ fn measured_fields(figures: &Figures, has_raw_times: bool) -> Vec<String> {
     let mut out: Vec<String> = three.map(|s| per_second(s.latency.count as f64)).to_vec();
     out.extend(three.map(|s| per_second(s.bytes as f64 / 1_048_576.0)));
     out.extend(three.map(|s| per_second(s.bytes as f64 / 1e6)));
-    // Without replies each operation is a transaction; with replies a transaction takes the time of two operations.
+    // Without replies each operation is a transaction. With replies two operations are one, and its times are not known.
     let plain = !has_replies;
     let of_plain = |value: String| if plain { value } else { String::new() };
     let transactions = all.latency.count as f64 / if plain { 1.0 } else { 2.0 };

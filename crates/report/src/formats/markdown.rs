@@ -1,7 +1,8 @@
 //! The format `markdown`: for comments on changes, forums and documents.
 //!
-//! A report has the verdict, the table, the most important findings and the command. With `--brief` it is one block in the form of
-//! CrystalDiskMark. The pages of all checks together are the document `docs/reference/checks.md`.
+//! A report has the verdict, the table, the most important findings and the command. With `--brief`, jobs without trims are one block in
+//! the form of CrystalDiskMark, and any other report is a table. The pages of all checks together are the document
+//! `docs/reference/checks.md`.
 
 use crate::documentation::{is_command, page_parts};
 use crate::page::{display_width, prose};
@@ -213,7 +214,7 @@ fn full_page(report: &Report, all: bool) -> String {
     out + "\n" + &provenance(report)
 }
 
-/// Returns the first line: the verdict and the headline.
+/// Returns the first lines: the answer to the user's condition, if there is one, and the verdict with the headline.
 fn first_line(report: &Report) -> String {
     let out = report_answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
@@ -473,7 +474,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
     to.write_all(out.as_bytes())
 }
 
-/// Prints the facts of a host other than its verdict.
+/// Returns the damage and the remarks of a host as a list.
 fn host_items(verified: &Verified) -> String {
     let items = damage_items(verified).into_iter().chain(verification_remarks(verified));
     items.fold(String::new(), |out, item| out + "- " + &escaped(&item) + "\n")

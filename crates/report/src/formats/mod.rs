@@ -1,4 +1,5 @@
-//! The table of formats: one file or folder each.
+//! The table of formats: each module has one format, or all formats of one tool. Also converts times of a session to its
+//! local time.
 
 mod cdm;
 mod csv;

@@ -142,7 +142,7 @@ struct RepeatCommands {
     commands: Vec<(&'static str, String)>,
 }
 
-/// Returns the card of commands to copy, each with its purpose.
+/// Returns the commands to copy, each with its purpose, as the content of a card.
 pub(super) fn repeat_card(commands: Vec<(&'static str, String)>) -> String {
     RepeatCommands { commands }.render().unwrap_or_default()
 }
@@ -158,7 +158,8 @@ pub(super) fn facts(items: &[(String, String)]) -> String {
     if items.is_empty() { String::new() } else { FactsTemplate { items }.render().unwrap_or_default() }
 }
 
-/// Returns the icon of a verdict as SVG; its shape repeats the meaning of its colour. A word that is not a verdict has no icon.
+/// Returns the icon of a verdict or an answer as SVG. Its shape repeats the meaning of its colour: a circle for a good word, an octagon for
+/// a bad one, a triangle for any other word. An empty word has no icon.
 pub(super) fn icon(word: &str) -> &'static str {
     match word {
         "" => "",
@@ -206,7 +207,7 @@ pub(crate) fn rate_tick(value: f64) -> String {
     }
 }
 
-/// Formats a number with up to three digits and without trailing zeros.
+/// Formats a number with at most two decimals and without trailing zeros.
 pub(crate) fn short_number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -36,7 +36,7 @@ pub(crate) struct Plot {
     pub(crate) labels: Vec<Label>,
     /// Paths of the drawing.
     pub(crate) marks: String,
-    /// Plots with the same name share a crosshair.
+    /// Name of the group of plots that share crosshair and zoom; empty without a group.
     pub(crate) link: String,
     /// Stops of the crosshair, as JSON.
     pub(crate) points: String,
@@ -110,7 +110,7 @@ impl Plot {
     }
 }
 
-/// Moves labels apart until neighbours are at least `least` apart. The labels must be sorted from the top down.
+/// Sorts labels from the top down and moves neighbours at least `least` apart. Drops labels whose place is not finite.
 pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
     labels.retain(|label| label.at.is_finite());
     labels.sort_by(|a, b| a.at.total_cmp(&b.at));
@@ -222,7 +222,7 @@ impl Axis {
         self.along(value).clamp(0.0, SIDE)
     }
 
-    /// Returns the values of at most `most` ticks.
+    /// Returns the values of the ticks. A logarithmic axis tries to have at most `most`; a linear axis ignores `most`.
     fn marks(&self, most: usize) -> Vec<f64> {
         match self.scale {
             Scale::Linear => linear_marks(self.low, self.high),
@@ -230,7 +230,7 @@ impl Axis {
         }
     }
 
-    /// Returns at most `most` ticks along the axis.
+    /// Returns the ticks along the axis. A logarithmic axis tries to have at most `most`; a linear axis ignores `most`.
     pub(crate) fn few_ticks(&self, most: usize, show: impl Fn(f64) -> String) -> Vec<Label> {
         self.marks(most).into_iter().map(|v| Label::tick(self.along(v), show(v))).collect()
     }
@@ -307,7 +307,8 @@ pub(crate) fn steps(levels: impl IntoIterator<Item = Level>) -> String {
     line(levels.into_iter().flat_map(|Level { from, to, y }| [(from, y), (to, y)]))
 }
 
-/// Keeps the first, lowest, highest and last point of each column, in order.
+/// Keeps the first, lowest, highest and last point of each column, in order. Keeps all points if there are at most four per column on
+/// average.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
     let columns = ((last.0 - first.0).abs() / COLUMN_WIDTH).ceil() + 1.0;
@@ -472,8 +473,8 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
     }
 }
 
-/// Returns the values that the axis must include: all values, and the ends of their intervals. Leaves out an end below half the lowest or
-/// above twice the highest value, because the interval of few runs can be absurdly wide.
+/// Returns the values that the axis must include: all positive values, and the ends of the intervals. Leaves out an end below half the
+/// lowest or above twice the highest value, because the interval of few runs can be absurdly wide.
 pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<Item = f64> + use<> {
     const AROUND: f64 = 2.0;
     let values: Vec<f64> = rows.iter().map(|r| r.0).filter(|v| v.is_finite() && *v > 0.0).collect();

@@ -1,5 +1,6 @@
-//! The page of a measurement, in its order: verdict and headline, findings that affect numbers, plots, other findings, and how to repeat
-//! it.
+//! The page of a measurement, in its order: verdict and headline, conditions of `--fail-if`, main figures, replays, findings that affect
+//! numbers, further figures and plots, hosts, the comparison with an earlier session, notes and checks, what was derived from the results,
+//! how to repeat it, and the machine with the settings.
 
 use super::page::filters;
 use super::page::{card, facts, folded, icon, page, plain_card, repeat_card, time, with_micro_sign};
@@ -86,7 +87,8 @@ fn study_cards(report: &Report) -> (String, String) {
     }
 }
 
-/// Returns the grid of reads and writes, and the results as a well-known tool shows them.
+/// Returns the card with the grid of reads and writes, or with a table of all results if there is no grid. With a grid, the layout of a
+/// well-known tool adds the differences from the tool and the score.
 fn grid_card(report: &Report) -> String {
     let mut body = test_grid(&report.results);
     let mut lead = vec!["MB/s = 10^6 bytes per second; the bar is its share of the fastest.".to_owned()];
@@ -153,7 +155,7 @@ fn rerun_card(report: &Report) -> Option<String> {
 
 /// Maximum number of runs whose dots are drawn at different heights.
 const MAX_STAGGERED_RUNS: usize = 12;
-/// Distance of the label of an interval that continues beyond the axis from the end of the axis.
+/// Minimum distance between an end of the axis and the label of an interval's end that is beyond the axis.
 const CUT_LABEL_INSET: f64 = 60.0;
 
 #[derive(Template)]
@@ -167,12 +169,16 @@ struct Hero {
     /// session has the same verdict.
     own_verdict: &'static str,
     own_icon: &'static str,
+    /// Value of the headline as it is shown, or `no number`.
     number: String,
+    /// Value of the headline with all digits, for programs; empty without a number.
     raw: String,
     unit: String,
     name: String,
     sentences: Vec<String>,
+    /// HTML of the plot of runs; empty without a plot.
     runs: String,
+    /// Text below the plot of runs; empty without a plot.
     runs_description: String,
 }
 
@@ -252,7 +258,7 @@ fn as_sentence(text: &str) -> String {
     })
 }
 
-/// Returns the note of a quick run, and the answer to the user's condition.
+/// Returns the note of a quick run, the answer to the user's condition, and the answer of the comparison with an earlier session.
 fn answer_lines(report: &Report) -> Vec<AnswerLine> {
     let quick = report.quick.as_ref().map(|quick| AnswerLine::new(Quick::WORD, "", &quick.sentence()));
     let answer = report.answer.as_ref().map(|answer| {
@@ -472,7 +478,7 @@ pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
     plain_card("Findings that affect the numbers", &finding_list(&found, report.results.len()))
 }
 
-/// Returns the cards of notes and of every check with its answer.
+/// Returns the card of notes, of checks that could not be made, and of every check with its answer; empty without findings.
 pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
     if findings.is_empty() {
         return String::new();
@@ -580,7 +586,7 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     commands
 }
 
-/// Returns the target, the machine, and the user's notes.
+/// Returns the targets, the file, the machine, the time and title, notes, tags, the user's comments, and the session.
 fn machine_facts(report: &Report) -> Vec<(String, String)> {
     let machine = &report.machine;
     let unknown = || "unknown".to_owned();

@@ -113,8 +113,9 @@ fn layer_latency_row(row: &LayerRow) -> IntervalRow {
     }
 }
 
-/// Returns the cards that compare interfaces: one for reads and one for writes, each with sequential and random access on one axis, and the
-/// device's own sequential rate as a line. Writes are paired: without and with the final sync.
+/// Returns the cards that compare interfaces, one for reads and one for writes, and a card with all figures. The first two each have
+/// sequential and random access on one axis, and the device's own sequential rate as a line. Writes are paired: without and with the final
+/// sync.
 pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     let mut out = String::new();
     for (writes, heading) in [(false, "Reads"), (true, "Writes")] {
@@ -215,7 +216,7 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     out + &plain_card("All figures", &figures(report, "Every test on every target, with its intervals"))
 }
 
-/// Draws every host of every result.
+/// Returns the card with the hosts of each result, at most the [`MAX_HOSTS`] slowest; `None` without a fleet.
 pub(super) fn hosts_card(report: &Report) -> Option<String> {
     let fleet = report.fleet.as_ref()?;
     let mut body = String::new();
@@ -282,6 +283,7 @@ fn host_latency_rows<'r>(
 ) -> impl Iterator<Item = IntervalRow> + 'r {
     let several = rate.p50_ns.len() > 1;
     rate.p50_ns.iter().map(move |(kind, p50)| {
+        // The keys of `p99_ns` are directions.
         let p99 = at_rank(&rate.p99_ns, kind);
         let number = |ns: Option<u64>| ns.map(|ns| ns as f64);
         IntervalRow {
@@ -392,6 +394,7 @@ fn common_curve_axes(all: &[&CurveDrawing]) -> CurveAxes {
 
 struct CurveDrawing<'c> {
     curve: &'c LoadCurve,
+    /// The percentile that is drawn in addition to the median, without the letter `p`.
     rank: &'c str,
     /// Whether loads are drawn in percent of the capacity.
     in_shares: bool,
@@ -435,7 +438,8 @@ impl<'c> CurveDrawing<'c> {
             known.into_iter().chain(p.percentile_intervals_ns.get(self.rank).copied().into_iter().flatten())
         });
         let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
-        // The interval of three runs can be absurdly wide: leave out ends beyond a third or three times the values.
+        // The interval of three runs can be absurdly wide: leave out values below a third of the lowest percentile or above three times the
+        // highest one.
         let bounds: Vec<f64> =
             points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
         let (low, high) = bounds
@@ -581,7 +585,8 @@ struct MapCell {
     is_repeated: bool,
 }
 
-/// Returns a card for each workload, and one for the cells that were not measured.
+/// Returns the cards of a sweep: the best settings of each device, a card for each workload, and a table of settings along with the cells
+/// that were not measured.
 pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out = best_settings_card(&best_settings(report, sweep));
     out.extend(sweep.works.iter().map(|work| work_card(report, sweep, work)));
@@ -611,7 +616,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     out + &card(heading, &lead, &format!("{best}{}", folded("What was not measured", &facts(&skipped))))
 }
 
-/// Returns the card with the rate of each device at the best setting of every device; empty without tables.
+/// Returns a card with a table for each workload: the values of all devices at each device's best setting. Empty without tables.
 pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
     let draw = |best: &BestSettings| {
         let title = format!("{}: {}", best.work, best_settings_title(best));
@@ -736,7 +741,7 @@ pub(super) struct IntervalRow {
     pub(super) name: String,
     /// The value and its interval; `None` without a number.
     pub(super) value: Option<(f64, Option<[f64; 2]>)>,
-    /// The device's count of the same value.
+    /// The device's value, which is marked on the same axis: its own count, or the sequential rate of [`raw_rate`].
     pub(super) device: Option<f64>,
     /// Whether a finding qualifies the value.
     pub(super) is_hollow: bool,

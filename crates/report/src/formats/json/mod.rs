@@ -1,9 +1,10 @@
-//! The format `json`: every report with the names of its type, for programs.
+//! The format `json`: documents for programs. serde makes the keys of all documents but a verification from the types;
+//! the object of a verification is built here.
 //!
-//! The names are a contract (format 1): they do not change, and more may be added. A report carries the number of the
-//! format in `fathom.format`, all other documents in `format`. [`SCHEMAS`] describes the documents that scripts read
-//! most. A watched interval is lines of JSON, one object each for the CPUs, each device, each process and each remark:
-//! `docs/reference/watch.md` explains the keys.
+//! The keys are a contract (format 1): they do not change, and more may be added. A report, a comparison and a
+//! verification have the number of the format in `fathom.format`. The page of a check has no number. All other objects
+//! have it in `format`. [`SCHEMAS`] describes the documents that scripts read most. A watched interval is lines of JSON, one
+//! object each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
 
 use crate::view::verification::{describe_failure, verification_notes};
 use crate::{Content, Format, Style, writer};
@@ -165,7 +166,7 @@ fn damage_json(offset: u64, damage: &Damage) -> Value {
     value
 }
 
-/// A line of JSON about an interval: its subject, and the end of the interval.
+/// A line of JSON about an interval: its subject, and in `time` the end of the interval.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
