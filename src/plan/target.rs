@@ -2,9 +2,9 @@
 //!
 //! 1. Finds each path's place and identity. Links, bind mounts and device aliases lead to the same target. Workload files
 //!    typed as targets are refused.
-//! 2. Chooses sizes of files that will be made, and divides them among workers and hosts.
+//! 2. Chooses sizes of files that will be made, and assigns the files to workers and hosts.
 //! 3. Checks that spans and block sizes fit the target's size and alignment.
-//! 4. Guards writes: the first of two checks (the second one is `machine::safety`).
+//! 4. Guards writes: the first of two checks. The second one is made when the target is opened. Both use `machine::safety`.
 //!
 //! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
 
@@ -206,6 +206,7 @@ impl<'a> Targets<'a> {
             if writes || is_preconditioned {
                 guard_writing(self.request, self.root, typed_path, &path, target.role)
                     .map_err(|why| if writes { why } else { crate::plan::explain_refusal(why) })?;
+                // Without --destroy, only fathom's mark on the file permits the write.
                 target.only_by_mark |=
                     self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
                 self.is_overwriting = true;
@@ -220,7 +221,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The index of a known target under any of its names: links and bind mounts lead to one file, and two device nodes
-    /// may be one device. In a directory each owner has one file.
+    /// may be one device. In a directory each owner has one file. Adds a new name to the target's `other_names`.
     fn find_known(
         &mut self,
         typed_path: &Path,
@@ -313,7 +314,7 @@ impl<'a> Targets<'a> {
         self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
     }
 
-    /// Lets a stream use a target that is made for another one. Returns its index.
+    /// Lets a stream use a target that is made before the first run. Returns the target's index.
     fn use_made(&mut self, index: usize, draft: &Draft) -> usize {
         if let Some((target, place)) = self.found.get_mut(index) {
             target.writable |= draft.stream.changes_targets();
@@ -360,7 +361,7 @@ impl<'a> Targets<'a> {
         Ok(self.use_made(index, draft))
     }
 
-    /// Refuses flags without effect, so that they do not appear to work.
+    /// Refuses flags without effect, so that they do not appear to work. Then records the target `nothing` for the stream.
     fn use_no_target(
         &mut self,
         draft: &Draft,
@@ -390,8 +391,8 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Returns all targets in the order of their indices, and the places of the targets that have one. With `has_separate_jobs`, streams that drop a
-    /// file's blocks get their own file, so that the files of other streams remain unchanged.
+    /// Returns all targets in the order of their indices, and the places of the targets that have one. With `has_separate_jobs` (each job
+    /// is prepared on its own), streams that truncate their file share an additional one. The files of other streams remain unchanged.
     pub(super) fn finish(
         self,
         jobs: &mut [Job],
@@ -624,7 +625,8 @@ fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Fail
     Ok(())
 }
 
-/// Describes which layer below a place has changed since then; `None` if none has.
+/// Describes how a place differs from `then`: in its kind, or in the topmost layers below it, or without layers in the source of its file
+/// system. `None` without a difference.
 fn describe_change(then: &Place, now: &Place) -> Option<String> {
     let below = |place: &Place| -> Vec<String> {
         let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
@@ -649,7 +651,7 @@ fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
     request.is_of_other_tool() && role == Role::File && machine::mark::is_ours(path)
 }
 
-/// First check of write permission. The second one, right before opening, is in `machine::safety`.
+/// First check of write permission. The second one is made when the target is opened. Both use `machine::safety`.
 pub(super) fn guard_writing(
     request: &Request,
     root: &Root,
@@ -684,7 +686,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Explains a target that does not exist. `creates` is set if the typed command has `--create`.
+/// Explains a target that does not exist. With `creates`, which is set only for `fathom run`, the advice may name `--create`.
 fn missing_target(typed_path: &Path, creates: bool) -> Failure {
     if typed_path.as_os_str().is_empty() {
         return Failure::Usage(
@@ -798,7 +800,8 @@ fn limit_to_part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64
     Ok(())
 }
 
-/// Gives streams that drop a file's blocks their own file, as large as the largest one needs.
+/// Gives the streams that truncate their file one additional file, which they share. It is as large as the largest need of these streams,
+/// but at most as large as the first target.
 fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
     let own = targets.len();
     let mut most = None;
@@ -816,7 +819,7 @@ fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<
     }
 }
 
-/// Makes a file, or makes it again, at least as large and as complete as other streams need.
+/// Plans to make a file, or to make it again, at least as large and as complete as earlier streams need.
 fn make_again(target: &mut Target, create: Create) {
     let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing, unlink: false });
     let create = Create {
@@ -850,7 +853,7 @@ fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64
     Ok(())
 }
 
-/// Bytes of a file to make: the offset plus the region, `usual` by default.
+/// Bytes of a file to make: `--size` plus the offset, or `usual` without `--size`.
 fn bytes_to_make(draft: &Draft, usual: u64, path: &Path, origins: &mut Origins) -> Result<u64, Failure> {
     if draft.spec.create.is_some() {
         return Err(Failure::Usage(format!(
@@ -940,7 +943,8 @@ fn whole_alignment(place: &Place) -> Option<u32> {
     Some(direct_alignment(place).max(1))
 }
 
-/// Alignment of offsets for direct I/O: from statx, else the device's logical block, else the safest common size.
+/// Alignment of offsets for direct I/O: from statx, else the largest logical block of the topmost layers, else 512, the
+/// smallest common size.
 pub(super) fn direct_alignment(place: &Place) -> u32 {
     if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
         return direct.offset_align;
