@@ -3,7 +3,7 @@
 //! 1. Everything is decided and allocated before the first operation.
 //! 2. A turn queues at most one batch, lane after lane, and submits it. It waits only if no lane has room.
 //! 3. It reaps completions and counts them: in the measured window into the current block, otherwise only into the totals.
-//! 4. One timestamp is taken directly before each call that submits operations, and one when completions are first seen. The depth is the
+//! 4. One timestamp is taken directly before each call that submits operations, and one directly after completions were taken. The depth is the
 //!    integral of operations in flight over the same timestamps, but separate from the latencies, so that Little's law checks both.
 //! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured window and cool-down.
 
