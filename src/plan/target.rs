@@ -181,7 +181,7 @@ impl<'a> Targets<'a> {
             make_again(target, create);
             check_size(typed_path, target, draft.size, offset)?;
             fits_beside(&path, target.bytes)?;
-            origins.choose_from("--size", draft.size, create.bytes, "--create", |b| show_bytes(*b));
+            origins.choose_from("--size", draft.size, create.bytes, "the file to make", |b| show_bytes(*b));
             if writes {
                 let unseen = is_named(&self.request.unseen_users, &path);
                 machine::safety::may_write_file(
@@ -206,9 +206,11 @@ impl<'a> Targets<'a> {
             if writes || is_preconditioned {
                 guard_writing(self.request, self.root, typed_path, &path, target.role)
                     .map_err(|why| if writes { why } else { crate::plan::explain_refusal(why) })?;
-                // Without --destroy, only fathom's mark on the file permits the write.
+                // Unless the user named the file, only fathom's mark on it permits the write.
+                let named: Vec<PathBuf> =
+                    self.request.destroy.iter().map(|typed| name::path(typed)).collect();
                 target.only_by_mark |=
-                    self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
+                    !is_named(&named, &path) && is_of_earlier_call(self.request, &path, target.role);
                 self.is_overwriting = true;
                 inspect_opened(self.root, typed_path, &path, target, place)?;
             }

@@ -386,6 +386,13 @@ fn only_files_made_by_c_are_written() {
     assert!(counts(&here(&stage, "foreign")));
     std::fs::write(&foreign, vec![7; MIB]).unwrap();
     done(&stage, &format!("--destroy={} -w100 -Su foreign", foreign.display()));
+    // A named file does not permit another one: fathom's mark alone permits that, and it is checked again before the first write.
+    done(&stage, &format!("--destroy={} -w100 -Su foreign kept", foreign.display()));
+    let session = std::fs::read_to_string(stage.sessions().pop().unwrap()).unwrap();
+    let header: Value = serde_json::from_str(&session.lines().nth(1).unwrap()[9..]).unwrap();
+    let targets = header["header"]["plan"]["targets"].as_array().unwrap();
+    let by_mark: Vec<bool> = targets.iter().map(|target| target["only_by_mark"] == true).collect();
+    assert_eq!(by_mark, [false, true], "{targets:?}");
     check_outcome(&diskspd(&stage, "-d1 absent"), 1, &["does not exist", "-c1G"]);
     check_outcome(&diskspd(&stage, "-d1 ."), 1, &["is a directory"]);
 }
