@@ -732,6 +732,11 @@ impl<'a> Case<'a> {
             .collect()
     }
 
+    /// The time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
+    pub(crate) fn sync_ns(&self) -> Option<f64> {
+        self.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum()
+    }
+
     /// The snapshot of the session at a moment before the first run.
     pub(crate) fn snapshot_before_runs(&self, moment: Moment) -> Option<&'a Snapshot> {
         self.record.evidence.iter().find(|s| s.moment == moment)

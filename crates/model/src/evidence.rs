@@ -241,7 +241,7 @@ type Combine = fn(u64, u64) -> Option<u64>;
 const ADD: Combine = |a, b| Some(a.saturating_add(b));
 
 /// Returns both values, with the default in place of a missing one; `None` if both are missing.
-fn either<T: Copy + Default>(own: Option<T>, other: Option<T>) -> Option<(T, T)> {
+fn fill_missing<T: Copy + Default>(own: Option<T>, other: Option<T>) -> Option<(T, T)> {
     own.or(other).map(|_| (own.unwrap_or_default(), other.unwrap_or_default()))
 }
 
@@ -285,7 +285,8 @@ impl BlockStat {
         b.since(&a).ok_or_else(|| format!("{stat_file}: the counters went backwards"))
     }
 
-    /// Returns `self - earlier`. `in_flight` keeps its value. `None` if a counter went backwards.
+    /// Returns `self - earlier`. `in_flight` keeps its value. `None` if a counter went backwards; discards that went backwards are only
+    /// unknown.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self { in_flight: self.in_flight, ..self.combine(earlier, u64::checked_sub)? })
     }
@@ -302,8 +303,9 @@ impl BlockStat {
         Some(Self {
             read: self.read.combine(&other.read, combine)?,
             write: self.write.combine(&other.write, combine)?,
-            discard: either(self.discard, other.discard).and_then(|(own, its)| own.combine(&its, combine)),
-            flush: match either(self.flush, other.flush) {
+            discard: fill_missing(self.discard, other.discard)
+                .and_then(|(own, its)| own.combine(&its, combine)),
+            flush: match fill_missing(self.flush, other.flush) {
                 Some((own, its)) => {
                     Some(Flushes { ios: combine(own.ios, its.ios)?, ms: combine(own.ms, its.ms)? })
                 }

@@ -267,10 +267,11 @@ fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
 /// have refused an attempt.
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
-    for (slot, kind) in Kind::MOVING.into_iter().enumerate() {
+    for kind in Kind::MOVING {
         if why_refused(case, kind).is_none() {
             continue;
         }
+        let slot = cgroup_slot(kind);
         let issued = case.issued(kind);
         let bytes = counted.bytes[slot].saturating_sub(issued.bytes).min(issued.bytes);
         let attempts = share(bytes as f64 * issued.ops as f64, issued.bytes as f64);

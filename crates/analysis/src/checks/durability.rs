@@ -13,15 +13,12 @@
 //! - C06 compares the time of the final syncs with the measured time. A09 reports writes that were still in memory.
 
 use crate::checks::prelude::*;
-use model::evidence::{LIBRARIES, MOUNT_STATS};
+use model::evidence::{Flushes, LIBRARIES, MOUNT_STATS};
 use model::machine::FileSystem;
 
 /// The checks of the group, in the order of the catalogue.
 pub(super) const CHECKS: &[Check] =
     &[SYNC_WITHOUT_FLUSH, BARRIERS_OFF, FLUSH_TOO_CHEAP, NO_FINAL_SYNC, REMOTE_ACK, SYNC_HIDES_TAIL];
-
-/// Number of fields in a `stat` file that counts flushes (Linux 5.5).
-const FIELDS_WITH_FLUSHES: usize = 17;
 
 /// Content of `queue/write_cache` for a disk with a volatile cache.
 const VOLATILE: &str = "write back";
@@ -79,14 +76,6 @@ fn syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
     case.sharers(disks).iter().map(syncs_of_stream).fold(0, u64::saturating_add)
 }
 
-/// The flushes that a disk completed.
-#[derive(Default)]
-struct Flushes {
-    count: u64,
-    /// Time of all flushes together.
-    ms: u64,
-}
-
 /// Returns the flushes of one disk over all runs, from the start to `until`.
 ///
 /// # Errors
@@ -94,13 +83,10 @@ struct Flushes {
 fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<Flushes> {
     let mut sum = Flushes::default();
     for ran in &case.runs {
-        let (start, end) = (ran.at(Moment::Start)?, ran.at(until)?);
-        if start.text(&disk.stat_file)?.split_ascii_whitespace().count() < FIELDS_WITH_FLUSHES {
-            return Err("this kernel does not count flushes (Linux 5.5 and later do)".into());
-        }
-        let delta = BlockStat::between(start, end, &disk.stat_file)?;
-        sum.count = sum.count.saturating_add(delta.flushes().ios);
-        sum.ms = sum.ms.saturating_add(delta.flushes().ms);
+        let passed = BlockStat::between(ran.at(Moment::Start)?, ran.at(until)?, &disk.stat_file)?;
+        let flushes = passed.flush.ok_or("this kernel does not count flushes (Linux 5.5 and later do)")?;
+        sum.ios = sum.ios.saturating_add(flushes.ios);
+        sum.ms = sum.ms.saturating_add(flushes.ms);
     }
     Ok(sum)
 }
@@ -164,7 +150,7 @@ fn check_sync_without_flush(case: &Case) -> Known<Answer> {
     }
     // A file system on several disks may flush only the disks that were written.
     let flushed = disks.iter().try_fold(0_u64, |sum, disk| -> Known<u64> {
-        Ok(sum.saturating_add(flushes_of_disk(case, disk, until)?.count))
+        Ok(sum.saturating_add(flushes_of_disk(case, disk, until)?.ios))
     })?;
     let numbers = evidence([
         ("syncs", requested as f64),
@@ -262,13 +248,13 @@ fn check_barriers_off(case: &Case) -> Known<Answer> {
 /// Describes what turns off syncs.
 fn skipped_by(case: &Case) -> Option<String> {
     let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
-    let skipping_option = |fs: &FileSystem| {
+    let describe_skipping_mount = |fs: &FileSystem| {
         let option =
             SYNC_SKIPPING_OPTIONS.iter().find(|off| fs.options.split(',').any(|option| option == **off))?;
         Some(format!("{} is mounted with {option}", fs.mount_point))
     };
-    if let Some(mount) = mounts.find_map(skipping_option) {
-        return Some(mount);
+    if let Some(skipping) = mounts.find_map(describe_skipping_mount) {
+        return Some(skipping);
     }
     let libraries = case.machine?.fact(LIBRARIES).ok()?;
     let line = libraries.lines().find(|l| SYNC_SKIPPING_LIBRARIES.iter().any(|s| l.contains(s)))?;
@@ -348,7 +334,7 @@ enum FlushTime {
 }
 
 fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime> {
-    let Flushes { count, ms } = flushes_of_disk(case, disk, Moment::Stop)?;
+    let Flushes { ios: count, ms } = flushes_of_disk(case, disk, Moment::Stop)?;
     if count == 0 {
         return Ok(FlushTime::NoFlush);
     }
@@ -564,8 +550,7 @@ const SYNC_HIDES_TAIL: Check = Check {
 };
 
 fn check_sync_hides_tail(case: &Case) -> Known<Answer> {
-    let sync_ns = case.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum::<Option<f64>>();
-    let sync_ns = sync_ns.ok_or("a run has no final sync that succeeded")?;
+    let sync_ns = case.sync_ns().ok_or("a run has no final sync that succeeded")?;
     let window = case.window_ns();
     if window <= 0.0 {
         return Err("no run has a measured window".into());

@@ -270,8 +270,7 @@ pub(super) const STEAL: Check = Check {
          tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total it is not \
          checked."
     ),
-    provoke: "stress-ng --cpu 0   # on the host or in a neighbouring guest; then here: fathom run --rw \
-              randread .",
+    provoke: "`stress-ng --cpu 0` on the host or in a neighbouring guest, then here `fathom run --rw randread .`",
     fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
     accept: "Accept it if you want to measure the crowded host.",
     applies: |case| case.has_storage(),

@@ -161,7 +161,8 @@ pub(super) const MERGED: Check = Check {
         "Operations / device requests, per direction: biased above {MERGED_ABOVE}, relabelled from \
          {MERGED_RELABELLED_FROM}, where most operations share a request. Up to {MERGED_ABOVE}, a scheduler merges a \
          few neighbours in any sequential queue. Checked only if device and operations agree in bytes within \
-         {same}, otherwise the requests are not fathom's. If other streams use the device at the same time, \
+         {same}, otherwise the requests are not fathom's, and not if small requests of other processes, in the \
+         bytes beyond the issued ones, may hide merges. If other streams use the device at the same time, \
          the check holds if even all merges together could not exceed the limit for this stream; otherwise \
          it does not answer.",
         same = Share(SAME_BYTES)
@@ -197,16 +198,17 @@ fn check_merged(case: &Case) -> Known<Answer> {
         ("merges", worst.device.merges as f64),
     ]);
     if worst.ops_per_request() <= MERGED_ABOVE {
-        // The kernel counts its merges, so at most these are missing. Small requests of other processes may hide only what the engine joined.
-        let own = worst.own_least().max(if case.stream.engine == JOINS {
-            0
-        } else {
-            worst.issued.ops.saturating_sub(worst.device.merges)
-        });
-        if worst.issued.ops as f64 > MERGED_ABOVE * own as f64 {
+        // The kernel counts its own merges, but not what an engine joins.
+        let may_hide_merges = |requests: &Requests| {
+            let ops = requests.issued.ops;
+            let unmerged =
+                if case.stream.engine == JOINS { 0 } else { ops.saturating_sub(requests.device.merges) };
+            ops as f64 > MERGED_ABOVE * requests.own_least().max(unmerged) as f64
+        };
+        if let Some(hiding) = requests_by_kind(case)?.into_iter().find(may_hide_merges) {
             return Err(format!(
                 "the device moved {} more than fathom issued, which may be requests of other processes that hide merges",
-                show_bytes(worst.device.bytes.saturating_sub(worst.issued.bytes))
+                show_bytes(hiding.device.bytes.saturating_sub(hiding.issued.bytes))
             ));
         }
         return holds("The device saw operations of the requested size.", numbers);
@@ -260,8 +262,9 @@ pub(super) const SPLIT: Check = Check {
         "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of \
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
          file's extents explain it, biased above {UNEXPLAINED_ABOVE}. As many requests of one sector as \
-         the device moved bytes beyond the issued ones may belong to other processes, and are left out. {FLOOR_IOS} requests per run are allowed for a journal. Checked \
-         only if device and operations agree in bytes within {same}. If other streams use the device at the \
+         the device moved bytes beyond the issued ones may belong to other processes, and are left out \
+         unless a limit of the queue explains the split. {FLOOR_IOS} requests per run are allowed for a \
+         journal. Checked only if device and operations agree in bytes within {same}. If other streams use the device at the \
          same time, the check holds if the requests stay within the limit even if the others made as few as \
          possible; otherwise it does not answer.",
         same = Share(SAME_BYTES)
@@ -289,14 +292,15 @@ fn check_split(case: &Case) -> Known<Answer> {
         return holds("One operation was one request to the device.", numbers);
     }
     let worst = worst_requests(case, Requests::requests_per_op)?;
-    let per_op = worst.requests_per_op();
-    let numbers = evidence([
-        ("requests_per_op", per_op),
-        ("operation_bytes_mean", worst.op_bytes()),
-        ("request_bytes_mean", worst.request_bytes()),
-    ]);
-    if per_op <= SPLIT_ABOVE {
-        return holds("The device got about one request for each operation.", numbers);
+    let numbers = |requests: &Requests| {
+        evidence([
+            ("requests_per_op", requests.requests_per_op()),
+            ("operation_bytes_mean", requests.op_bytes()),
+            ("request_bytes_mean", requests.request_bytes()),
+        ])
+    };
+    if worst.requests_per_op() <= SPLIT_ABOVE {
+        return holds("The device got about one request for each operation.", numbers(&worst));
     }
     let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
     if extra_requests <= incidental_requests(case) {
@@ -307,6 +311,9 @@ fn check_split(case: &Case) -> Known<Answer> {
     }
     let by_limit = split_by_queue_limit(case);
     let is_certain = by_limit.is_some();
+    // Requests of other processes in one direction must not hide a split of the other.
+    let worst = if is_certain { worst } else { worst_requests(case, Requests::own_requests_per_op)? };
+    let per_op = worst.requests_per_op();
     let known_cause = by_limit.or_else(|| split_by_extents(case, &worst));
     let limit = if known_cause.is_some() { SPLIT_ABOVE } else { UNEXPLAINED_ABOVE };
     if !is_certain && worst.own_requests_per_op() <= limit {
@@ -326,7 +333,7 @@ fn check_split(case: &Case) -> Known<Answer> {
     });
     detail!(
         Severity::Biased,
-        numbers,
+        numbers(&worst),
         "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the \
          device's queue is deeper than requested.",
         worst.kind.word(),
@@ -565,6 +572,34 @@ fn small_requests_of_other_processes_are_neither_a_split_nor_the_absence_of_merg
     assert!(MERGED.severity(&merge_some(with_others(0), 0.75)).is_some());
     assert!(MERGED.answer(&merge_some(with_others(10_000), 750.0 / 11_000.0)).is_err());
     assert!(MERGED.answer(&with_others(10_000)).is_ok_and(|answer| matches!(answer, Answer::Holds(..))));
+
+    // As many writes as reads. `counters` makes the device's requests, merges and sectors of writes from its requests of reads.
+    let with_writes = |mut record: model::record::Record, counters: fn(u64) -> [u64; 3]| {
+        for run in &mut record.runs {
+            for stream in run.end.iter_mut().flat_map(|end| &mut end.streams) {
+                let reads = stream.issued[&Kind::Read].clone();
+                stream.issued.insert(Kind::Write, reads);
+            }
+            for snapshot in &mut run.evidence {
+                let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+                let mut fields: Vec<u64> =
+                    text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect();
+                let writes = counters(fields[0]);
+                fields[4..7].copy_from_slice(&writes);
+                *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+            }
+        }
+        record
+    };
+    // Other reads do not hide that each write became four requests: 1,100 of 11,100 reads of a run are fathom's.
+    let split = SPLIT.answer(&with_writes(with_others(10_000), |reads| {
+        let ops = reads * 11 / 111;
+        [ops * 4, 0, ops << 11]
+    }));
+    assert!(matches!(&split, Ok(Answer::Finding(f)) if f.sentence.contains("write")), "{split:?}");
+    // Reads that were not merged do not hide that three of four writes were, next to small writes of others.
+    let merged = with_writes(with_others(0), |ops| [ops / 4 + ops, ops * 3 / 4, (ops << 11) + ops * 8]);
+    assert!(MERGED.answer(&merged).is_err_and(|why| why.contains("hide merges")));
 }
 
 #[test]

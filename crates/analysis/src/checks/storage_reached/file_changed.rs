@@ -140,7 +140,7 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     let never_written = !using_streams.iter().any(|s| s.changes_targets());
     // The length of a file may change if the job appends to it or sets its length.
     let grows = using_streams.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());
-    let prepared = case.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
+    let prepared = case.snapshot_before_runs(Moment::AfterPrepare);
     let mut last = prepared.filter(|_| is_users_file).map(|s| state(s, target)).transpose()?;
     let mut attempts: Vec<&CaseRun> = case.earlier.iter().chain(&case.runs).chain(&case.replaced).collect();
     attempts.sort_by_key(|ran| ran.run.start.at_ns);

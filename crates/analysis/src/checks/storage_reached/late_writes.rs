@@ -90,8 +90,7 @@ fn rate_with_sync(case: &Case) -> Option<f64> {
     if case.others_write() {
         return None;
     }
-    let sync_ns: f64 = case.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum::<Option<_>>()?;
-    let ns = case.window_ns() + sync_ns;
+    let ns = case.window_ns() + case.sync_ns()?;
     let bytes = case.in_windows(Kind::Write).bytes as f64;
     (ns > 0.0).then(|| bytes / ns * 1e3)
 }
