@@ -85,7 +85,8 @@ fn main_results(report: &Report) -> Vec<&Measured> {
     let quoted: Vec<&str> = conclusion.quoted(&report.results).iter().map(|r| r.name.as_str()).collect();
     let is_main = |(at, result): &(usize, &Measured)| match conclusion.rests_on() {
         Some(results) => results.contains(at),
-        None => result.true_name == report.headline.name && quoted.contains(&result.name.as_str()),
+        // The headline of a sweep may begin with the measure: `p99 of 4K random read`.
+        None => report.headline.name.ends_with(&result.true_name) && quoted.contains(&result.name.as_str()),
     };
     report.results.iter().enumerate().filter(is_main).map(|(_, result)| result).collect()
 }
@@ -102,7 +103,10 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
     };
     let quoted = studies::conclusion(&report.study).quoted(&report.results);
     let others: Vec<&Measured> = quoted.into_iter().filter(blocks).collect();
-    if main.is_empty() || main.iter().chain(&others).any(|result| result.total.is_none()) {
+    // The headline may have no number for another reason than a finding, such as a target that no load meets.
+    let is_withheld = main.iter().any(|result| result.verdict == Verdict::Invalid);
+    let has_no_value = report.headline.value.is_none() && !is_withheld;
+    if main.is_empty() || has_no_value || main.iter().chain(&others).any(|result| result.total.is_none()) {
         return BTreeSet::new();
     }
     let acting = |results: &[&Measured], severities: &[Severity]| -> BTreeSet<CheckId> {

@@ -70,8 +70,7 @@ pub(crate) fn session_verdict(
 /// suspect.
 pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasoned {
     let found_all = |severity| findings_about(findings, &result.name, severity);
-    // Other load alone does not make a session invalid, so another finding decides.
-    if let Some(f) = found_all(Severity::Void).filter(|f| !f.accepted).min_by_key(|f| f.id.group() == 'D') {
+    if let Some(f) = deciding(result, findings) {
         return found(Verdict::Invalid, f, "invalidates");
     }
     if result.total.is_none() {
@@ -112,6 +111,11 @@ pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> 
 /// The findings that invalidate a result, without accepted ones.
 fn invalidating<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
     findings_about(findings, &result.name, Severity::Void).filter(|f| !f.accepted)
+}
+
+/// The finding that decides that a result has no number. Other load alone does not make a session invalid, so another finding comes first.
+fn deciding<'f>(result: &Measured, findings: &'f [Finding]) -> Option<&'f Finding> {
+    invalidating(result, findings).min_by_key(|f| f.id.group() == 'D')
 }
 
 /// Counts the quoted results by verdict.
@@ -167,7 +171,7 @@ fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
 
 /// Why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
 pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
-    match invalidating(result, findings).next() {
+    match deciding(result, findings) {
         Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
         Some(f) if f.id == CheckId::D01 => "other load on the disk".into(),
         Some(f) if f.id == CheckId::D08 => "CPU busy".into(),
@@ -192,11 +196,8 @@ pub(crate) fn relabelled(finding: &Finding) -> Reasoned {
 
 /// The ids of the findings about a result that have one of these severities and that the user did not accept.
 pub(crate) fn unaccepted(result: &str, findings: &[Finding], severities: &[Severity]) -> BTreeSet<CheckId> {
-    let acts = |f: &&Finding| {
-        let is_found = f.outcome == Outcome::Finding && f.severity.is_some_and(|s| severities.contains(&s));
-        is_found && !f.accepted && f.about.iter().any(|name| name == result)
-    };
-    findings.iter().filter(acts).map(|f| f.id).collect()
+    let about_it = severities.iter().flat_map(|severity| findings_about(findings, result, *severity));
+    about_it.filter(|f| !f.accepted).map(|f| f.id).collect()
 }
 
 /// Returns what to type to accept findings: `--accept D01 --accept D08`.

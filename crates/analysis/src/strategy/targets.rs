@@ -155,7 +155,7 @@ pub(super) fn left(
         }
         for job in layout.jobs(group) {
             if let Some(runs) = left.get_mut(job) {
-                *runs = runs.saturating_add(more + u32::from(fits));
+                *runs = runs.saturating_add(more).saturating_add(u32::from(fits));
             }
         }
     }

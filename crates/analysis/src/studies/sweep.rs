@@ -9,6 +9,7 @@ use crate::checks::evidence;
 use crate::findings::CaseAnswers;
 use crate::runs::{Sample, samples};
 use crate::strategy::sweep::{FEWEST_REPEATS, InOrder, Lane, Race, Rivals, Search};
+use crate::threshold::SAYS_NOTHING;
 use crate::verdict::{Judged, Reasoned, ReportHead};
 use model::figures::Estimate;
 use model::finding::CheckId;
@@ -260,7 +261,7 @@ fn voided_by(answers: &CaseAnswers) -> impl Iterator<Item = CheckId> {
 
 /// Returns the work, undecided if a finding invalidates its winner.
 fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
-    let Some(answers) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
+    let Some(answers) = voided.filter(|_| work.chosen != Chosen::NoChoice) else {
         return work;
     };
     let ids: Vec<String> = voided_by(answers).map(|id| id.to_string()).collect();
@@ -476,8 +477,6 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
 /// Maximum number of rivals that a sentence names. The JSON has all.
 const NAMED: usize = 3;
 
-/// If another setting may be faster than the winner by this share or more, the race has no answer.
-const SAYS_NOTHING_FROM: f64 = 0.5;
 /// A recommended budget is a multiple of this many seconds.
 const BUDGET_STEP_S: u64 = 10;
 
@@ -535,8 +534,7 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
         How::Adaptive { .. } => budget_sentence(search, &tolerance),
         How::Exhaustive | How::InOrder(_) => ". More `--runs` would separate them".into(),
     };
-    // As in `compare`: a bound of half or more says nothing.
-    let chosen = if at_most < SAYS_NOTHING_FROM { Chosen::Tied } else { Chosen::CannotTell };
+    let chosen = if at_most > SAYS_NOTHING { Chosen::CannotTell } else { Chosen::Tied };
     (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
 }
 
