@@ -56,7 +56,7 @@ pub struct Args {
     inconclusive: InconclusiveArgs,
     /// Accept a finding by its id; may be repeated. E14 compares numbers although the workloads differ. A finding of a result, such as D01,
     /// compares the number that it invalidates, even if only one side has it. --fail-if-slower requires the ids of all accepted findings here
-    #[arg(long, value_name = "ID", help_heading = OUTPUT, value_parser = acceptable, value_delimiter = ',')]
+    #[arg(long, value_name = "ID,...", help_heading = OUTPUT, value_parser = acceptable, value_delimiter = ',')]
     accept: Vec<CheckId>,
     /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Comparison>())]

@@ -187,7 +187,7 @@ pub(super) struct ShowingArgs {
     files: OutputArgs,
     /// Accept a finding by its id, such as A01: the number is shown as accepted, the exit code ignores the finding, and conditions use the
     /// number; may be repeated
-    #[arg(long, value_name = "ID", value_parser = acceptable, value_delimiter = ',')]
+    #[arg(long, value_name = "ID,...", value_parser = acceptable, value_delimiter = ',')]
     accept: Vec<CheckId>,
     /// Show the ledger of each result: bytes that fathom issued, that the kernel charged to it, and that each layer below completed
     #[arg(long)]

@@ -93,8 +93,8 @@ fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<Stri
     Ok(Look::finding("", severity, sentence).cure(cure))
 }
 
-/// Adds the subject to an answer, and to a problem the check of results that answers the same question. An error is the
-/// reason why nothing could be observed.
+/// Adds the subject to an answer and, unless all is well, the check of results that answers the same question. An error is
+/// the reason why nothing could be observed.
 fn to_look(about: &str, check: Option<CheckId>, answer: Known<Look>) -> Look {
     let look = answer.unwrap_or_else(|why| Look::unknown(about, why));
     let check = check.filter(|_| look.outcome != Outcome::Holds);

@@ -256,7 +256,7 @@ const IDLE_WATCH_NS: u64 = 1_000_000_000;
 /// Shortens the idle watch in fathom's own tests.
 const IDLE_VARIABLE: &str = "FATHOM_TEST_IDLE";
 
-/// How long the idle machine is watched before the first run. A reason for a shorter watch is recorded.
+/// How long the machine is watched before the first run. A reason for a shorter watch is recorded.
 pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
     let usual = match &request.work {
         Work::Profile(BenchSpec { quick: true, .. }) => profile::WATCH_NS,

@@ -351,7 +351,7 @@ fn a_side_without_a_number_is_always_invalid() {
     assert_eq!((first_word(&out).as_deref(), out.code), (Some("INVALID"), Some(1)), "{out:?}");
     assert!(out.stdout.contains("type --accept A04"), "{out:?}");
     let out = compare(&stage, &number, &accepted, "--fail-if-slower 5% --accept A04");
-    assert_ne!(first_word(&out).as_deref(), Some("INVALID"), "{out:?}");
+    assert!(matches!(first_word(&out).as_deref(), Some("PASS" | "FAIL" | "INCONCLUSIVE")), "{out:?}");
     assert!(out.stdout.contains("accepted findings none -> A04"), "{out:?}");
     let again = measured("again.json", &sparse, "--accept A04");
     if ids(&again).2 {

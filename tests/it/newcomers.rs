@@ -9,7 +9,7 @@ use std::process::Command;
 
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1";
 
-/// Starts fathom, and waits until it has prepared the target and watches the idle machine.
+/// Starts fathom, and waits until it has prepared the target and watches the machine.
 fn watching(command: &mut Command) -> Running {
     let mut run = Running::start(command.env_remove("FATHOM_TEST_IDLE"));
     run.wait_for_output("watching the machine before the first run");

@@ -16,7 +16,10 @@ fn at(stage: &Stage, columns: usize, words: &str, target: &Path) -> Outcome {
 fn fits(out: &Outcome, columns: usize, words: &str) {
     assert!(!out.stdout.is_empty(), "{words}: {out:?}");
     // Code between backticks is not broken: a part of it could not be pasted.
-    let is_code = |line: &str| line.trim_start().starts_with('`') && line.matches('`').count() == 2;
+    let is_code = |line: &str| {
+        let code = line.trim().trim_end_matches(['.', ',', ':', ';', ')']);
+        code.starts_with('`') && code.ends_with('`') && code.matches('`').count() == 2
+    };
     let wide = out.stdout.lines().find(|l| l.chars().count() > columns && !is_code(l));
     assert_eq!(wide, None, "{words} at {columns}: {}", out.stdout);
 }

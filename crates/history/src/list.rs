@@ -57,7 +57,7 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
         given => given,
     };
     let in_mb_per_s = request.table == Some(RowsOf::Devices) && !request.iops;
-    let (mut entries, asked_for) = index::query(&files, |index| {
+    let (mut entries, mut asked_for) = index::query(&files, |index| {
         Ok((index.entries(&request.filter, most)?, index.count(&request.filter)?))
     })?;
     for entry in &mut entries {
@@ -71,6 +71,11 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
             // The verdict in the index is that of a session without an end.
             entry.verdict = None;
         }
+    }
+    if request.filter.verdict.is_some() {
+        let all = entries.len();
+        entries.retain(|entry| !entry.running);
+        asked_for = asked_for.saturating_sub((all - entries.len()) as u64);
     }
     if let Some(rows_of) = request.table {
         let beyond = asked_for.saturating_sub(entries.len() as u64);

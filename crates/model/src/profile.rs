@@ -25,15 +25,15 @@ pub struct Test {
     pub depth: u32,
     /// Threads.
     pub workers: u32,
-    /// The tool's name of the test; empty if the tool uses the usual name, such as `RND4K Q32T1`.
+    /// The tool's name of the test; empty if the tool uses the usual name, such as `RND4K Q32T1`, or the
+    /// percentage of `rewrites`.
     pub called: &'static str,
     /// The only direction of the test, as a read share in percent; `None` for all directions of the profile.
     pub only: Option<u8>,
     /// Number of bytes from the beginning of the target that the test uses unless `--size` is given; `None` for the
     /// whole target.
     pub span_bytes: Option<u64>,
-    /// Whether a block size that is too small for direct I/O is raises_block_size. Otherwise a test with a block size that is too
-    /// small is omitted.
+    /// Whether a block size that is too small for direct I/O is raised. Otherwise a test with such a block size is omitted.
     pub raises_block_size: bool,
     /// Whether the tool shows the mean latency instead of the rate.
     pub latency: bool,
@@ -278,11 +278,6 @@ pub const PROFILES: &[Profile] = &[
     },
 ];
 
-/// The profile of that name.
-pub fn find(name: &str) -> Option<&'static Profile> {
-    PROFILES.iter().find(|p| p.name == name)
-}
-
 impl Test {
     /// Returns the directions in which the test is measured: its only one, or all directions of the profile.
     pub fn directions(&self, of_profile: &'static [u8]) -> impl Iterator<Item = u8> {
@@ -509,7 +504,8 @@ pub struct Points {
 #[test]
 fn test_names_follow_the_usual_form() {
     assert_eq!(CDM[2].name(), "RND4K Q32T1");
-    assert_eq!(find("six").map(|p| p.rows().count()), Some(6));
+    let six = PROFILES.iter().find(|p| p.name == "six");
+    assert_eq!(six.map(|p| p.rows().count()), Some(6));
 }
 
 /// Findings refer to results by name.
@@ -527,8 +523,8 @@ fn row_names_of_a_profile_are_unique() {
 
 #[test]
 fn atto_doubles_from_half_a_kilobyte_to_64_mib() {
-    let sizes: Vec<u64> =
-        find("atto").map_or(&[][..], |p| p.tests).iter().map(|t| t.block_bytes.into()).collect();
+    let atto = PROFILES.iter().find(|p| p.name == "atto");
+    let sizes: Vec<u64> = atto.map_or(&[][..], |p| p.tests).iter().map(|t| t.block_bytes.into()).collect();
     assert_eq!((sizes.first(), sizes.last(), sizes.len()), (Some(&512), Some(&(64 * MIB)), 18));
     assert!(sizes.windows(2).all(|w| w[1] == 2 * w[0]));
 }

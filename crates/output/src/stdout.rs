@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 /// The line end of CSV.
 const LINE_END: &str = "\r\n";
 /// File descriptor of standard output.
-const STDOUT: i32 = 1;
+pub(crate) const STDOUT: i32 = 1;
 
 /// Prints text without colours.
 ///

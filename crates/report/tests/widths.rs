@@ -39,7 +39,7 @@ fn fits<K: ReportKind + ?Sized>(what: &str, report: &K) {
                     String::from_utf8(TEXT.bytes(report, style).unwrap_or_default()).unwrap_or_default();
                 assert!(!text.is_empty(), "{what} at {width}");
                 // A command line is not broken: it could not be pasted.
-                let is_command = |line: &String| line.trim_start().starts_with("fathom ");
+                let is_command = |line: &String| line.starts_with("      fathom ");
                 let wide = text
                     .lines()
                     .map(seen)

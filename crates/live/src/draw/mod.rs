@@ -7,7 +7,7 @@ mod tests;
 use super::state::{CountedFinding, End, State};
 use crate::state::{HostRow, HostState, Named, Observed, Points, Sample};
 use crate::terminal::Theme;
-use crate::{Done, Left, whole_words};
+use crate::{Left, whole_words};
 use model::Known;
 use model::finding::Severity;
 use model::name::visible;
@@ -145,8 +145,7 @@ fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
 
 /// Draws the progress of the step.
 fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
-    let Done { part: done, total } = state.done;
-    let share = (total > 0).then(|| done.min(total) as f64 / total as f64);
+    let share = state.done.share();
     let text = share.map_or_else(|| "-".to_owned(), show_share);
     let width = usize::from(at.width).saturating_sub(8);
     let filled = (share.unwrap_or(0.0) * width as f64) as usize;

@@ -8,6 +8,7 @@
 
 use crate::failure::{Failure, cause};
 use crate::session_directories::session_directories;
+use crate::stdout::STDOUT;
 use crate::{files, stderr, stdout, stream};
 use machine::file_systems::identities;
 use machine::root::Root;
@@ -27,8 +28,6 @@ use std::time::{Duration, Instant};
 
 /// The path that stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
-/// File descriptor of standard output.
-const STDOUT: i32 = 1;
 /// File descriptor of standard error.
 const STDERR: i32 = 2;
 /// Maximum number of symbolic links that are followed, as in the kernel.

@@ -125,7 +125,8 @@ fn lost_writes(verified: &Verified) -> Option<Lost> {
     verified.read.as_ref().and_then(|(read, _)| read.lost)
 }
 
-/// One line for each recorded damage and failure, and one for all lost blocks; each with the number of blocks or failures that it covers.
+/// Returns a line for each recorded damage and failure, and one for all lost blocks: failed writes first, then lost blocks, then the rest
+/// by offset. Each has the number of blocks or failures that it covers.
 fn damage_lines(verified: &Verified) -> Vec<(u64, String)> {
     let written = verified.written.iter().flat_map(|(w, _)| &w.failures.first);
     let mut lines: Vec<(u64, String)> = written.map(|f| (1, describe_failure(verified, f))).collect();

@@ -619,10 +619,9 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
 /// Returns a card with a table for each workload: the values of all devices at each device's best setting. Empty without tables.
 pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
     let draw = |best: &BestSettings| {
-        let title = format!("{}: {}", best.work, best_settings_title(best));
-        page::table(&title, &best_settings_table(best))
+        (best.work.clone(), page::table(&best_settings_title(best), &best_settings_table(best)))
     };
-    let body: String = tables.iter().map(draw).collect();
+    let body = multiples("tables", tables.iter().map(draw));
     if body.is_empty() {
         body
     } else {
