@@ -53,7 +53,7 @@ pub struct Case<'a> {
     pub name: String,
     /// The complete runs of the case that count.
     pub runs: Vec<CaseRun<'a>>,
-    /// Earlier complete runs, before the steady state.
+    /// Earlier complete runs that do not count: before the steady state, or before the winner of a sweep was measured again.
     pub earlier: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
     pub replaced: Vec<CaseRun<'a>>,

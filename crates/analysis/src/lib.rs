@@ -94,9 +94,10 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let measured_here =
         |case: &case::Case| !case::is_refused(record, case) && !notes::is_left_out(record, case.at);
-    let cases = case::cases(record).into_iter().filter(measured_here);
+    let mut cases: Vec<_> = case::cases(record).into_iter().filter(measured_here).collect();
+    studies::sweep::leave_out_race(record, &mut cases);
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
-    let answered: Vec<CaseAnswers> = cases.map(accepting).collect();
+    let answered: Vec<CaseAnswers> = cases.into_iter().map(accepting).collect();
     let mut results = fleet::complete_results(record, answered.iter().map(measured).collect());
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);

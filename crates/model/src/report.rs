@@ -297,7 +297,7 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry for each run.
     pub runs: Vec<RunFigures>,
-    /// Rounds that were measured before the job was steady. No figure includes them.
+    /// Runs that no figure includes: rounds before the job was steady, or runs of a sweep before its winner was measured again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<RunFigures>,
     /// Runs that other processes disturbed, and undisturbed runs that were measured again together with them, in order

@@ -9,7 +9,7 @@ mod interfaces;
 mod layers;
 mod limit;
 mod profile;
-mod sweep;
+pub(crate) mod sweep;
 mod targets;
 
 use crate::deductions;

@@ -5,6 +5,7 @@
 //! 3. A grid whose cells were measured in order has no winner, but rounds and its own table ([`sweep_in_order`]).
 
 use super::{Conclusion, GatedResult, Question, Subject};
+use crate::case::{Case, CaseRun};
 use crate::checks::evidence;
 use crate::findings::CaseAnswers;
 use crate::runs::{Sample, samples};
@@ -168,6 +169,21 @@ fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
         cells,
         place: None,
         rounds: None,
+    }
+}
+
+/// Leaves out the race's runs of cells whose figures come from fresh runs, so that findings and figures are about the same runs.
+pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
+    let Some(grid) = record.header.plan.study.grid().filter(|g| !matches!(g.search, How::InOrder(_))) else {
+        return;
+    };
+    let search = searched(record, grid, &samples(record));
+    let lanes = search.races.iter().flat_map(|race| race.lanes.iter().chain(&race.baselines));
+    let first_runs: BTreeMap<usize, usize> = lanes.map(|l| (l.job, l.first_figure_run())).collect();
+    for case in cases {
+        let first = first_runs.get(&case.at).copied().unwrap_or(0);
+        let is_counted = |run: &CaseRun| run.run.start.repeat as usize >= first;
+        (case.runs, case.earlier) = std::mem::take(&mut case.runs).into_iter().partition(is_counted);
     }
 }
 
@@ -880,6 +896,28 @@ mod tests {
         let found = report.findings.iter().find(|f| f.id == CheckId::B12 && f.outcome == Outcome::Finding);
         assert_eq!(found.map(|f| f.about.len()), Some(1), "it is there");
         assert_eq!((report.verdict, report.counts.invalid), (Verdict::Valid, 0), "and not about the winner");
+    }
+
+    #[test]
+    fn findings_about_a_winner_are_about_the_runs_of_its_figures() {
+        let mut early = record(&[(1, 4_000), (32, 10_000)]);
+        let depth_one = record(&[(1, 4_000), (1, 10_000)]);
+        for (run, shallow) in early.runs.iter_mut().zip(depth_one.runs) {
+            if run.start.job == 1 && run.start.repeat < 3 {
+                *run = shallow;
+            }
+        }
+        let (report, sweep) = judged(&early);
+        let winner = &report.results[sweep.winner["randread"].result.unwrap()];
+        assert_eq!((winner.runs.len(), winner.way.len(), winner.verdict), (5, 3, Verdict::Valid));
+        early.runs.retain(|run| run.start.repeat < 3);
+        let (report, sweep) = judged(&early);
+        let found = &report.results[sweep.cells[1].result.unwrap()];
+        assert_eq!(
+            (found.runs.len(), found.verdict),
+            (3, Verdict::Suspect),
+            "the runs without a finding are gone"
+        );
     }
 
     #[test]

@@ -143,6 +143,11 @@ impl Lane {
         if self.uses_fresh_runs() { &self.fresh } else { &self.logs }
     }
 
+    /// The number of the first run that the figures use.
+    pub fn first_figure_run(&self) -> usize {
+        if self.uses_fresh_runs() { self.logs.len() } else { 0 }
+    }
+
     fn uses_fresh_runs(&self) -> bool {
         self.fresh.len() >= FRESH || self.logs.is_empty()
     }
