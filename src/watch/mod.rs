@@ -419,11 +419,15 @@ impl Device {
         } else {
             ""
         };
-        let names: Vec<&str> = known.sessions().iter().map(|s| s.session.as_str()).collect();
+        let newest = known.sessions().first()?;
+        let more = match known.sessions().len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
         Some(format!(
-            "{}: measured in {}; recognised by {}{}{held}",
+            "{}: measured in {}{more}; recognised by {}{}{held}",
             self.shown.name,
-            names.join(", "),
+            newest.session,
             known.same_by().phrase(),
             only.unwrap_or_default()
         ))

@@ -1,5 +1,5 @@
-//! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, and the
-//! processes that moved most. All lines fit the width.
+//! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, the
+//! processes that moved most, and remarks on the figures. All lines fit the width.
 //!
 //! Columns are named as in iostat. The width decides which columns fit, and figures never exceed their column.
 
@@ -30,15 +30,8 @@ fn watched_text(watched: &Watched, width: usize) -> String {
     if layout.time {
         out += &format!("{}\n", watched.time);
     }
-    for remark in &watched.remarks {
-        out += &prose(width, "", "  ", remark);
-    }
     let devices: Vec<&WatchedDevice> =
         watched.devices.iter().filter(|d| !layout.active_only || d.is_active()).collect();
-    let has_util = tables.iter().flatten().any(|c| c.heading(layout.unit) == UTIL_HEADING);
-    if watched.first && has_util && !watched.devices.is_empty() {
-        out += &prose(width, "", "  ", UTIL_NOTE);
-    }
     out += &watched.cpu.map_or_else(String::new, |cpu| cpu_line(cpu, width));
     for columns in tables.iter().filter(|_| !devices.is_empty()) {
         if watched.headed || tables.len() > 1 || layout.active_only {
@@ -52,6 +45,10 @@ fn watched_text(watched: &Watched, width: usize) -> String {
     below.extend(devices.iter().filter_map(|d| latency_row(d, width)));
     below.extend(devices.iter().map(|d| conclusions(d, width, layout.explain)));
     below.extend(watched.processes.as_ref().and_then(|p| process_text(p, width, watched.headed)));
+    let has_util = tables.iter().flatten().any(|c| c.heading(layout.unit) == UTIL_HEADING);
+    let util_note = (watched.first && has_util && !watched.devices.is_empty()).then_some(UTIL_NOTE);
+    let remarks = watched.remarks.iter().map(String::as_str).chain(util_note);
+    below.extend(remarks.map(|remark| prose(width, "", "  ", remark)));
     out += &below.concat();
     // A single line continues the table of the previous interval. Several lines form a block that ends with an empty line.
     if out.lines().count() != 1 {
@@ -591,10 +588,10 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_line_and_the_note_on_util_precede_the_devices() {
+    fn the_cpu_line_precedes_the_devices_and_the_note_on_util_follows_them() {
         let mut watched = watched();
-        let cpu = "\navg-cpu: %user 1.4 %nice 0.0 %system 0.5 %iowait 1.7 %steal 0.0 %idle 96.4\ndevice ";
-        assert!(watched_text(&watched, 80).contains(cpu), "{}", watched_text(&watched, 80));
+        let cpu = "avg-cpu: %user 1.4 %nice 0.0 %system 0.5 %iowait 1.7 %steal 0.0 %idle 96.4\ndevice ";
+        assert!(watched_text(&watched, 80).starts_with(cpu), "{}", watched_text(&watched, 80));
         assert!(watched_text(&watched, 80).contains("100 % is not saturation"));
         watched.first = false;
         assert!(!watched_text(&watched, 80).contains("saturation"));
