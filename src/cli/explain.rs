@@ -29,13 +29,23 @@ impl Args {
     /// # Errors
     /// A usage failure that names the most similar check if one does not exist.
     pub fn explain(self) -> Result<ExitCode, Failure> {
-        let meanings: Vec<String> = self.checks.iter().filter_map(|word| help::glossary(word)).collect();
-        if !meanings.is_empty() && meanings.len() == self.checks.len() {
-            return stdout::text(&meanings.concat()).map(|()| ExitCode::SUCCESS);
-        }
         let all = self.checks.is_empty();
-        let named: Result<Vec<CheckPage>, String> = self.checks.iter().map(|word| find_check(word)).collect();
+        let (terms, checks): (Vec<_>, Vec<_>) =
+            self.checks.iter().map(|word| help::glossary(word).ok_or(word)).partition(Result::is_ok);
+        let named: Result<Vec<CheckPage>, String> =
+            checks.into_iter().filter_map(Result::err).map(|word| find_check(word)).collect();
         let pages = if all { pages().collect() } else { named.map_err(Failure::Usage)? };
+        let terms: String = terms.into_iter().flatten().collect();
+        if !terms.is_empty() && self.format.name != report::TEXT.name {
+            return Err(Failure::Usage(format!(
+                "--format {}: terms are explained as text only; leave --format out, or name only checks",
+                self.format.name
+            )));
+        }
+        stdout::text(&terms)?;
+        if pages.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
         stdout::report(self.format, &Pages { pages, all }, Style::default()).map(|()| ExitCode::SUCCESS)
     }
 }

@@ -24,6 +24,7 @@ use crate::fleet::Fleet;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Version of the session file.
 pub const FORMAT: u32 = 1;
@@ -510,7 +511,7 @@ pub const MAX_FILE_BYTES: u64 = 80 << 20;
 pub enum Unreadable {
     /// The file does not begin like a session. The text says what the file is and what to type.
     #[error("this is not a session file: {0}")]
-    NoMagic(&'static str),
+    NoMagic(String),
     /// The file has no complete first frame.
     #[error("the session is empty: fathom was killed before the first run")]
     Headless,
@@ -568,14 +569,17 @@ pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
 }
 
 /// Describes a file that is not a session, and what to type instead.
-fn other_file(bytes: &[u8]) -> &'static str {
+fn other_file(bytes: &[u8]) -> String {
     if is_fio_result(bytes) {
-        FIO_RESULT
-    } else if bytes.starts_with(b"{") && find(bytes, b"\"fathom\"") {
-        "it is a JSON report of fathom, which only `fathom compare` reads; type an id of `fathom list`"
-    } else {
-        "its first line is not 'fathom session 1'; type an id of `fathom list`"
+        return FIO_RESULT.into();
     }
+    let report: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+    if report.get("fathom").is_none() {
+        return "its first line is not 'fathom session 1'; type an id of `fathom list`".into();
+    }
+    let session = report["session"].as_str().and_then(|file| Path::new(file).file_stem()?.to_str());
+    let instead = session.map_or_else(|| "an id of `fathom list`".into(), |id| format!("`fathom show {id}`"));
+    format!("it is a JSON report of fathom, which only `fathom compare` reads; type {instead}")
 }
 
 /// Message for a result of fio that was given as a session.
