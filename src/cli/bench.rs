@@ -33,6 +33,7 @@ const NOT_QUICK: [&str; 13] = [
 /// unless --destroy names it.
 ///
 /// Several targets are measured one after the other, each in its own session, and the report is a table with a row for each device.
+/// --compare measures them in turns, which shows smaller differences.
 ///
 /// To check whether the numbers are plausible, copy a large file: `fathom time -- cp FILE TARGET` prints what the copy did to the devices.
 #[derive(clap::Args, Debug)]

@@ -202,5 +202,11 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
         let more = count(sessions.beyond_limit, "older session");
         out.push(format!("Not read: {more}; --limit 0 reads all."));
     }
+    if let (RowsOf::Devices, [first, second, ..]) = (sessions.rows_of, sessions.rows.as_slice()) {
+        out.push(format!(
+            "Is a difference certain? Type `fathom compare {} {}`.",
+            first.session, second.session
+        ));
+    }
     out
 }
