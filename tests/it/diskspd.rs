@@ -304,10 +304,12 @@ fn latencies_and_intervals_are_where_parsers_expect_them() {
         "|  I/O per s |  AvgLat  | IopsStdDev | LatStdDev |  file\n",
         "  %-ile |  Read (ms) | Write (ms) | Total (ms)\n",
         "9-nines |        N/A |        N/A |        N/A\n",
-        "actual test time:\t2.0",
     ] {
         assert!(out.stdout.contains(words), "{words}: {out:?}");
     }
+    let (_, after) = out.stdout.split_once("\nactual test time:\t").unwrap();
+    let seconds: f64 = after.split_once("s\n").unwrap().0.parse().unwrap();
+    assert!((2.0..3.0).contains(&seconds), "warm-up and cool-down do not count: {out:?}");
     assert!(
         out.stderr.contains("fathom: ") && !out.stdout.contains("fathom: "),
         "the verdict is on standard error: {out:?}"
