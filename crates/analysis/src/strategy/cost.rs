@@ -31,7 +31,6 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     }
     let budget = Budget::from_plan(plan);
     let strategy::Left { runs, at_most, .. } = strategy::left(done, &budget);
-    let repeats = strategy::disturbed::expected_repeats(done, &budget);
     let ns: u64 = plan
         .jobs
         .iter()
@@ -39,11 +38,17 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         .zip(runs)
         .map(|(ns, runs)| ns.saturating_mul(runs.into()))
         .fold(0, u64::saturating_add);
-    let ns = ns.saturating_add((ns as f64 * repeats) as u64);
-    let Some(budget_ns) = plan.budget_ns else { return TimeLeft { ns, at_most } };
+    let Some(budget_ns) = plan.budget_ns else {
+        let repeats = strategy::disturbed::expected_repeats(done, &budget);
+        return TimeLeft { ns: ns.saturating_add((ns as f64 * repeats) as u64), at_most };
+    };
     let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
-    // Tests with wide intervals are repeated until the budget is used up.
-    let ns = if ns > 0 && matches!(plan.strategy, Strategy::Targets(_)) { u64::MAX } else { ns };
+    let ns = match plan.strategy {
+        // Tests with wide intervals are repeated until the budget is used up.
+        Strategy::Targets(_) if ns > 0 => u64::MAX,
+        // The next run may be the first one that other load disturbs.
+        _ => ns.saturating_mul(plan.attempts.into()),
+    };
     TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
 }
 
@@ -323,4 +328,15 @@ fn the_budget_of_a_search_holds_from_its_start_to_its_end() {
     assert_eq!((cost.time_ns, cost.making_ns, cost.again, cost.at_most), (60_000_000_000, 0, false, true));
     let sentence = cost.sentence();
     assert!(sentence.starts_with("It takes at most 60 s. It writes at most "), "{sentence}");
+}
+
+#[test]
+fn a_budget_includes_repeats_before_the_first_one() {
+    let mut plan = plan_of(&Fixture::honest());
+    plan.baseline_ns = 0;
+    let once = cost(&plan).time_ns;
+    (plan.attempts, plan.budget_ns) = (3, Some(u64::MAX));
+    assert_eq!(cost(&plan).time_ns, 3 * once);
+    plan.budget_ns = Some(2 * once);
+    assert_eq!(cost(&plan).time_ns, 2 * once, "repeats that no longer fit are not made");
 }

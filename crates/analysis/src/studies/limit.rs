@@ -310,6 +310,7 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     let [met, missed] =
         [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| point_at(curve, iops)));
     let between = unsettled(curve, found);
+    let invalid = curve.points.iter().filter(|p| p.state == LoadState::Void).count();
     // Without its own lateness fathom would have met the target.
     let misses_by_lateness = |p: &LoadPoint| {
         let known = |all: &BTreeMap<String, Option<u64>>| all.get(&found.percentile).copied().flatten();
@@ -353,15 +354,21 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
                 open(next)
             )
         }
+        (None, None, _) if 2 * invalid > curve.points.len() => {
+            let loads = match curve.points.len() {
+                all if all == invalid => "all loads".into(),
+                all => format!("{invalid} of {all} loads"),
+            };
+            format!(
+                "Findings invalidate {loads}, so nothing is known about {target}; the findings name what to change."
+            )
+        }
         (None, None, Some(next)) => {
             format!("No load is proven to meet {target} or to miss it: {}.", open(next))
         }
-        (None, None, None) if curve.points.is_empty() => {
+        (None, None, None) => {
             format!("No load was offered, so nothing is known about {target}; measure again, to the end.")
         }
-        (None, None, None) => format!(
-            "Findings invalidate all loads, so nothing is known about {target}; the findings name what to change."
-        ),
     }
 }
 
@@ -602,6 +609,10 @@ fn a_target_that_no_load_meets_has_no_number_and_a_reason() {
         "met by luck, perhaps"
     );
     assert!(undecided.verdict_reason.contains("--time"), "{}", undecided.verdict_reason);
+    let mut invalid = loads(&[(20, 300_000), (50, 400_000), (70, 400_000)]);
+    invalid[1..].iter_mut().for_each(|(_, fixture)| fixture.errors = 1);
+    let reason = judged(&invalid).verdict_reason;
+    assert!(reason.contains("Findings invalidate 2 of 3 loads"), "{reason}");
 }
 
 #[test]
