@@ -101,14 +101,15 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     name: "SYNC_WITHOUT_FLUSH",
     belief: "a sync made the disk empty its volatile cache",
     reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes in `/sys/block/*/stat` of \
-            the lowest disks, from the start of a run to its final sync; the syncs and synchronous writes \
-            that fathom issued.",
+            the lowest disks, from the start of a run to its stop, or to its final sync if the job itself \
+            makes no syncs; the syncs and synchronous writes that fathom issued.",
     formula: formula!(
         "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
          divided by the operations that may be in flight, since one flush can serve all operations that wait \
          for it. (One operation at a time: 100 syncs cause 100 flushes.) Also fires if `write through` \
          cannot be true: on a loop device, on a layer above one that reports `write back`, and on a layer \
-         that offers FUA, which only a disk with a volatile cache needs."
+         that offers FUA, which only a disk with a volatile cache needs. Too few flushes after synchronous \
+         writes are not checked if the disk supports FUA, since such writes are durable without a flush."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
               echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\

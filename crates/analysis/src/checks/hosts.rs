@@ -294,12 +294,12 @@ const ANOTHERS_CACHE: Check = Check {
     name: "ANOTHERS_CACHE",
     belief: "no other host brought the blocks into a cache",
     reads: "The storage of each host's targets (devices by model and serial number, file systems by their \
-            source), the host that made each file, and the bytes that all hosts read in the longest run, \
+            source), the host that made each file, and the bytes that all hosts read in the run that read most, \
             compared with the span. No kernel file.",
     formula: formula!(
         "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
          e^-c) / c of the reads are of a block that was already read, and n hosts that read it in order read \
-         each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it is a note for direct I/O, where a \
+         each block n times, which is 1 - 1/n. Above {REPEATS_ABOVE} it is a note for direct I/O, where a \
          server or an array may keep blocks that it has sent, and biased through the page cache of hosts \
          that are one machine. Also a note for a file on shared storage that the reading host itself wrote: \
          the server had it in memory, and a client of a cache-coherent file system may have it. With \

@@ -37,8 +37,8 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
     formula: formula!(
         "A rate between {least} and {most} of a limit on one of the target's devices has reached the limit: \
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
-         of {burst}, two slices of the kernel's throttle. Any other limit on these devices, and any weight \
-         other than the default, is a note.",
+         of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
+         the job, and any weight other than the default, is a note.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)
@@ -455,8 +455,8 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
         "A note that lists each setting that differs from the default of the device's class: scheduler \
          `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` \
          1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O through the page \
-         cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`) for reads, and \
-         `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
+         cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`, if that is more) for reads, \
+         and `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
         spinning = THROTTLE_US[0],
         others = THROTTLE_US[1]
     ),

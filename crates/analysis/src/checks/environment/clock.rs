@@ -146,7 +146,7 @@ pub(super) const BAD_CLOCK: Check = Check {
             is suspended.",
     formula: formula!(
         "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} ppm \
-         ({part}), or if the kernel's clock advances only with its tick. Biased from {biased} ppm, twice the \
+         ({part}), or if the kernel's clock advances only with its tick. Biased above {biased} ppm, twice the \
          kernel's largest correction, and if reading the clock takes more than {read} and more than \
          {EXPENSIVE_SHARE} of the median.",
         asleep = Ns(ASLEEP_NS as f64),

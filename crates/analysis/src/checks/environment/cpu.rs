@@ -34,7 +34,7 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
     formula: formula!(
         "The busiest worker above {CPU_BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate above \
          {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is negligible then. \
-         Jobs held back by a rate, pauses or drains are not checked."
+         Does not apply to jobs that a rate, pauses or drains hold back."
     ),
     provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
               second time all of it is cached",
@@ -426,7 +426,7 @@ pub(super) const CLOCKING: Check = Check {
     name: "CLOCKING",
     belief: "the CPUs are awake and at full clock",
     reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the sleep states \
-            in `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
+            in `/sys/devices/system/cpu/cpu0/cpuidle/`, the median latency, and the mean operations in flight.",
     formula: formula!(
         "A note if a governor is not `performance`, or if waking up takes at least {WAKING_FROM} of the \
          median while at most {LOW_DEPTH} operations per worker are in flight. CPUs sleep only if it pays \

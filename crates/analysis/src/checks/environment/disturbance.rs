@@ -370,11 +370,12 @@ pub(super) const RUNS_DISTURBED: Check = Check {
     formula: formula!(
         "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on its \
          disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} of all CPU time is \
-         stolen, or if a limit changed since before the first run. fathom repeats it, at most twice, at the \
-         end of its round, and the last attempt counts. If all attempts were disturbed, or if fathom \
-         repeated nothing because a third of all attempts were disturbed or the disk was as busy before the \
-         first run, the first attempt counts: biased. The thresholds are rates, since the same traffic is a \
-         smaller share of a faster run. Runs until steady and cells in order are never repeated.",
+         stolen, or if a limit changed since before the first run. fathom repeats it, at most twice unless \
+         --attempts is given, at the end of its round, and the last undisturbed attempt counts: a note. If \
+         all attempts were disturbed, or if fathom repeated nothing because a third of all attempts were \
+         disturbed or the disk was as busy before the first run, the first attempt counts: biased. The \
+         thresholds are rates, since the same traffic is a smaller share of a faster run. Runs until steady \
+         and cells in order are never repeated.",
         rate = BYTES_PER_S / 1e6,
         floor = show_bytes(REPEAT_FLOOR_BYTES),
         stolen = Share(STOLEN_ABOVE)

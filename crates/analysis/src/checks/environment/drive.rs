@@ -24,7 +24,7 @@ pub(super) const THERMAL: Check = Check {
             `drivetemp`), at start and stop of each run.",
     formula: formula!(
         "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
-         reports. A virtual disk has no temperature and is not checked.",
+         reports. Does not apply to a virtual disk without a sensor.",
         near = NEAR_MILLIDEGREES / 1000
     ),
     provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
@@ -207,7 +207,7 @@ pub(super) const POWER_STATE: Check = Check {
          {FACTOR} times the median, and {FACTOR} times the longest operation of all later intervals. Fires \
          if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
          like a disk that spins up. Biased if waking up took at least {SPIN_UP_BIASES_FROM} of the windows, \
-         otherwise a note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not checked.",
+         otherwise a note. Not checked if a run has fewer than {FEWEST_INTERVALS} later intervals.",
         least = Ns(SPIN_UP_LEAST_NS as f64),
         spin_up = Ns(SPIN_UP_NS as f64)
     ),

@@ -226,7 +226,7 @@ pub(super) const REMOTE_FS: Check = Check {
         "The number is relabelled if the file system belongs to a network, to a virtual machine's host, or \
          to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
          rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
-         reads) is the share that this machine's cache answered: it is reported from {CACHED_ABOVE}, and from \
+         reads) is the share that this machine's cache answered: it is reported above {CACHED_ABOVE}, and from \
          {CACHED_RELABELLED_FROM} the number is named after that cache. Caches of the server are invisible."
     ),
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",

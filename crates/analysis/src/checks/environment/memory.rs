@@ -76,8 +76,8 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
     formula: formula!(
         "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
          {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own writes \
-         through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there the kernel \
-         makes writers wait."
+         through the page cache end with dirty pages at {DIRTY_FROM} of their limit or more: there the \
+         kernel makes writers wait."
     ),
     provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run \
               --rw randread --cache mmap --engine mmap --size 1g DIR`.",
@@ -183,8 +183,8 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
          again costs a fault in the host. The growth of the page cache in the runs is compared with the \
          bytes moved. A note from {TAKEN_FROM}. Biased if the workers also spent at least {NS_PER_BYTE_FROM} \
          ns of system time per byte, without {PER_OPERATION} for each operation: then the host's memory was \
-         part of the rate. It is an upper bound: the guest does not know which of its free pages the host \
-         took."
+         part of the rate. The growth is an upper bound: the guest does not know which of its free pages the \
+         host took."
     ),
     provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run \
               --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the same \

@@ -37,10 +37,10 @@ pub(super) const READ_AMPLIFIED: Check = Check {
             counted; if they exceed the request, the check does not answer, since other processes may have \
             caused them.",
     formula: formula!(
-        "Bytes charged / bytes read: biased above {READ_AMPLIFIED_ABOVE}. Not counted: {odd} per run, which the file \
-         system reads for itself, and for sequential buffered reads {windows} windows of read-ahead per \
-         worker and run (twice as large with --advice sequential), which were not used when the clock \
-         stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
+        "Bytes charged / bytes read: biased above {READ_AMPLIFIED_ABOVE}. Not checked if these explain the extra \
+         bytes: {odd} per run, which the file system reads for itself, and for sequential buffered reads \
+         {windows} windows of read-ahead per worker and run (twice as large with --advice sequential), which \
+         were not used when the clock stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
          must be split: once as a whole, refused, and once in parts. If the disk did more requests than \
          there were direct operations, the second charge is subtracted, at most the issued bytes. If other \
          streams use the disk at the same time, the reads that the stream's own workers submitted count \

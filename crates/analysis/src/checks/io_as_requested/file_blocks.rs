@@ -184,7 +184,7 @@ pub(super) const FRAGMENTED: Check = Check {
         "Bytes of the file / extents. On a hard disk biased below {spinning} ({seeks} extents per GiB): a \
          seek of 10 ms is then a tenth of the time. On flash, and on virtual disks, whose `rotational` means \
          nothing, a note below {flash} ({cuts} per GiB), where requests are cut. Up to {FEW_EXTENTS} extents \
-         are allowed. Only sequential orders.",
+         are allowed. Only sequential orders. Not checked if the file is stored compressed or encrypted.",
         spinning = show_bytes(SPINNING_BELOW),
         seeks = GIB / SPINNING_BELOW,
         flash = show_bytes(FLASH_BELOW),
@@ -269,7 +269,7 @@ pub(super) const WRITES_ALLOCATE: Check = Check {
         "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: \
          relabelled `allocating` above {ALLOCATED_ABOVE} in the worst run. Such a write takes a block, marks \
          it written and puts both into the journal. A note if the job itself requests a new file (`--engine \
-         sync:new`, `sync:fallocate`, `sync:grow`)."
+         sync:new`, `sync:fallocate`, `sync:grow`). Does not apply if the job also reads and A04 finds holes."
     ),
     provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
               FILE FILE`.",

@@ -263,8 +263,8 @@ pub(super) const SPLIT: Check = Check {
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
          file's extents explain it, biased above {UNEXPLAINED_ABOVE}. As many requests of one sector as \
          the device moved bytes beyond the issued ones may belong to other processes, and are left out \
-         unless a limit of the queue explains the split. {FLOOR_IOS} requests per run are allowed for a \
-         journal. Checked only if device and operations agree in bytes within {same}. If other streams use the device at the \
+         unless a limit of the queue explains the split. A ratio above {SPLIT_ABOVE} that does not bias, or \
+         that {FLOOR_IOS} requests per run of a journal explain, is not checked. Checked only if device and operations agree in bytes within {same}. If other streams use the device at the \
          same time, the check holds if the requests stay within the limit even if the others made as few as \
          possible; otherwise it does not answer.",
         same = Share(SAME_BYTES)

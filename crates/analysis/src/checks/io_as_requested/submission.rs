@@ -106,10 +106,10 @@ pub(super) const IOWQ_PUNTED: Check = Check {
     reads: "The names of all threads of fathom in `/proc/self/task/*/comm`, every half second while workers \
             run. Engine io_uring.",
     formula: formula!(
-        "Threads whose name begins with `iou-wrk-`: a note below {PUNTED_FROM} for each worker of the phase, \
+        "Threads whose name begins with `iou-wrk-`: a note below {PUNTED_FROM} for each worker of the stream, \
          since each ring keeps one for five seconds after a single operation that would have blocked. Biased \
          from {PUNTED_FROM} each: then operations ran in parallel threads. Syncs and trims always go to such \
-         threads, so jobs with them are not checked."
+         threads, so jobs with them are not checked, nor are several streams that use io_uring."
     ),
     provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
               --destroy FILE FILE`: a write that allocates a block would wait for the journal.",

@@ -135,7 +135,7 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 const GROWS_BY: f64 = 1.25;
 /// Above this growth of the latency, as a share of the window, the load exceeds the capacity by the same share. Less is
 /// noise.
-const TOO_MUCH_FROM: Share = Share(0.002);
+const TOO_MUCH_ABOVE: Share = Share(0.002);
 /// Minimum number of intervals of a run.
 const FEWEST_ROWS: usize = 8;
 
@@ -146,9 +146,9 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
     reads: "The median latency in each interval of an open loop's run, counted from the intended start.",
     formula: formula!(
         "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, \
-         and latency must grow by more than {TOO_MUCH_FROM} of the window, which is (rate - capacity) / \
+         and latency must grow by more than {TOO_MUCH_ABOVE} of the window, which is (rate - capacity) / \
          rate. Fires if most runs do that. If more than {unserved} of the operations were not served at all, \
-         E10 reports that instead. Runs with fewer than {FEWEST_ROWS} intervals are not checked.",
+         E10 reports that instead. Not checked if a run has fewer than {FEWEST_ROWS} intervals.",
         unserved = Share(1.0 - SERVED_FROM)
     ),
     provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s \
@@ -180,7 +180,7 @@ fn check_overloaded(case: &Case) -> Known<Answer> {
     }
     let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;
     let overloaded: Vec<&Growth> =
-        growths.iter().filter(|g| g.grows_steadily && g.too_much > TOO_MUCH_FROM).collect();
+        growths.iter().filter(|g| g.grows_steadily && g.too_much > TOO_MUCH_ABOVE).collect();
     let worst = growths.iter().map(|g| g.too_much).fold(0.0, f64::max);
     let numbers = evidence([
         ("asked_iops", requested),

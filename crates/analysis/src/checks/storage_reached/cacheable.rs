@@ -82,8 +82,8 @@ pub(super) const SPAN_FITS_CACHE: Check = Check {
     formula: formula!(
         "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
          counted the bytes that the page cache served. If A01 or A09 counted them, those checks report them. \
-         Direct I/O: a note below {drive}, since hard disks have caches of up to 512 MiB and small RAID \
-         controllers of twice that. Larger caches of arrays and of the hosts of virtual machines are \
+         Direct I/O, and I/O of which the page cache served nothing: a note below {drive}, since hard disks \
+         have caches of up to 512 MiB and small RAID controllers of twice that. Larger caches of arrays and of the hosts of virtual machines are \
          invisible from here (D18).",
         drive = show_bytes(DRIVE_CACHE_BYTES)
     ),
@@ -175,15 +175,15 @@ pub(super) const RE_READS: Check = Check {
     id: CheckId::A16,
     name: "RE_READS",
     belief: "each read is of a block that the run has not read yet",
-    reads: "The bytes that the stream read in its longest run, its span and its order of offsets. No kernel \
-            file.",
+    reads: "The bytes that the stream read in the run that read most, its span and its order of offsets. No \
+            kernel file.",
     formula: formula!(
         "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. An \
          order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
          {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible caches \
          gain from it, and biased through the page cache, which keeps every block that was read. Does not \
-         apply if A01 fires, which reports the share. Zipf, Pareto, normal and zoned offsets repeat by \
-         design and are not checked."
+         apply if A01 fires, which reports the share, or to Zipf, Pareto, normal and zoned offsets and \
+         replays, which repeat by design."
     ),
     provoke: "`fathom run --rw randread --size 16m DIR`.",
     fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
@@ -247,8 +247,8 @@ pub(super) const FIRST_TOUCH: Check = Check {
     id: CheckId::A17,
     name: "FIRST_TOUCH",
     belief: "the first read of a block takes as long as later ones",
-    reads: "64 single direct reads at random places of each target before the first run: eight blocks, then \
-            the same eight again, and so on.",
+    reads: "Single direct reads of 64 random blocks of each target before the first run, each block twice: \
+            eight blocks, then the same eight again, and so on.",
     formula: formula!(
         "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, on \
          logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the factor \

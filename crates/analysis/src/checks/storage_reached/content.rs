@@ -25,9 +25,9 @@ pub(super) const ZERO_DATA: Check = Check {
         "zero share = blocks that hold only zeros / blocks read. Above {ZEROS_BIASED_ABOVE} the number is biased: \
          real files have a few empty blocks. From {ZEROS_VOID_FROM} on it is void if the storage can answer zeros \
          without its medium: a block device, an SSD or a virtual disk. A hard disk reads written zeros like \
-         any other data. Fewer than {FEWEST_BLOCKS} blocks are too few to judge. Data other than zeros that \
+         any other data. Not checked with fewer than {FEWEST_BLOCKS} blocks. Data other than zeros that \
          earlier phases of the job wrote to the target are subtracted, as if those phases wrote no block \
-         twice."
+         twice. If they can have replaced the zeros, the check does not answer."
     ),
     provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
               you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",

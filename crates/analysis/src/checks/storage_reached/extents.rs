@@ -187,10 +187,10 @@ pub(super) fn encoded_share_of(extents: &Extents) -> f64 {
 
 /// Harmless share of bytes that the file shares with a copy or a snapshot.
 const SHARED_ABOVE: Share = Share(0.01);
-/// Factor by which the number of extents may grow in a run. An overwrite in place does not change the number.
+/// Minimum factor by which the number of extents must grow in a run. An overwrite in place does not change the number.
 const GROWN_FROM: f64 = 2.0;
-/// Number of additional extents that is harmless.
-const FEW: u64 = 16;
+/// Minimum number of additional extents. Fewer are harmless.
+const FEWEST_NEW: u64 = 16;
 pub(super) const SHARED_EXTENTS: Check = Check {
     id: CheckId::A21,
     name: "SHARED_EXTENTS",
@@ -199,9 +199,9 @@ pub(super) const SHARED_EXTENTS: Check = Check {
             after its final sync (FIEMAP).",
     formula: formula!(
         "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
-         {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes neither. \
-         The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written, \
-         since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \
+         {GROWN_FROM} times as many extents as before and {FEWEST_NEW} more. An overwrite in place changes neither. \
+         The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written or not \
+         allocated yet, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \
          since such extents are short (A07), or if the job trims."
     ),
     provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. \
@@ -225,7 +225,7 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
         let unwritten = share(before.hole_bytes as f64 + before.unwritten_bytes as f64, span)
             + share(before.delayed_bytes as f64, span);
         let has_grown = before.count.max(1) as f64 * GROWN_FROM <= after.count as f64
-            && after.count.saturating_sub(before.count) >= FEW;
+            && after.count.saturating_sub(before.count) >= FEWEST_NEW;
         // Compressed extents are at most 128 KiB long, wherever they are (A07).
         let encoded = share(after.encoded_bytes as f64, span) > ENCODED_ABOVE;
         if has_grown && unwritten <= UNWRITTEN_ABOVE && !encoded && !trims {

@@ -113,8 +113,8 @@ pub(super) const NEVER_WRITTEN: Check = Check {
          process shows only at the device. Therefore also void if, for writes through the page cache, the \
          device wrote less than {WRITTEN_FROM} of the distinct blocks: a rewritten block may reach it only \
          once, but each block must reach it. The number of distinct blocks follows from the order of offsets \
-         to a few percent, hence the tolerance. Not checked if the order does not determine it or if the \
-         file is compressed."
+         to a few percent, hence the tolerance. Not checked if the order does not determine it, if the file \
+         is compressed, or if a job that trims dropped dirty bytes."
     ),
     provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate \
               -s 0 FILE; truncate -s 1g FILE` in another terminal.",

@@ -10,8 +10,8 @@ use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
 use crate::checks::prelude::*;
 use model::evidence::TargetState;
 
-/// Minimum share of the top devices' bytes that a layer must move to be checked separately.
-const MATTERS_FROM: Share = Share(0.05);
+/// Above this share of the top devices' bytes, a layer is checked separately.
+const MATTERS_ABOVE: Share = Share(0.05);
 /// Minimum share of the missing bytes that never written blocks must explain, for the finding to name them as the
 /// cause. Random reads hit such blocks roughly in proportion.
 const EXPLAINS_FROM: Share = Share(0.9);
@@ -26,15 +26,16 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
     formula: formula!(
         "Bytes at the disks / bytes at the top < {ARRIVED_FROM}: all I/O of a layer must arrive below, or a \
          cache in between served it. Checked for the whole chain, and for each layer that moved more than \
-         {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a loop device \
-         with a cache moved more than the loop device, only the bytes that the kernel charged to fathom \
-         count, since other processes may use the disk too. Not checked if nothing is charged there, or if \
+         {MATTERS_ABOVE} of the bytes against the layers directly below it. If enough bytes arrived below a \
+         loop device with a cache, but not the same number within {same}, only the bytes that the kernel \
+         charged to fathom count, since other processes may use the disk too. Not checked if nothing is charged there, or if \
          too little is charged for writes that no sync makes durable. A loop device answers reads of never \
          written blocks of its image without a disk. If the holes of the image (FIEMAP) explain \
          {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a cache. A partition and \
          its disk are one device. If other streams use the disks below too, the bytes that they submitted \
          are subtracted, and the check answers if that decides. RAID levels that write more than requested \
-         pass: only missing bytes point to a cache."
+         pass: only missing bytes point to a cache.",
+        same = Share(SAME_BYTES)
     ),
     provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
     fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure \
@@ -162,7 +163,7 @@ fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Det
     let (top, leaf) = (case.counted(sides.tops)?, case.counted(sides.leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let mut flows = Flows { above: flow_of(&top, kind), below: flow_of(&leaf, kind) };
-        let matters = flows.above.bytes as f64 > MATTERS_FROM.0 * flow_of(all, kind).bytes as f64;
+        let matters = flows.above.bytes as f64 > MATTERS_ABOVE.0 * flow_of(all, kind).bytes as f64;
         if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.leaves) {
             flows = own_flows(case, kind, sides, flows)?;
         }

@@ -118,7 +118,7 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
     formula: formula!(
         "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
          touch: readers of other parts of the file add a few. Each of several targets is also checked alone, \
-         from {few} on. Also fires if the device saw less than {ARRIVED_FROM} of the bytes of a direction, \
+         above {few}. Also fires if the device saw less than {ARRIVED_FROM} of the bytes of a direction, \
          since all direct I/O must reach it. If other streams use the same device, the bytes that it saw for \
          this stream are known within bounds (see A01). Also fires for writes to a btrfs file with checksums \
          if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back in the same time \

@@ -208,8 +208,8 @@ pub(super) const HDD_TOO_FAST: Check = Check {
         "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} (half \
          a turn at 15,000 rpm, without the seek), or less than {each} times the operations in flight per \
          disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased on real \
-         hardware: a cache answered. A note on a virtual disk, whose driver often leaves the flag at its \
-         default. Spans below {span} fit the cache of a hard disk and are not judged.",
+         hardware: a cache answered. Not checked there if the span is below {span}, which fits the cache of a \
+         hard disk. A note on a virtual disk, whose driver often leaves the flag at its default.",
         floor = Ns(HALF_TURN_NS as f64),
         each = Ns(DEEP_QUEUE_NS),
         span = show_bytes(SPAN_FROM_BYTES)
