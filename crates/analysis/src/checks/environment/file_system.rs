@@ -1,6 +1,6 @@
 //! The file system below the target (D03, D20, D24).
 //!
-//! D03 looks for kernel threads that initialise, move or scrub data, for writes to the disk while fathom was
+//! D03 looks for kernel threads that initialise or move data, for writes to the disk while fathom was
 //! idle, and for discards in runs that trim nothing. D20 checks the free share of the file system at the start
 //! of the runs; how full a drive is inside is unknown. D24 finds data on another machine, on the host of a
 //! virtual machine, or served by a program (FUSE), by the kind of the file system. On NFS, it also computes the
@@ -15,14 +15,12 @@ use crate::figures::kernel_text::{discarded_bytes, grown};
 use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
 use model::machine::FileSystem;
 
-/// Kernel threads that exist only while they work for a file system: start of the name, file system, and work. Other
-/// threads, such as `btrfs-cleaner`, exist as long as the mount.
+/// Recorded kernel threads that exist only while they work for a file system: start of the name, file system, and work.
+/// Other threads, such as `btrfs-cleaner`, exist as long as the mount. Programs and work queues, such as those that scrub,
+/// are not recorded.
 const WORKERS: &[(&str, &str, &str)] = &[
     ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
     ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
-    ("btrfs-scrub", "btrfs", "is reading all of btrfs"),
-    ("xfs_scrub", "xfs", "is reading all of xfs"),
-    ("bch-gc", "bcachefs", "is collecting garbage of bcachefs"),
 ];
 /// Harmless rate of writes to the disk while fathom is idle, in bytes per second. A journal commit and a log line are
 /// some KiB; a fresh ext4 writes tens of MiB.
@@ -30,7 +28,7 @@ const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
 /// Minimum length of the idle watch from which a write rate is computed.
 const IDLE_FROM_NS: u64 = 500_000_000;
 /// Number of discarded bytes per run that is harmless: a deleted log file.
-const DISCARDED_FROM: u64 = 1 << 20;
+const DISCARDED_ABOVE: u64 = 1 << 20;
 
 pub(super) const FS_HOUSEKEEPING: Check = Check {
     id: CheckId::D03,
@@ -40,14 +38,14 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
             in `/sys/block/*/stat` during the idle watch before the first run; discarded blocks (field 14) \
             during the runs.",
     formula: formula!(
-        "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, \
-         `xfs_scrub`, `bch-gc`), with a target on such a file system: biased, or a note if the disk had no \
-         writes in the idle watch, since the thread serves all mounts. More than {idle}/s written to the \
+        "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`), with a target on such a \
+         file system: biased, or a note if no more than {idle}/s were written to the disk in the idle watch, \
+         since the thread may work on another disk. More than {idle}/s written to the \
          disk while fathom was idle (for {watched} or longer), if D01 found no other process during the \
          runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More than {discarded} discarded per \
          run without trims: a note.",
         idle = show_bytes(IDLE_BYTES_PER_S as u64),
-        discarded = show_bytes(DISCARDED_FROM),
+        discarded = show_bytes(DISCARDED_ABOVE),
         watched = Ns(IDLE_FROM_NS as f64)
     ),
     provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run \
@@ -94,7 +92,7 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
     }
     let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { discarded(case)? };
-    if discarded > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
+    if discarded > DISCARDED_ABOVE.saturating_mul(case.runs.len() as u64) {
         numbers.insert("discarded_bytes".into(), discarded as f64);
         return finding!(
             Severity::Note,
