@@ -60,7 +60,12 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
     ]);
     let Some(severity) = severity_of_cached_share(share_cached) else {
         if at_most <= CACHED_ABOVE {
-            return holds("The device delivered all bytes that were read.", numbers);
+            let sentence = if share_cached > 0.0 {
+                "The device delivered almost all bytes that were read."
+            } else {
+                "The device delivered all bytes that were read."
+            };
+            return holds(sentence, numbers);
         }
         return case.cannot_tell("how many of this stream's reads came from memory");
     };
@@ -189,8 +194,12 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
     if is_undecided {
         return case.cannot_tell("whether the device saw all of this stream's I/O");
     }
-    let numbers = pages.map_or_else(|_| Evidence::new(), NewPages::evidence);
-    holds("Direct I/O reached the device and left nothing in the page cache.", numbers)
+    let sentence = match &pages {
+        Ok(new) if new.bytes > 0.0 => "Direct I/O reached the device and left almost nothing in the page cache.",
+        Ok(_) => "Direct I/O reached the device and left nothing in the page cache.",
+        Err(_) => "Direct I/O reached the device.",
+    };
+    holds(sentence, pages.map_or_else(|_| Evidence::new(), NewPages::evidence))
 }
 
 /// Returns the bytes that were dirtied and written back during direct writes to btrfs, if they match the bytes
@@ -354,6 +363,25 @@ fn the_cached_share_decides_between_biased_and_relabelled() {
         sentence(0.901)
     );
     assert!(sentence(0.2).contains("speed of the page cache"));
+}
+
+#[test]
+fn beliefs_that_hold_claim_no_more_than_their_figures() {
+    let holds = |check: Check, record: &model::record::Record| match check.answer(record) {
+        Ok(Answer::Holds(sentence, _)) => sentence,
+        other => panic!("{other:?}"),
+    };
+    let delivered = |delivered| Fixture { delivered, ..Fixture::honest() }.record();
+    assert!(holds(CACHE_SERVED, &delivered(1.0)).contains("delivered all bytes"));
+    assert!(holds(CACHE_SERVED, &delivered(0.97)).contains("delivered almost all bytes"));
+    let few_pages = Fixture { cached_share: 0.01, ..Fixture::honest() }.record();
+    assert!(holds(DIRECT_FELL_BACK, &few_pages).contains("left almost nothing"));
+    let mut unknown_pages = Fixture::honest().record();
+    assert!(holds(DIRECT_FELL_BACK, &unknown_pages).contains("left nothing"));
+    super::snapshots(&mut unknown_pages, |s| {
+        s.targets.iter_mut().for_each(|target| target.pages = Err("Permission denied".into()));
+    });
+    assert!(!holds(DIRECT_FELL_BACK, &unknown_pages).contains("page cache"));
 }
 
 #[test]
