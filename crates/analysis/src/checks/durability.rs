@@ -424,8 +424,10 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
 
 /// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses a
 /// local block device, but a program acknowledges the writes.
-const REMOTE: &[&str] =
-    &["nfs", "cifs", "smb3", "ceph", "9p", "virtiofs", "fuse", "glusterfs", "lustre", "afs"];
+const REMOTE: &[&str] = &[
+    "nfs", "cifs", "smb3", "smbfs", "ceph", "9p", "virtiofs", "fuse", "glusterfs", "lustre", "afs", "gpfs",
+    "beegfs", "orangefs",
+];
 /// Prefix of the file systems whose calls the kernel counts.
 const COUNTED: &str = "nfs";
 
@@ -774,6 +776,16 @@ fn a_server_is_a_note_and_no_calls_relabel() {
     assert_eq!(REMOTE_ACK.severity(&nfs(Some((7, 0, 0)))), Some(Severity::Rename));
     let Ok(Answer::Finding(f)) = REMOTE_ACK.answer(&nfs(Some((7, 11_000, 3)))) else { panic!("silent") };
     assert!(f.sentence.contains("22,000 writes and 6 commits"), "{}", f.sentence);
+}
+
+#[test]
+fn every_network_file_system_is_a_note() {
+    for kind in ["cifs", "smbfs", "lustre", "gpfs", "beegfs", "orangefs"] {
+        assert!(crate::checks::is_remote(kind), "{kind}");
+        let record = Fixture { kind, ..Fixture::honest_write() }.record();
+        assert_eq!(REMOTE_ACK.severity(&record), Some(Severity::Note), "{kind}");
+    }
+    assert!(matches!(REMOTE_ACK.answer(&Fixture::honest_write().record()), Ok(Answer::Holds(..))));
 }
 
 #[test]
