@@ -61,7 +61,7 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
     fires: Some(|| with_thread("4711: ext4lazyinit")),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
         snapshots.for_each(|s| drop(s.files.remove(HOUSEKEEPERS)));
         record
@@ -70,7 +70,7 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
 
 fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
     case.need_run()?;
-    let active_thread = active_thread(case)?;
+    let active_thread = find_active_thread(case)?;
     let idle = idle_bytes_per_s(case)?;
     let mut numbers = evidence([("idle_write_bytes_per_s", idle.unwrap_or(f64::NAN))]);
     if let Some((thread, action)) = active_thread {
@@ -91,7 +91,7 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(rate as u64)
         );
     }
-    let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { discarded(case)? };
+    let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { count_discarded_bytes(case)? };
     if discarded > DISCARDED_ABOVE.saturating_mul(case.runs.len() as u64) {
         numbers.insert("discarded_bytes".into(), discarded as f64);
         return finding!(
@@ -105,7 +105,7 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Returns a thread that works for one of the target's file systems.
-fn active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
+fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
     for ran in &case.runs {
         for moment in [Moment::Start, Moment::Stop] {
             let text = ran.at(moment)?.text(HOUSEKEEPERS)?;
@@ -133,7 +133,7 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
 }
 
 /// Returns the bytes discarded on the shared disks in all runs, or 0 if the kernel does not count them.
-fn discarded(case: &Case) -> Known<u64> {
+fn count_discarded_bytes(case: &Case) -> Known<u64> {
     let disks = case.shared()?;
     let count = |text: &str| Ok(discarded_bytes(text)?.unwrap_or(0));
     sum_over_runs(case, |ran| {
@@ -162,10 +162,10 @@ pub(super) const NEARLY_FULL: Check = Check {
     applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_nearly_full),
     #[cfg(test)]
-    fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),
+    fires: Some(|| with_free(&Fixture::honest_write(), 5)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest_write().record();
+        let mut record = Fixture::honest_write().record();
         let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
         states.for_each(|t| t.room = Some(Err("Permission denied (os error 13)".into())));
         record
@@ -211,8 +211,8 @@ const OF_HOST: &[&str] = &["9p", "virtiofs"];
 const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "ceph-fuse", "curlftpfs"];
 /// FUSE programs that encrypt the data.
 const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
-/// Kinds of network file systems whose client counts its cache hits.
-const COUNTED: &[&str] = &["nfs", "nfs4"];
+/// Kinds of network file systems whose client counts the bytes that programs read and those that the server sent.
+const WITH_READ_COUNTS: &[&str] = &["nfs", "nfs4"];
 pub(super) const REMOTE_FS: Check = Check {
     id: CheckId::D24,
     name: "REMOTE_FS",
@@ -251,14 +251,14 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
     if file_systems.is_empty() {
         return Err("the record does not contain the file system of the target".into());
     }
-    let remote = file_systems.into_iter().find_map(|fs| Some((fs, location(&fs.kind)?)));
+    let remote = file_systems.into_iter().find_map(|fs| Some((fs, describe_location(&fs.kind)?)));
     let Some((fs, location)) = remote else {
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     };
     let mut sentence = format!("This is {} ({}): {location}.", fs.kind, fs.source);
     let mut numbers = evidence([]);
     let mut rename = Rename::Condition(condition(&fs.kind));
-    if COUNTED.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
+    if WITH_READ_COUNTS.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
         match client_hit_share(case, fs) {
             Ok(share) => {
                 numbers = evidence([("client_hit_share", share)]);
@@ -280,11 +280,11 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
 
 /// Whether another machine, the host of a virtual machine or a program (FUSE) has the data of a file system of this kind.
 pub fn is_remote(kind: &str) -> bool {
-    location(kind).is_some()
+    describe_location(kind).is_some()
 }
 
 /// Describes what is between this machine and the data, or returns `None` for a local file system.
-fn location(kind: &str) -> Option<&'static str> {
+fn describe_location(kind: &str) -> Option<&'static str> {
     Some(match kind {
         k if NETWORK.contains(&k) => "the data are on another machine, whose caches are invisible from here",
         k if OF_HOST.contains(&k) => {
@@ -371,7 +371,7 @@ use model::record::Record;
 
 #[cfg(test)]
 fn with_thread(line: &str) -> Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         snapshot.files.insert(HOUSEKEEPERS.into(), Ok(format!("12: kswapd0\n{line}\n")));
     }
@@ -381,7 +381,7 @@ fn with_thread(line: &str) -> Record {
 /// An idle watch of two seconds with `bytes` bytes written.
 #[cfg(test)]
 fn idle(bytes: u64) -> Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     for (moment, at_ns, sectors) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 2_000_000_000, bytes / 512)]
     {
         let mut snapshot = record.runs[0].evidence[0].clone();
@@ -421,7 +421,7 @@ fn a_thread_that_does_not_write_to_this_disk_is_a_note() {
 #[test]
 fn discarded_blocks_are_a_note() {
     let after = |sectors: &str| {
-        let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
+        let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
         let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
         let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
         let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -437,7 +437,7 @@ fn discarded_blocks_are_a_note() {
 
 /// A record whose file system has `percent` percent of free space.
 #[cfg(test)]
-fn with_free(fixture: &Fixture, percent: u64) -> model::record::Record {
+fn with_free(fixture: &Fixture, percent: u64) -> Record {
     let mut record = fixture.record();
     let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
     states.for_each(|t| t.room = Some(Ok(Room { total_bytes: 100 << 30, free_bytes: percent << 30 })));
@@ -486,7 +486,7 @@ fn mountstats(normal: u64, direct: u64, server: u64) -> String {
 
 /// A record on NFS whose client answered `hit_percent` percent.
 #[cfg(test)]
-fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> model::record::Record {
+fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> Record {
     let mut record = Fixture { kind: "nfs4", ..fixture.clone() }.record();
     record.header.hosts[0].places[0].file_system.as_mut().unwrap().source = "server:/export".into();
     let mut requested = 0;
@@ -500,7 +500,7 @@ fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> model::record::R
 }
 
 #[cfg(test)]
-fn remote_finding(record: &model::record::Record) -> Detail {
+fn remote_finding(record: &Record) -> Detail {
     let Ok(Answer::Finding(finding)) = REMOTE_FS.answer(record) else { panic!("silent") };
     finding
 }

@@ -33,18 +33,9 @@ pub(super) const VIRTUAL: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_virtual),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { virtual_by: Ok(Some("KVM".into())), ..crate::fixture::Fixture::honest() }
-            .record()
-    }),
+    fires: Some(|| Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture {
-            virtual_by: Err("cpuinfo: not found".into()),
-            ..crate::fixture::Fixture::honest()
-        }
-        .record()
-    },
+    blind: || Fixture { virtual_by: Err("cpuinfo: not found".into()), ..Fixture::honest() }.record(),
 };
 
 fn check_virtual(case: &Case) -> Known<Answer> {
@@ -291,7 +282,7 @@ fn check_container_view(case: &Case) -> Known<Answer> {
         return Err("the record does not contain the device chains of the targets".into());
     }
     let overlay = case.places().find(|p| p.kind() == "overlay");
-    let refused_facts = refused_facts(machine);
+    let refused_facts = list_refused_facts(machine);
     let numbers = evidence([("refused", refused_facts.len() as f64)]);
     if overlay.is_none() && refused_facts.is_empty() {
         if machine.facts.is_empty() {
@@ -324,7 +315,7 @@ fn check_container_view(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the names of the refused facts.
-fn refused_facts(machine: &Machine) -> Vec<&str> {
+fn list_refused_facts(machine: &Machine) -> Vec<&str> {
     let refused = |why: &String| {
         let why = why.to_lowercase();
         REFUSALS.iter().any(|r| why.contains(r))
@@ -346,10 +337,7 @@ use model::evidence::{LIMITS, SLEEPS};
 
 #[test]
 fn a_driver_of_virtual_disks_suffices() {
-    let unknown = || crate::fixture::Fixture {
-        virtual_by: Err("cpuinfo: not found".into()),
-        ..crate::fixture::Fixture::honest()
-    };
+    let unknown = || Fixture { virtual_by: Err("cpuinfo: not found".into()), ..Fixture::honest() };
     let mut record = unknown().record();
     record.header.hosts[0].places[0].layers[0].driver = Some("virtio_blk".into());
     assert_eq!(VIRTUAL.severity(&record), Some(Severity::Note));
@@ -370,7 +358,7 @@ fn the_interval_of_the_fall_belongs_to_neither_plateau() {
 /// interval `until` and `after` from there on.
 #[cfg(test)]
 fn fixture(vendor: &str, before: u64, after: u64, until: usize) -> model::record::Record {
-    let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     record.header.hosts[0].facts.insert(VENDOR.into(), Ok(vendor.into()));
     let row = record.runs[0].intervals[0].clone();
     let intervals = (0..60_usize).map(|i| {

@@ -57,9 +57,9 @@ pub(super) const READ_AMPLIFIED: Check = Check {
     applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_read_amplified),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { delivered: 4.0, ..buffered() }.record()),
+    fires: Some(|| Fixture { delivered: 4.0, ..buffered() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_read_amplified(case: &Case) -> Known<Answer> {
@@ -169,11 +169,9 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::Unless(&[CheckId::D01], check_write_amplified),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { delivered: 1.8, ..synchronous() }.record()),
+    fires: Some(|| Fixture { delivered: 1.8, ..synchronous() }.record()),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
-    },
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest_write() }.record(),
 };
 
 fn check_write_amplified(case: &Case) -> Known<Answer> {
@@ -283,12 +281,8 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
     fires: Some(|| with_reads(0.5)),
     #[cfg(test)]
     blind: || {
-        crate::fixture::Fixture {
-            stat_unreadable: true,
-            cache: model::job::Cache::Buffered,
-            ..crate::fixture::Fixture::honest_write()
-        }
-        .record()
+        Fixture { stat_unreadable: true, cache: model::job::Cache::Buffered, ..Fixture::honest_write() }
+            .record()
     },
 };
 

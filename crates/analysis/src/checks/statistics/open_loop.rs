@@ -40,17 +40,14 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         let open_loop = Some((10_000.0, Some(1_000_000)));
-        crate::fixture::Fixture { open_loop, ..crate::fixture::Fixture::honest() }.record()
+        Fixture { open_loop, ..Fixture::honest() }.record()
     }),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { open_loop: Some((10_000.0, None)), ..crate::fixture::Fixture::honest() }
-            .record()
-    },
+    blind: || Fixture { open_loop: Some((10_000.0, None)), ..Fixture::honest() }.record(),
 };
 
 fn check_generator_late(case: &Case) -> Known<Answer> {
-    if let Some(starved) = starved(case) {
+    if let Some(starved) = find_starved_replay(case) {
         return Ok(starved);
     }
     let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
@@ -90,7 +87,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
 }
 
 /// Returns a finding for a replay whose operations were read too late: its times are those of the reader.
-fn starved(case: &Case) -> Option<Answer> {
+fn find_starved_replay(case: &Case) -> Option<Answer> {
     case.stream.replay.as_ref()?;
     let replays = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
     let late: u64 = replays.clone().map(|run| run.starved).sum();
@@ -164,7 +161,7 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
     fires: Some(|| growing(0.006)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest_open().record();
+        let mut record = Fixture::honest_open().record();
         record.runs.iter_mut().for_each(|r| r.intervals.clear());
         record
     },
@@ -178,7 +175,7 @@ fn check_overloaded(case: &Case) -> Known<Answer> {
     if falls_short(ops as f64, requested, case.window_ns() / 1e9, arrivals) {
         return Ok(Answer::DoesNotApply);
     }
-    let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;
+    let growths: Vec<Growth> = case.runs.iter().map(measure_growth).collect::<Known<_>>()?;
     let overloaded: Vec<&Growth> =
         growths.iter().filter(|g| g.grows_steadily && g.too_much > TOO_MUCH_ABOVE).collect();
     let worst = growths.iter().map(|g| g.too_much).fold(0.0, f64::max);
@@ -211,7 +208,7 @@ struct Growth {
     too_much: f64,
 }
 
-fn growth(ran: &CaseRun) -> Known<Growth> {
+fn measure_growth(ran: &CaseRun) -> Known<Growth> {
     let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).ops > 0).collect();
     if rows.len() < FEWEST_ROWS {
         return Err(format!(
@@ -219,7 +216,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
             rows.len()
         ));
     }
-    let slowest = |row: &Interval| {
+    let largest_median = |row: &Interval| {
         row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
     };
     // Merged intervals are longer than others, so the quarters have equal times, not equal numbers of intervals.
@@ -229,7 +226,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
     let quarter = |i: u64| {
         let (from, until) = (begin + span / 4 * i, begin + span / 4 * (i + 1));
         let within = rows.iter().filter(|r| (from..until).contains(&(r.start_ns.midpoint(r.end_ns))));
-        let medians: Vec<f64> = within.map(|row| slowest(row)).collect();
+        let medians: Vec<f64> = within.map(|row| largest_median(row)).collect();
         if medians.is_empty() {
             not_checked("a quarter of the run has no interval")
         } else {

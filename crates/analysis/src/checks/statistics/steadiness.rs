@@ -49,7 +49,7 @@ pub(super) const NOT_STEADY: Check = Check {
     applies: |case| case.unsteady.is_some() || (!case.stream.load_changes() && !has_step(case)),
     ask: Ask::Alone(check_not_steady),
     #[cfg(test)]
-    fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
+    fires: Some(|| super::shaped(&Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
     #[cfg(test)]
     blind: super::without_intervals,
 };
@@ -150,14 +150,7 @@ pub(super) const CLIFF: Check = Check {
     applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_cliff),
     #[cfg(test)]
-    fires: Some(|| {
-        super::shaped(
-            &crate::fixture::Fixture::honest(),
-            25,
-            1,
-            |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 },
-        )
-    }),
+    fires: Some(|| super::shaped(&Fixture::honest(), 25, 1, |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 })),
     #[cfg(test)]
     blind: super::without_intervals,
 };
@@ -286,9 +279,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
     applies: |case| !case.stream.load_changes() && !has_step(case),
     ask: Ask::Alone(check_warmup_in_mean),
     #[cfg(test)]
-    fires: Some(|| {
-        super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))
-    }),
+    fires: Some(|| super::shaped(&Fixture::honest(), 100, 1, |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))),
     #[cfg(test)]
     blind: super::without_intervals,
 };

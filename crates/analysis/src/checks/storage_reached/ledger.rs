@@ -40,7 +40,7 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
     #[cfg(test)]
     fires: None,
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -105,9 +105,9 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::After(EXPLAIN_MISSING, check_ledger_disagrees),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { delivered: 0.97, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { delivered: 0.97, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -119,7 +119,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_direct = case.stream.cache.is_direct();
     let explained = EXPLAIN_MISSING.iter().any(|id| earlier.finds(*id));
     let missing = if is_direct && !explained { ledger.missing(case) } else { None };
-    let charged = ledger.charged_beyond_done();
+    let charged = ledger.describe_excess_charge();
     // If the device did every direct operation that fathom issued, the number holds, whatever was charged.
     let only_charged = if is_direct && !explained && missing.is_none() { charged.clone() } else { None };
     let contradiction = if only_charged.is_some() { None } else { charged.or(missing) };
@@ -131,7 +131,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
         numbers.insert("charged_bytes".into(), own.bytes.iter().map(|b| *b as f64).sum());
     }
     let Some(contradiction) = contradiction else {
-        if let Some(note) = full_queue(case, &numbers) {
+        if let Some(note) = full_queue_note(case, &numbers) {
             return note.found();
         }
         if let Some(charged) = only_charged {
@@ -163,7 +163,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Returns a note with these numbers if the kernel charged attempts that found the device's queue full.
-fn full_queue(case: &Case, numbers: &Evidence) -> Option<Detail> {
+fn full_queue_note(case: &Case, numbers: &Evidence) -> Option<Detail> {
     let charged = case.charged().ok()?;
     let over = |kind: &Kind| {
         let issued = case.issued(*kind).bytes;
@@ -244,7 +244,7 @@ impl Ledger {
     }
 
     /// Describes charged bytes that the disk did not move.
-    fn charged_beyond_done(&self) -> Option<String> {
+    fn describe_excess_charge(&self) -> Option<String> {
         let own = self.own?;
         Kind::MOVING.into_iter().find_map(|kind| {
             let charged = own.bytes[cgroup_slot(kind)];
@@ -281,12 +281,12 @@ impl Ledger {
                     show_bytes(charged)
                 ));
             }
-            self.too_few_requests(issued, done)
+            self.describe_missing_requests(issued, done)
         })
     }
 
     /// Describes operations beyond the requests and merges that the device counted.
-    fn too_few_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
+    fn describe_missing_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
         let seen = done.ios.saturating_add(done.merges);
         let most = seen as f64 * (1.0 + WITHIN.0) + self.device.in_flight as f64;
         let size = |bytes: u64, count: u64| share(bytes as f64, count as f64);
@@ -351,7 +351,7 @@ pub(super) const UNACCOUNTED: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = calls([0, 0]);
-        super::snapshots(&mut record, |s| {
+        super::change_snapshots(&mut record, |s| {
             s.files.remove(IO_FILE);
             s.targets.clear();
         });
@@ -472,7 +472,7 @@ fn disabled_counters_and_a_stack_without_devices_are_not_checked() {
 }
 
 #[test]
-fn memory_and_the_null_engine_are_not_checked() {
+fn a13_does_not_apply_to_memory_and_the_null_engine() {
     let tmpfs = Fixture { ram: Some("tmpfs"), ..Fixture::honest() };
     assert_eq!(COUNTERS_BLIND.answer(&tmpfs.record()), Ok(Answer::DoesNotApply));
     let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };
@@ -620,7 +620,7 @@ fn writeback_by_the_final_sync_counts() {
 fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
     let mut record = Fixture { engine: "sync", delivered: 0.0, cache, ..Fixture::honest() }.record();
-    super::snapshots(&mut record, |s| {
+    super::change_snapshots(&mut record, |s| {
         let moved = if s.moment == Moment::Start { 0 } else { moved };
         s.files.insert(IO_FILE.into(), Ok(format!("rchar: {moved}\nwchar: 0\n")));
         s.targets.iter_mut().filter_map(|t| t.pages.as_mut().ok()).for_each(|p| p.cached = pages);

@@ -44,13 +44,9 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::A04], check_lower_layer_cache),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { leaf_share: Some(0.02), ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { leaf_share: Some(0.02), ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_loop() }.record()
-    },
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest_loop() }.record(),
 };
 
 fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -59,7 +55,7 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {
         return Ok(Answer::DoesNotApply);
     }
-    let sides = Sides { tops: &tops, leaves: &leaves, all_stored: earlier.holds(CheckId::A04) };
+    let sides = Sides { upper: &tops, lower: &leaves, all_stored: earlier.holds(CheckId::A04) };
     if !case.sharers(&chain(case)).is_empty() {
         return check_shared_chain(case, sides);
     }
@@ -67,7 +63,7 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let whole_chain = missing_below(case, sides, &top);
     let single_layer = || {
         steps(case).into_iter().find_map(|(above, below)| {
-            missing_below(case, Sides { tops: &[above], leaves: &below, ..sides }, &top).ok().flatten()
+            missing_below(case, Sides { upper: &[above], lower: &below, ..sides }, &top).ok().flatten()
         })
     };
     if let Some(finding) = whole_chain.clone().ok().flatten().or_else(single_layer) {
@@ -82,8 +78,8 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
 /// The upper and the lower layers of a comparison.
 #[derive(Clone, Copy)]
 struct Sides<'s> {
-    tops: &'s [&'s Layer],
-    leaves: &'s [&'s Layer],
+    upper: &'s [&'s Layer],
+    lower: &'s [&'s Layer],
     /// Whether every byte that the job reads is known to be stored on the target.
     all_stored: bool,
 }
@@ -105,7 +101,7 @@ impl Flows {
 /// Returns the answer for a stream whose device chain other streams use too: compares the bytes at the disks, minus the
 /// bytes that the other streams submitted.
 fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
-    let Sides { tops, leaves, all_stored } = sides;
+    let Sides { upper: tops, lower: leaves, all_stored } = sides;
     let (mut is_undecided, mut numbers) = (false, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let above = case.at_device(kind)?;
@@ -160,11 +156,11 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
 /// Returns a finding if the lower layers moved fewer bytes than the upper ones. Ignores directions in which the
 /// upper layers carried only a small part of the bytes in `all`.
 fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Detail>> {
-    let (top, leaf) = (case.counted(sides.tops)?, case.counted(sides.leaves)?);
+    let (top, leaf) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let mut flows = Flows { above: flow_of(&top, kind), below: flow_of(&leaf, kind) };
         let matters = flows.above.bytes as f64 > MATTERS_ABOVE.0 * flow_of(all, kind).bytes as f64;
-        if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.leaves) {
+        if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.lower) {
             flows = own_flows(case, kind, sides, flows)?;
         }
         if matters && flows.arrived() < ARRIVED_FROM {
@@ -196,12 +192,12 @@ fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows
         return Ok(flows);
     }
     let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
-    for top in sides.tops {
+    for top in sides.upper {
         let done = flow_of(&case.counted(&[top])?, kind);
         let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
         at_tops = at_tops.plus(&at_most(done, own));
     }
-    for leaf in sides.leaves {
+    for leaf in sides.lower {
         let done = flow_of(&case.counted(&[leaf])?, kind);
         let own = if is_below_cached_image(case, leaf) {
             charged(case, kind, leaf, done.bytes.min(above_bytes)).map_err(|why| {
@@ -218,7 +214,7 @@ fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows
         };
         at_leaves = at_leaves.plus(&at_most(done, own));
     }
-    // cgroup v1 charges split requests twice, so the bytes issued are the upper limit.
+    // The kernel charges split operations twice, so the bytes issued are the upper limit.
     let issued = Some(case.issued(kind).bytes).filter(|bytes| *bytes > 0);
     Ok(Flows { above: at_most(at_tops, issued.unwrap_or(at_tops.bytes)), below: at_leaves })
 }
@@ -301,7 +297,7 @@ fn never_written(case: &Case) -> Option<f64> {
 
 fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Detail {
     let Flows { above, below } = flows;
-    let (word, top, leaf) = (kind.word(), layer_names(sides.tops), layer_names(sides.leaves));
+    let (word, top, leaf) = (kind.word(), layer_names(sides.upper), layer_names(sides.lower));
     let (meaning, cure, medium) = match why {
         Why::Cache => ("a cache between them served the rest".to_owned(), None, format!("cache below {top}")),
         Why::NeverWritten(unwritten) => (
@@ -353,7 +349,7 @@ fn never_written_blocks_are_named_instead_of_a_cache() {
     };
     let sentence = |holes: Option<u64>| {
         let mut record = fixture.record();
-        super::snapshots(&mut record, |s| {
+        super::change_snapshots(&mut record, |s| {
             for state in &mut s.targets {
                 let extents = |hole_bytes| model::evidence::Extents {
                     span_bytes: 100,
@@ -381,7 +377,7 @@ fn never_written_blocks_are_named_instead_of_a_cache() {
 }
 
 #[test]
-fn a_stack_without_a_cache_holds_and_a_single_disk_is_not_checked() {
+fn a_stack_without_a_cache_holds_and_a_single_disk_does_not_apply() {
     assert!(matches!(LOWER_LAYER_CACHE.answer(&Fixture::honest_loop().record()), Ok(Answer::Holds(..))));
     assert_eq!(LOWER_LAYER_CACHE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }

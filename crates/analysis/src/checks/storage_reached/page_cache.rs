@@ -40,9 +40,9 @@ pub(super) const CACHE_SERVED: Check = Check {
     applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Unless(&[CheckId::A04], check_cache_served),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { delivered: 0.02, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_cache_served(case: &Case) -> Known<Answer> {
@@ -138,11 +138,9 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
     applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Unless(&[CheckId::A04], check_direct_fell_back),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { cached_share: 0.9, ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { cached_share: 0.9, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_direct_fell_back(case: &Case) -> Known<Answer> {
@@ -158,7 +156,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         let sentence = format!(
             "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during the \
              runs.",
-            file_systems(case),
+            file_system_kind(case),
             show_bytes(new.bytes as u64),
             new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
         );
@@ -185,7 +183,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
                  in memory.",
                 show_share(part),
                 kind.word(),
-                file_systems(case)
+                file_system_kind(case)
             );
             let numbers = evidence([("issued_bytes", issued as f64), ("device_bytes", seen.most as f64)]);
             return fell_back_finding(sentence, numbers);
@@ -195,7 +193,9 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         return case.cannot_tell("whether the device saw all of this stream's I/O");
     }
     let sentence = match &pages {
-        Ok(new) if new.bytes > 0.0 => "Direct I/O reached the device and left almost nothing in the page cache.",
+        Ok(new) if new.bytes > 0.0 => {
+            "Direct I/O reached the device and left almost nothing in the page cache."
+        }
         Ok(_) => "Direct I/O reached the device and left nothing in the page cache.",
         Err(_) => "Direct I/O reached the device.",
     };
@@ -285,7 +285,7 @@ fn new_pages(case: &Case) -> Known<NewPages> {
     Ok(worst)
 }
 
-fn file_systems(case: &Case) -> String {
+fn file_system_kind(case: &Case) -> String {
     case.places().next().map_or("the target", |p| p.kind()).to_owned()
 }
 
@@ -309,10 +309,10 @@ pub(super) const DIRECT_UNSUPPORTED: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         let none = DirectIo { memory_align: 0, offset_align: 0 };
-        crate::fixture::Fixture { direct: Some(none), ..crate::fixture::Fixture::honest() }.record()
+        Fixture { direct: Some(none), ..Fixture::honest() }.record()
     }),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { direct: None, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { direct: None, ..Fixture::honest() }.record(),
 };
 
 fn check_direct_unsupported(case: &Case) -> Known<Answer> {
@@ -378,7 +378,7 @@ fn beliefs_that_hold_claim_no_more_than_their_figures() {
     assert!(holds(DIRECT_FELL_BACK, &few_pages).contains("left almost nothing"));
     let mut unknown_pages = Fixture::honest().record();
     assert!(holds(DIRECT_FELL_BACK, &unknown_pages).contains("left nothing"));
-    super::snapshots(&mut unknown_pages, |s| {
+    super::change_snapshots(&mut unknown_pages, |s| {
         s.targets.iter_mut().for_each(|target| target.pages = Err("Permission denied".into()));
     });
     assert!(!holds(DIRECT_FELL_BACK, &unknown_pages).contains("page cache"));
@@ -405,7 +405,7 @@ fn a_device_that_saw_too_few_bytes_relabels() {
 }
 
 #[test]
-fn buffered_io_is_not_checked() {
+fn a02_does_not_apply_to_buffered_io() {
     let fixture = Fixture { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert_eq!(DIRECT_FELL_BACK.answer(&fixture.record()), Ok(Answer::DoesNotApply));
 }
@@ -420,7 +420,7 @@ fn new_pages_suffice_without_device_counters() {
 fn btrfs_copies_direct_writes_of_files_with_checksums() {
     let fixture = |kind, options, pages: u64| {
         let mut record = Fixture { kind, options, ..Fixture::honest_write() }.record();
-        super::snapshots(&mut record, |s| {
+        super::change_snapshots(&mut record, |s| {
             let pages = if s.moment == Moment::Start { 0 } else { pages };
             s.files.insert("/proc/vmstat".into(), Ok(format!("nr_dirtied {pages}\nnr_written {pages}\n")));
         });
