@@ -653,7 +653,7 @@ fn reading_what_another_host_wrote_holds_unless_they_share_a_page_cache() {
     assert_eq!(
         severity(|s| s.shift_hosts = 2),
         Some(Severity::Note),
-        "the second next of two hosts is the host itself"
+        "a shift by all hosts leads back to the host itself"
     );
     let mut parts = with(|s| (s.shift_hosts, s.cache) = (1, Cache::Buffered));
     layout(&mut parts.header.plan.jobs[0].phases[0].streams[0]);

@@ -52,7 +52,8 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
 fn check_cpu_bound(case: &Case) -> Known<Answer> {
     let busiest_worker = shares_by_worker(case).into_iter().max_by(|a, b| a.busy().total_cmp(&b.busy()));
     let busiest_worker = busiest_worker.ok_or("the record does not contain the CPU time of the workers")?;
-    let (WorkerShares { on_cpu, ready }, busiest) = (busiest_worker, busiest_worker.busy().min(1.0));
+    let WorkerShares { on_cpu, ready } = busiest_worker;
+    let busiest = busiest_worker.busy().min(1.0);
     let share_of_ceiling = share_of_ceiling(case);
     let numbers = evidence([
         ("busiest_worker_cpu_share", on_cpu),

@@ -205,8 +205,8 @@ pub(super) const POWER_STATE: Check = Check {
             available.",
     formula: formula!(
         "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
-         {WAKE_UP_FACTOR} times the median, and {WAKE_UP_FACTOR} times the longest operation of all later intervals. Fires \
-         if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
+         {WAKE_UP_FACTOR} times the median, and {WAKE_UP_FACTOR} times the longest operation of all later \
+         intervals. Fires if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
          like a disk that spins up. Biased if waking up took at least {SPIN_UP_BIASES_FROM} of the windows, \
          otherwise a note. Not checked if a run has fewer than {FEWEST_INTERVALS} later intervals.",
         least = Ns(SPIN_UP_LEAST_NS as f64),
@@ -230,28 +230,28 @@ pub(super) const POWER_STATE: Check = Check {
 };
 
 /// The beginning of a run, compared with the rest: the longest operation of its first interval, the longest operation of the
-/// later intervals, and the median of their medians.
+/// later intervals, and the median of their medians, in ns.
 struct RunBeginning {
-    first_max_ns: u64,
-    later_max_ns: u64,
-    later_median_ns: u64,
+    first_max: u64,
+    later_max: u64,
+    later_median: u64,
 }
 
 impl RunBeginning {
     fn has_woken(&self) -> bool {
         let scaled = |ns: u64| ns.saturating_mul(WAKE_UP_FACTOR);
-        self.first_max_ns >= SPIN_UP_LEAST_NS
-            && self.first_max_ns >= scaled(self.later_median_ns)
-            && self.first_max_ns >= scaled(self.later_max_ns)
+        self.first_max >= SPIN_UP_LEAST_NS
+            && self.first_max >= scaled(self.later_median)
+            && self.first_max >= scaled(self.later_max)
     }
 }
 
 fn check_power_state(case: &Case) -> Known<Answer> {
     let beginnings: Vec<RunBeginning> =
         case.runs.iter().map(|r| read_run_beginning(case, r)).collect::<Known<_>>()?;
-    let longest = beginnings.iter().map(|b| b.first_max_ns).max().ok_or_else(no_run)?;
+    let longest = beginnings.iter().map(|b| b.first_max).max().ok_or_else(no_run)?;
     let woke = beginnings.iter().filter(|b| b.has_woken()).count();
-    let share_of_windows = share(beginnings.iter().map(|b| b.first_max_ns as f64).sum(), case.window_ns());
+    let share_of_windows = share(beginnings.iter().map(|b| b.first_max as f64).sum(), case.window_ns());
     let mut layers = case.places().flat_map(|p| &p.layers);
     let tolerance_us = layers.find_map(|l| l.device_number(TOLERANCE).ok());
     let mut numbers = evidence([
@@ -269,7 +269,7 @@ fn check_power_state(case: &Case) -> Known<Answer> {
         return holds(sentence, numbers);
     }
     numbers.insert("share_of_windows".into(), share_of_windows);
-    let median = beginnings.iter().map(|b| b.later_median_ns).max().unwrap_or(0);
+    let median = beginnings.iter().map(|b| b.later_median).max().unwrap_or(0);
     finding!(
         if share_of_windows >= SPIN_UP_BIASES_FROM { Severity::Biased } else { Severity::Note },
         numbers,
@@ -301,9 +301,9 @@ fn read_run_beginning(case: &Case, ran: &CaseRun) -> Known<RunBeginning> {
     let mut medians: Vec<u64> = later.iter().map(|Cell(_, _, median_ns, ..)| *median_ns).collect();
     medians.sort_unstable();
     Ok(RunBeginning {
-        first_max_ns: max_ns(first),
-        later_max_ns: later.iter().map(max_ns).max().unwrap_or(0),
-        later_median_ns: medians.get(medians.len() / 2).copied().unwrap_or(0),
+        first_max: max_ns(first),
+        later_max: later.iter().map(max_ns).max().unwrap_or(0),
+        later_median: medians.get(medians.len() / 2).copied().unwrap_or(0),
     })
 }
 

@@ -182,9 +182,9 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
          reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and using it \
          again costs a fault in the host. The growth of the page cache in the runs is compared with the \
          bytes moved. A note from {TAKEN_FROM}. Biased if the workers also spent at least {NS_PER_BYTE_FROM} \
-         ns of system time per byte, without {SYSTEM_TIME_PER_OPERATION} for each operation: then the host's memory was \
-         part of the rate. The growth is an upper bound: the guest does not know which of its free pages the \
-         host took."
+         ns of system time per byte, without {SYSTEM_TIME_PER_OPERATION} for each operation: then the host's \
+         memory was part of the rate. The growth is an upper bound: the guest does not know which of its \
+         free pages the host took."
     ),
     provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run \
               --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the same \
