@@ -9,7 +9,7 @@
 
 use crate::case::{Case, asked_depth, no_run, share};
 use crate::checks::{
-    Detail, Evidence, ONE_TO_ONE, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu,
+    Detail, Evidence, ONE_TO_ONE, Rename, busiest_worker_cpu_share, evidence, one_at_a_time, waited_for_cpu,
 };
 use crate::figures::kernel_text::{self, link};
 use crate::findings::{CaseAnswers, moves_nothing};
@@ -284,7 +284,8 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     // A stream with one operation in flight either waits for the operation or computes. While it computed, the device
     // may have read ahead or written back, and the stream did not wait for that.
     let one = asked_depth(&case.stream) <= f64::from(case.stream.workers);
-    let computed = busiest_worker(case).filter(|_| one && !case.stream.cache.is_direct()).unwrap_or(0.0);
+    let computed =
+        busiest_worker_cpu_share(case).filter(|_| one && !case.stream.cache.is_direct()).unwrap_or(0.0);
     let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
     let mut numbers = evidence([
         ("device_ns", device_ns),
@@ -292,7 +293,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
         ("device_share", inside),
         ("requests_per_operation", per_op),
     ]);
-    numbers.extend(busiest_worker(case).map(|c| ("busiest_worker_cpu_share".to_owned(), c)));
+    numbers.extend(busiest_worker_cpu_share(case).map(|c| ("busiest_worker_cpu_share".to_owned(), c)));
     let times = format!("{} of {} per operation", show_ns(inside * latency_ns), show_ns(latency_ns));
     if computed > inside {
         let sentence = format!(
@@ -365,7 +366,7 @@ fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: 
         return Ok(limiter_of("merging", sentence, numbers));
     }
     let ready = waited_for_cpu(case).unwrap_or(0.0);
-    let cpu = busiest_worker(case).unwrap_or(0.0);
+    let cpu = busiest_worker_cpu_share(case).unwrap_or(0.0);
     numbers.extend(evidence([("ready_share", ready)]));
     let rest = 1.0 - inside - ready - cpu;
     let (name, cause) = if ready >= cpu.max(rest) {

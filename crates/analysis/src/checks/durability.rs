@@ -25,7 +25,7 @@ const VOLATILE: &str = "write back";
 
 /// Returns the finding for syncs that do not make data durable. It is a note if the job makes no syncs, so that only
 /// the final sync is affected.
-fn skipped_syncs(case: &Case, sentence: &str, numbers: Evidence) -> Known<Answer> {
+fn not_durable_finding(case: &Case, sentence: &str, numbers: Evidence) -> Known<Answer> {
     let sentence = format!("{sentence} Synced data can be lost in a power failure.");
     if !case.syncs_itself() {
         return Detail::new(Severity::Note, sentence, numbers).found();
@@ -55,7 +55,7 @@ fn volatile_disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
 
 /// Returns the syncs of the stream that must reach the disk: sync calls, and writes that are stable before they
 /// complete.
-fn syncs_requested(case: &Case) -> u64 {
+fn count_requested_syncs(case: &Case) -> u64 {
     let ops_in_run = |ran: &CaseRun, kind| ran.stream.issued.get(&kind).map_or(0, |i| i.ops);
     let calls = if case.syncs_itself() && case.stream.flush.is_some() { Some(Kind::Sync) } else { None };
     let writes = case.stream.cache.is_sync().then_some(Kind::Write);
@@ -64,7 +64,7 @@ fn syncs_requested(case: &Case) -> u64 {
 }
 
 /// Returns the syncs of the other streams that use these disks at the same time.
-fn syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
+fn count_syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
     let streams = case.phase_streams();
     let syncs_of_stream = |at: &usize| {
         let is_stable = streams.get(*at).is_some_and(|s| s.cache.is_sync());
@@ -80,7 +80,7 @@ fn syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
 ///
 /// # Errors
 /// Fails if they were not counted.
-fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<Flushes> {
+fn sum_flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<Flushes> {
     let mut sum = Flushes::default();
     for ran in &case.runs {
         let passed = BlockStat::between(ran.at(Moment::Start)?, ran.at(until)?, &disk.stat_file)?;
@@ -101,14 +101,15 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     name: "SYNC_WITHOUT_FLUSH",
     belief: "a sync made the disk empty its volatile cache",
     reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes in `/sys/block/*/stat` of \
-            the lowest disks, from the start of a run to its final sync; the syncs and synchronous writes \
-            that fathom issued.",
+            the lowest disks, from the start of a run to its stop, or to its final sync if the job itself \
+            makes no syncs; the syncs and synchronous writes that fathom issued.",
     formula: formula!(
         "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
          divided by the operations that may be in flight, since one flush can serve all operations that wait \
          for it. (One operation at a time: 100 syncs cause 100 flushes.) Also fires if `write through` \
          cannot be true: on a loop device, on a layer above one that reports `write back`, and on a layer \
-         that offers FUA, which only a disk with a volatile cache needs."
+         that offers FUA, which only a disk with a volatile cache needs. Too few flushes after synchronous \
+         writes are not checked if the disk supports FUA, since such writes are durable without a flush."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
               echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
@@ -121,27 +122,25 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
     #[cfg(test)]
     fires: Some(|| with_flushes(&stable_writes(), "write back", 0, 0)),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
-    },
+    blind: || Fixture { nothing_below: true, ..Fixture::honest_write() }.record(),
 };
 
 fn check_sync_without_flush(case: &Case) -> Known<Answer> {
     case.grounded()?;
-    if let Some(layer) = declared_safe(case) {
+    if let Some(layer) = find_layer_declared_safe(case) {
         let sentence = format!(
             "The cache of {} is only declared safe ({}/queue/write_cache is `write through`), so a sync \
              sends it no flush.",
             layer.name, layer.name
         );
-        return skipped_syncs(case, &sentence, evidence([]));
+        return not_durable_finding(case, &sentence, evidence([]));
     }
     let disks = volatile_disks(case)?;
     if disks.is_empty() {
         return holds("The disk reports no volatile cache, so a sync needs no flush.", evidence([]));
     }
     // If the stream makes no syncs, only the final sync of each run counts.
-    let (requested, until) = match syncs_requested(case) {
+    let (requested, until) = match count_requested_syncs(case) {
         0 if case.runs.iter().all(|r| r.end.sync_ns.is_some()) => (case.runs.len() as u64, Moment::Synced),
         requested => (requested, Moment::Stop),
     };
@@ -150,7 +149,7 @@ fn check_sync_without_flush(case: &Case) -> Known<Answer> {
     }
     // A file system on several disks may flush only the disks that were written.
     let flushed = disks.iter().try_fold(0_u64, |sum, disk| -> Known<u64> {
-        Ok(sum.saturating_add(flushes_of_disk(case, disk, until)?.ios))
+        Ok(sum.saturating_add(sum_flushes_of_disk(case, disk, until)?.ios))
     })?;
     let numbers = evidence([
         ("syncs", requested as f64),
@@ -158,7 +157,7 @@ fn check_sync_without_flush(case: &Case) -> Known<Answer> {
         ("flushes_per_sync", share(flushed as f64, requested as f64)),
     ]);
     let needed = FLUSHED_FROM * requested as f64 / asked_depth(&case.stream).max(1.0);
-    let flushes_of_sharers = syncs_of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
+    let flushes_of_sharers = count_syncs_of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
     if flushes_of_sharers > 0
         && flushed as f64 >= needed
         && (flushed.saturating_sub(flushes_of_sharers) as f64) < needed.max(1.0)
@@ -179,11 +178,11 @@ fn check_sync_without_flush(case: &Case) -> Known<Answer> {
         show_count(requested as f64),
         show_count(flushed as f64)
     );
-    skipped_syncs(case, &sentence, numbers)
+    not_durable_finding(case, &sentence, numbers)
 }
 
 /// Returns a layer that must have a volatile cache but reports none.
-fn declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
+fn find_layer_declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
     let is_declared_safe = |place: &Place, layer: &Layer| {
         let mut below = layer.below.iter().filter_map(|i| place.layers.get(*i));
         let has_volatile_cache = layer.kind == LayerKind::Loop
@@ -218,7 +217,7 @@ const BARRIERS_OFF: Check = Check {
     applies: |case| case.does(Kind::Write) && case.has_storage(),
     ask: Ask::Alone(check_barriers_off),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..stable_writes() }.record()),
+    fires: Some(|| Fixture { options: "rw,relatime,nobarrier", ..stable_writes() }.record()),
     #[cfg(test)]
     blind: || {
         let mut record = stable_writes().record();
@@ -228,9 +227,9 @@ const BARRIERS_OFF: Check = Check {
 };
 
 fn check_barriers_off(case: &Case) -> Known<Answer> {
-    if let Some(what) = skipped_by(case) {
+    if let Some(what) = describe_sync_skipper(case) {
         let sentence = format!("Syncs are skipped here: {what}.");
-        return skipped_syncs(case, &sentence, evidence([]));
+        return not_durable_finding(case, &sentence, evidence([]));
     }
     let machine = case.machine.ok_or("the record names no host")?;
     machine.fact(LIBRARIES)?;
@@ -246,7 +245,7 @@ fn check_barriers_off(case: &Case) -> Known<Answer> {
 }
 
 /// Describes what turns off syncs.
-fn skipped_by(case: &Case) -> Option<String> {
+fn describe_sync_skipper(case: &Case) -> Option<String> {
     let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
     let describe_skipping_mount = |fs: &FileSystem| {
         let option =
@@ -334,7 +333,7 @@ enum FlushTime {
 }
 
 fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime> {
-    let Flushes { ios: count, ms } = flushes_of_disk(case, disk, Moment::Stop)?;
+    let Flushes { ios: count, ms } = sum_flushes_of_disk(case, disk, Moment::Stop)?;
     if count == 0 {
         return Ok(FlushTime::NoFlush);
     }
@@ -383,11 +382,9 @@ const NO_FINAL_SYNC: Check = Check {
     applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::Unless(&[CheckId::A09], check_no_final_sync),
     #[cfg(test)]
-    fires: Some(|| with_flushes(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
+    fires: Some(|| with_flushes(&Fixture::honest_write(), "write back", 1, 1)),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
-    },
+    blind: || Fixture { nothing_below: true, ..Fixture::honest_write() }.record(),
 };
 
 fn check_no_final_sync(case: &Case) -> Known<Answer> {
@@ -423,8 +420,22 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
 
 /// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses a
 /// local block device, but a program acknowledges the writes.
-const REMOTE: &[&str] =
-    &["nfs", "cifs", "smb3", "ceph", "9p", "virtiofs", "fuse", "glusterfs", "lustre", "afs"];
+const REMOTE: &[&str] = &[
+    "nfs",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "ceph",
+    "9p",
+    "virtiofs",
+    "fuse",
+    "glusterfs",
+    "lustre",
+    "afs",
+    "gpfs",
+    "beegfs",
+    "orangefs",
+];
 /// Prefix of the file systems whose calls the kernel counts.
 const COUNTED: &str = "nfs";
 
@@ -467,9 +478,9 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
             "{kind} acknowledged the writes, but this machine cannot see whether they are on media."
         );
     }
-    let [writes, commits] = calls_in_runs(case)?;
-    if writes == 0 && commits == 0 && case.syncs_itself() && syncs_requested(case) > 0 {
-        let syncs = show_count(syncs_requested(case) as f64);
+    let NfsCalls { writes, commits } = calls_in_runs(case)?;
+    if writes == 0 && commits == 0 && case.syncs_itself() && count_requested_syncs(case) > 0 {
+        let syncs = show_count(count_requested_syncs(case) as f64);
         let numbers = evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]);
         return detail!(
             Severity::Rename,
@@ -489,23 +500,31 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the WRITE and COMMIT calls of all runs, from the start to the final sync.
-fn calls_in_runs(case: &Case) -> Known<[u64; 2]> {
-    let mut sum = [0_u64; 2];
-    for ran in &case.runs {
-        let before = calls_since_mount(ran.at(Moment::Start)?)?;
-        let after = calls_since_mount(ran.at(Moment::Synced)?)?;
-        for i in [0, 1] {
-            let passed = after[i].checked_sub(before[i]).ok_or("the counters of the mount went backwards")?;
-            sum[i] = sum[i].saturating_add(passed);
-        }
-    }
-    case.need_run().map(|()| sum)
+/// WRITE and COMMIT calls to NFS servers.
+struct NfsCalls {
+    writes: u64,
+    commits: u64,
 }
 
-/// Returns the WRITE and COMMIT calls since the mount, over all mounts in the file. In a line `WRITE: 3 3 0 ...`,
+/// Returns the calls of all runs, from the start to the final sync.
+fn calls_in_runs(case: &Case) -> Known<NfsCalls> {
+    case.need_run()?;
+    let calls_in_run = |count: fn(NfsCalls) -> u64| {
+        sum_over_runs(case, |ran| {
+            let before = count(calls_since_mount(ran.at(Moment::Start)?)?);
+            let passed = count(calls_since_mount(ran.at(Moment::Synced)?)?).checked_sub(before);
+            passed.ok_or_else(|| "the counters of the mount went backwards".into())
+        })
+    };
+    Ok(NfsCalls {
+        writes: calls_in_run(|calls| calls.writes)?,
+        commits: calls_in_run(|calls| calls.commits)?,
+    })
+}
+
+/// Returns the calls since the mount, over all mounts in the file. In a line `WRITE: 3 3 0 ...`,
 /// the first number counts the calls.
-fn calls_since_mount(snapshot: &Snapshot) -> Known<[u64; 2]> {
+fn calls_since_mount(snapshot: &Snapshot) -> Known<NfsCalls> {
     let text = snapshot.text(MOUNT_STATS)?;
     let calls_named = |name: &str| {
         let lines = text.lines().filter_map(|l| l.trim().strip_prefix(name)?.strip_prefix(':'));
@@ -513,7 +532,8 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<[u64; 2]> {
         counts.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0).saturating_add(n)))
     };
     let missing = || format!("{MOUNT_STATS} has no count of writes");
-    Ok([calls_named("WRITE").ok_or_else(missing)?, calls_named("COMMIT").ok_or_else(missing)?])
+    let writes = calls_named("WRITE").ok_or_else(missing)?;
+    Ok(NfsCalls { writes, commits: calls_named("COMMIT").ok_or_else(missing)? })
 }
 
 /// Above this share of the measured time, the final sync is reported as a part of the work.
@@ -543,10 +563,10 @@ const SYNC_HIDES_TAIL: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         let sync_ns = Some(300_000_000);
-        crate::fixture::Fixture { sync_ns, ..crate::fixture::Fixture::honest_write() }.record()
+        Fixture { sync_ns, ..Fixture::honest_write() }.record()
     }),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { sync_ns: None, ..crate::fixture::Fixture::honest_write() }.record(),
+    blind: || Fixture { sync_ns: None, ..Fixture::honest_write() }.record(),
 };
 
 fn check_sync_hides_tail(case: &Case) -> Known<Answer> {
@@ -584,12 +604,7 @@ use model::record::Record;
 
 /// A record whose disks report this write cache and complete `flushes` flushes in `ms` ms per run.
 #[cfg(test)]
-fn with_flushes(
-    fixture: &crate::fixture::Fixture,
-    write_cache: &str,
-    flushes: u64,
-    ms: u64,
-) -> model::record::Record {
+fn with_flushes(fixture: &Fixture, write_cache: &str, flushes: u64, ms: u64) -> Record {
     let mut record = fixture.record();
     let places = record.header.hosts.iter_mut().flat_map(|h| &mut h.places);
     for layer in places.flat_map(|p| &mut p.layers) {
@@ -613,8 +628,7 @@ fn with_flushes(
 
 /// Ten thousand writes, one at a time, each stable before it completes.
 #[cfg(test)]
-fn stable_writes() -> crate::fixture::Fixture {
-    use crate::fixture::Fixture;
+fn stable_writes() -> Fixture {
     let cache = model::job::Cache::DirectDsync;
     Fixture { cache, depth: 1, depth_seen: 0.95, runs: 2, ..Fixture::honest_write() }
 }
@@ -640,7 +654,7 @@ fn a_loop_device_or_a_disk_with_fua_is_never_write_through() {
     let on_loop = Fixture { leaf_share: Some(1.0), ..stable_writes() };
     let mut record = with_flushes(&on_loop, "write back", 11_000, 1);
     assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), None);
-    let switch = |r: &mut model::record::Record, i: usize, key: &str, text: &str| {
+    let switch = |r: &mut Record, i: usize, key: &str, text: &str| {
         r.header.hosts[0].places[0].layers[i].queue.insert(key.into(), text.into());
     };
     switch(&mut record, 0, "write_cache", "write through\n");
@@ -669,7 +683,7 @@ fn kernels_that_do_not_count_flushes_are_not_checked() {
 #[test]
 fn a_library_relabels_and_similar_options_do_not() {
     let mut record = stable_writes().record();
-    let library = |r: &mut model::record::Record, text: &str| {
+    let library = |r: &mut Record, text: &str| {
         r.header.hosts[0].facts.insert(LIBRARIES.into(), Ok(text.into()));
     };
     library(&mut record, "LD_PRELOAD: libeatmydata.so\n/usr/lib/libc.so.6\n");
@@ -681,7 +695,7 @@ fn a_library_relabels_and_similar_options_do_not() {
 }
 
 #[test]
-fn a_job_without_syncs_gets_a_note_and_reads_are_not_checked() {
+fn a_job_without_syncs_gets_a_note_and_reads_do_not_apply() {
     let plain = Fixture { options: "rw,nobarrier", ..Fixture::honest_write() };
     assert_eq!(BARRIERS_OFF.severity(&plain.record()), Some(Severity::Note));
     let read = Fixture { options: "rw,nobarrier", ..Fixture::honest() };
@@ -742,9 +756,9 @@ fn c04_is_silent_if_a09_fires() {
 
 /// Synced writes on NFS. `calls` has the calls before the first run, and the WRITE and COMMIT calls of each run.
 #[cfg(test)]
-fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
+fn nfs(calls: Option<(u64, u64, u64)>) -> Record {
     let nothing_below = true;
-    let mut record = crate::fixture::Fixture { nothing_below, ..stable_writes() }.record();
+    let mut record = Fixture { nothing_below, ..stable_writes() }.record();
     for fs in record.header.hosts[0].places.iter_mut().filter_map(|p| p.file_system.as_mut()) {
         fs.kind = "nfs4".into();
     }
@@ -776,10 +790,20 @@ fn a_server_is_a_note_and_no_calls_relabel() {
 }
 
 #[test]
+fn every_network_file_system_is_a_note() {
+    for kind in ["cifs", "smbfs", "lustre", "gpfs", "beegfs", "orangefs"] {
+        assert!(crate::checks::is_remote(kind), "{kind}");
+        let record = Fixture { kind, ..Fixture::honest_write() }.record();
+        assert_eq!(REMOTE_ACK.severity(&record), Some(Severity::Note), "{kind}");
+    }
+    assert!(matches!(REMOTE_ACK.answer(&Fixture::honest_write().record()), Ok(Answer::Holds(..))));
+}
+
+#[test]
 fn a_fuse_file_system_is_a_note_without_counters() {
-    let fuse = crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() };
+    let fuse = Fixture { nothing_below: true, ..Fixture::honest_write() };
     assert_eq!(REMOTE_ACK.severity(&fuse.record()), Some(Severity::Note));
-    let read = crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest() };
+    let read = Fixture { nothing_below: true, ..Fixture::honest() };
     assert_eq!(REMOTE_ACK.answer(&read.record()), Ok(Answer::DoesNotApply));
 }
 

@@ -294,12 +294,12 @@ const ANOTHERS_CACHE: Check = Check {
     name: "ANOTHERS_CACHE",
     belief: "no other host brought the blocks into a cache",
     reads: "The storage of each host's targets (devices by model and serial number, file systems by their \
-            source), the host that made each file, and the bytes that all hosts read in the longest run, \
+            source), the host that made each file, and the bytes that all hosts read in the run that read most, \
             compared with the span. No kernel file.",
     formula: formula!(
         "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
          e^-c) / c of the reads are of a block that was already read, and n hosts that read it in order read \
-         each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it is a note for direct I/O, where a \
+         each block n times, which is 1 - 1/n. Above {REPEATS_ABOVE} it is a note for direct I/O, where a \
          server or an array may keep blocks that it has sent, and biased through the page cache of hosts \
          that are one machine. Also a note for a file on shared storage that the reading host itself wrote: \
          the server had it in memory, and a client of a cache-coherent file system may have it. With \
@@ -313,7 +313,7 @@ const ANOTHERS_CACHE: Check = Check {
     applies: |case| !hosts_of_job(case).is_empty() && case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_anothers_cache),
     #[cfg(test)]
-    fires: Some(|| shared(1)),
+    fires: Some(shared),
     #[cfg(test)]
     blind: || {
         let mut record = honest();
@@ -358,7 +358,7 @@ fn check_anothers_cache(case: &Case) -> Known<Answer> {
             storage.name()
         );
     }
-    same_target(case, ranks, numbers)
+    decide_same_target(case, ranks, numbers)
 }
 
 /// Whether hosts read what they wrote themselves before the first run.
@@ -378,7 +378,7 @@ fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
 }
 
 /// Returns the answer for targets that several hosts read.
-fn same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Answer> {
+fn decide_same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Answer> {
     let (read, span) = (case.largest_run_bytes(Kind::Read) as f64, case.span_bytes() as f64);
     if read == 0.0 || span <= 0.0 {
         return Err("no read completed".into());
@@ -600,9 +600,9 @@ fn a_long_tail_in_most_runs_biases() {
     assert_eq!(UNEQUAL_WORK.severity(&lost), None, "a host that was lost has no sizes");
 }
 
-/// Two hosts that read a file on a server and together cover its blocks `passes` times.
+/// Two hosts that read a file on a server, together about once.
 #[cfg(test)]
-fn shared(passes: u64) -> model::record::Record {
+fn shared() -> model::record::Record {
     let mut record = honest();
     for host in &mut record.header.hosts {
         let place = &mut host.places[0];
@@ -611,15 +611,14 @@ fn shared(passes: u64) -> model::record::Record {
         place.file_system.as_mut().unwrap().source = "server:/export".into();
     }
     record.header.plan.targets[0].role = Role::File;
-    // 45 MB are read in a run.
-    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = (45 << 20) / passes;
+    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 45 << 20;
     record
 }
 
 #[test]
 fn targets_read_by_several_hosts_are_a_note() {
-    assert_eq!(ANOTHERS_CACHE.severity(&shared(1)), Some(Severity::Note));
-    let mut large_span = shared(1);
+    assert_eq!(ANOTHERS_CACHE.severity(&shared()), Some(Severity::Note));
+    let mut large_span = shared();
     large_span.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 30;
     assert_eq!(ANOTHERS_CACHE.severity(&large_span), None);
     large_span.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
@@ -629,7 +628,7 @@ fn targets_read_by_several_hosts_are_a_note() {
         Some(Severity::Note),
         "sequential reads cover the same blocks"
     );
-    let mut own = shared(1);
+    let mut own = shared();
     own.header.plan.targets[0].role = Role::Made;
     let Ok(Answer::Finding(found)) = ANOTHERS_CACHE.answer(&own) else { panic!("silent") };
     assert!(
@@ -643,7 +642,7 @@ fn targets_read_by_several_hosts_are_a_note() {
 fn reading_what_another_host_wrote_holds_unless_they_share_a_page_cache() {
     use model::job::{Cache, Layout, Shared, Stream};
     let with = |change: fn(&mut Stream)| {
-        let mut record = shared(1);
+        let mut record = shared();
         record.header.plan.targets[0].role = Role::Made;
         change(&mut record.header.plan.jobs[0].phases[0].streams[0]);
         record
@@ -651,7 +650,11 @@ fn reading_what_another_host_wrote_holds_unless_they_share_a_page_cache() {
     let layout = |stream: &mut Stream| stream.shared = Some(Shared { layout: Layout::Strided, passes: None });
     let severity = |change: fn(&mut Stream)| ANOTHERS_CACHE.severity(&with(change));
     assert_eq!(severity(|s| s.shift_hosts = 1), None);
-    assert_eq!(severity(|s| s.shift_hosts = 2), Some(Severity::Note), "two hosts on is the host itself");
+    assert_eq!(
+        severity(|s| s.shift_hosts = 2),
+        Some(Severity::Note),
+        "a shift by all hosts leads back to the host itself"
+    );
     let mut parts = with(|s| (s.shift_hosts, s.cache) = (1, Cache::Buffered));
     layout(&mut parts.header.plan.jobs[0].phases[0].streams[0]);
     assert_eq!(ANOTHERS_CACHE.severity(&parts), None);
@@ -665,7 +668,7 @@ fn reading_what_another_host_wrote_holds_unless_they_share_a_page_cache() {
 
 #[test]
 fn a_page_cache_shared_by_all_hosts_biases() {
-    let mut record = shared(1);
+    let mut record = shared();
     record.header.plan.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered;
     record.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
     assert_eq!(ANOTHERS_CACHE.severity(&record), Some(Severity::Biased));

@@ -26,7 +26,9 @@ use std::collections::BTreeMap;
 
 pub(crate) use environment::block_layer::{LimitUnit, ONE_TO_ONE, hard_limits, most_iops};
 pub use environment::clock::EXPENSIVE_CLOCK_PS;
-pub(crate) use environment::cpu::{CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, busiest_worker, waited_for_cpu};
+pub(crate) use environment::cpu::{
+    CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, busiest_worker_cpu_share, waited_for_cpu,
+};
 pub(crate) use environment::disturbance::FOREIGN_ABOVE;
 pub(crate) use hosts::list_hosts;
 pub(crate) use io_as_requested::queue::one_at_a_time;
@@ -103,7 +105,7 @@ pub struct Earlier<'a> {
 }
 
 impl Earlier<'_> {
-    /// Returns the answer of a check, or `None` if the check is not in the list. It may run later.
+    /// Returns the answer of a check, or `None` if the check is not in the list: such a check may run later.
     pub(crate) fn answer(&self, id: CheckId) -> Option<&Known<Answer>> {
         self.named.contains(&id).then(|| self.answers.get(&id)).flatten()
     }

@@ -16,7 +16,7 @@ use model::report::Verdict;
 
 impl Check {
     /// Returns the answer about the first case of a record.
-    pub(crate) fn answer(&self, record: &model::record::Record) -> Known<Answer> {
+    pub(crate) fn answer(&self, record: &Record) -> Known<Answer> {
         let case = &crate::case::cases(record)[0];
         let mut earlier = Answers::new();
         if !self.after().is_empty() {
@@ -27,7 +27,7 @@ impl Check {
     }
 
     /// Returns the severity of the finding, if there is one.
-    pub(crate) fn severity(&self, record: &model::record::Record) -> Option<Severity> {
+    pub(crate) fn severity(&self, record: &Record) -> Option<Severity> {
         match self.answer(record) {
             Ok(Answer::Finding(f)) => Some(f.severity),
             _ => None,
@@ -48,8 +48,7 @@ const NOT_EXERCISED: &[(CheckId, &str)] = &[
 
 #[test]
 fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
-    use crate::fixture::Fixture;
-    let read_ahead = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest_sequential() };
+    let read_ahead = Fixture { cache: Cache::Buffered, ..Fixture::honest_sequential() };
     let [read, write, open, sequential, device, read_ahead] = [
         Fixture::honest(),
         Fixture::honest_write(),
@@ -59,7 +58,7 @@ fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
         read_ahead,
     ]
     .map(|fixture| fixture.record());
-    let plain = hosts::honest();
+    let two_hosts = hosts::honest();
     for check in all() {
         let id = check.id;
         let not_exercised = NOT_EXERCISED.iter().any(|(listed, _)| *listed == id);
@@ -82,7 +81,7 @@ fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
         let holds = |record: &&_| matches!(check.answer(record), Ok(Answer::Holds(..)));
         assert!(
             not_exercised
-                || [&read, &write, &device, &open, &sequential, &read_ahead, &plain].iter().any(holds),
+                || [&read, &write, &device, &open, &sequential, &read_ahead, &two_hosts].iter().any(holds),
             "{id} holds on no honest record"
         );
     }
@@ -123,6 +122,7 @@ fn severity(record: &Record, stream: usize, id: CheckId) -> Option<Severity> {
     }
 }
 
+/// Whether a check has no answer because of the other stream.
 fn not_checked(record: &Record, stream: usize, id: CheckId) -> bool {
     answer(record, stream, id).is_err_and(|why| why.contains("at the same time"))
 }

@@ -37,8 +37,8 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
     formula: formula!(
         "A rate between {least} and {most} of a limit on one of the target's devices has reached the limit: \
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
-         of {burst}, two slices of the kernel's throttle. Any other limit on these devices, and any weight \
-         other than the default, is a note.",
+         of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
+         the job, and any weight other than the default, is a note.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)
@@ -53,7 +53,7 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
     fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.hosts[0].facts.remove(LIMITS);
         record
     },
@@ -189,10 +189,10 @@ fn parse_limits(text: &str, numbers: &[&str]) -> Limits {
         }
         let throttle = name.strip_prefix("blkio.throttle.").and_then(|n| n.strip_suffix("_device"));
         if let Some(key) = throttle.filter(|key| limited_by(key).is_some()) {
-            out.hard.extend(limit(key, rest.trim(), file));
+            out.hard.extend(parse_limit(key, rest.trim(), file));
         } else if name == "io.max" {
             let parts = rest.split_ascii_whitespace().filter_map(|w| w.split_once('='));
-            out.hard.extend(parts.filter_map(|(key, value)| limit(key, value, file)));
+            out.hard.extend(parts.filter_map(|(key, value)| parse_limit(key, value, file)));
         } else if name.starts_with("io.") || name.starts_with("blkio.") {
             out.soft.push(format!("{setting} ({file})"));
         }
@@ -200,7 +200,7 @@ fn parse_limits(text: &str, numbers: &[&str]) -> Limits {
     out
 }
 
-fn limit(key: &str, value: &str, file: &str) -> Option<Limit> {
+fn parse_limit(key: &str, value: &str, file: &str) -> Option<Limit> {
     let (kind, unit) = limited_by(key)?;
     let per_s = value.parse::<u64>().ok().filter(|n| *n > 0)? as f64;
     Some(Limit { kind, unit, per_s, file: file.to_owned() })
@@ -262,20 +262,21 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
     #[cfg(test)]
     fires: Some(|| with_device(0.1).record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 /// Where the time of an operation went.
-struct Split {
+struct TimeParts {
     latency_ns: f64,
     /// Lower and upper bound of the time inside the device.
     device_ns: [f64; 2],
-    /// Share of the workers' time on a CPU; `ready` is the share in which they waited for one.
+    /// Share of the workers' time on a CPU.
     cpu: f64,
+    /// Share of the workers' time in which they waited for a CPU.
     ready: f64,
 }
 
-impl Split {
+impl TimeParts {
     /// Returns the lower and upper bound of the share spent neither in the device nor on a CPU.
     fn above(&self) -> [f64; 2] {
         let share_above =
@@ -294,18 +295,18 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !has_arrived(case, is_shared)? {
         return Ok(Answer::DoesNotApply);
     }
-    let split = split_latency(case, is_shared)?;
-    let [least, most] = split.above();
+    let parts = divide_latency(case, is_shared)?;
+    let [least, most] = parts.above();
     let pressure = kernel_text::waited(case, kernel_text::IO).ok();
     let numbers = evidence([
-        ("latency_ns", split.latency_ns),
-        ("device_ns", split.device_ns[1]),
+        ("latency_ns", parts.latency_ns),
+        ("device_ns", parts.device_ns[1]),
         ("above_share", least),
-        ("cpu_share", split.cpu),
-        ("ready_share", split.ready),
+        ("cpu_share", parts.cpu),
+        ("ready_share", parts.ready),
         ("io_pressure_share", pressure.unwrap_or(f64::NAN)),
     ]);
-    if !split.is_above(most) {
+    if !parts.is_above(most) {
         if is_shared {
             return Err(NOT_ALONE.into());
         }
@@ -316,7 +317,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         };
         return holds(sentence, numbers);
     }
-    if !split.is_above(least) {
+    if !parts.is_above(least) {
         return not_checked(
             "fathom cannot tell how much of the latency was spent in the device: the kernel counts whole \
              milliseconds, and the parts of split operations in parallel",
@@ -336,8 +337,8 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a CPU, \
          but above the device: {}.",
         show_share(least),
-        show_ns(split.device_ns[1]),
-        show_ns(split.latency_ns),
+        show_ns(parts.device_ns[1]),
+        show_ns(parts.latency_ns),
         probable_place(is_limited, syncs, pressure.map(|p| p >= COUNTED_FROM * least))
     )
     .relabelled(renames)
@@ -384,7 +385,7 @@ fn own_traffic(case: &Case, is_shared: bool) -> Known<Amount> {
 }
 
 /// Returns where the time of the stream's operations went.
-fn split_latency(case: &Case, is_shared: bool) -> Known<Split> {
+fn divide_latency(case: &Case, is_shared: bool) -> Known<TimeParts> {
     let streams = || case.runs.iter().map(|r| r.stream);
     if case.stream.is_open_loop() && streams().flat_map(|s| s.kinds.values()).any(|k| k.open.is_none()) {
         return Err("the record does not separate lateness from the storage's own time".into());
@@ -404,8 +405,8 @@ fn split_latency(case: &Case, is_shared: bool) -> Known<Split> {
     // Syncs belong to the operations before them, so all times are per operation that moves bytes.
     let latency_ns = latency / ops;
     let device_ns = device_ns(case, issued, is_shared)?.map(|ns| ns.min(latency_ns));
-    let (cpu, ready) = cpu_shares(case)?;
-    Ok(Split { latency_ns, device_ns, cpu, ready })
+    let (cpu, ready) = shares_of_all_workers(case)?;
+    Ok(TimeParts { latency_ns, device_ns, cpu, ready })
 }
 
 /// Returns the lower and upper bound of the time inside the device per operation. Requests of other processes
@@ -427,7 +428,7 @@ fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
 
 /// Returns the shares of the workers' time on a CPU and waiting for one. If the kernel does not count the waiting time,
 /// its share is 0, and the time counts as above the device.
-fn cpu_shares(case: &Case) -> Known<(f64, f64)> {
+fn shares_of_all_workers(case: &Case) -> Known<(f64, f64)> {
     let wall: f64 = case.workers().map(|w| w.wall_ns as f64).sum();
     if wall <= 0.0 {
         return Err("the record does not contain the CPU time of the workers".into());
@@ -455,8 +456,8 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
         "A note that lists each setting that differs from the default of the device's class: scheduler \
          `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` \
          1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O through the page \
-         cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`) for reads, and \
-         `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
+         cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`, if that is more) for reads, \
+         and `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
         spinning = THROTTLE_US[0],
         others = THROTTLE_US[1]
     ),
@@ -468,10 +469,10 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_scheduler_effects),
     #[cfg(test)]
-    fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
+    fires: Some(|| with_settings(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.hosts[0].places[0].layers[0].queue.clear();
         record
     },
@@ -567,7 +568,7 @@ use model::job::Cache;
 /// The honest record of 10,000 reads per second with these limits.
 #[cfg(test)]
 fn limited(text: &str) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     record.header.hosts[0].facts.insert(LIMITS.into(), Ok(text.to_owned()));
     record
 }
@@ -580,8 +581,7 @@ fn severity_of_limit(text: &str) -> Option<Severity> {
 #[test]
 fn the_allowed_rate_follows_from_the_mix_and_the_size() {
     let allowed_iops = |line: &str, read_percent| {
-        let mut record =
-            crate::fixture::Fixture { read_percent, ..crate::fixture::Fixture::honest() }.record();
+        let mut record = Fixture { read_percent, ..Fixture::honest() }.record();
         record.header.hosts[0].facts.insert(LIMITS.into(), Ok(format!("/c/io.max: 254:0 {line}")));
         most_iops(&crate::case::cases(&record)[0])
     };
@@ -692,7 +692,7 @@ fn rounding_to_milliseconds_is_not_checked() {
 }
 
 #[test]
-fn cached_and_buffered_operations_are_not_checked() {
+fn d05_does_not_apply_to_cached_and_buffered_operations() {
     use model::job::Cache;
     let cached = Fixture { delivered: 0.02, ..with_device(0.9) };
     assert_eq!(TIME_ABOVE_DEVICE.answer(&cached.record()), Ok(Answer::DoesNotApply));
@@ -739,7 +739,7 @@ fn the_sentence_names_the_probable_place() {
 }
 
 #[cfg(test)]
-fn set_for(fixture: &Fixture, files: &[(&str, &str)], queues: &str) -> model::record::Record {
+fn with_settings_on(fixture: &Fixture, files: &[(&str, &str)], queues: &str) -> model::record::Record {
     let mut record = fixture.record();
     let layer = &mut record.header.hosts[0].places[0].layers[0];
     layer.queue.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
@@ -749,23 +749,25 @@ fn set_for(fixture: &Fixture, files: &[(&str, &str)], queues: &str) -> model::re
 
 /// An honest record whose disk has these settings and this many hardware queues.
 #[cfg(test)]
-fn set(files: &[(&str, &str)], queues: &str) -> model::record::Record {
-    set_for(&Fixture::honest(), files, queues)
+fn with_settings(files: &[(&str, &str)], queues: &str) -> model::record::Record {
+    with_settings_on(&Fixture::honest(), files, queues)
 }
 
 #[test]
 fn defaults_for_one_and_for_several_queues_are_silent() {
     let deadline = ("scheduler", "none [mq-deadline] kyber bfq \n");
-    assert!(matches!(SCHEDULER_EFFECTS.answer(&set(&[deadline], "1")), Ok(Answer::Holds(..))));
-    assert_eq!(SCHEDULER_EFFECTS.severity(&set(&[deadline], "8")), Some(Severity::Note));
+    assert!(matches!(SCHEDULER_EFFECTS.answer(&with_settings(&[deadline], "1")), Ok(Answer::Holds(..))));
+    assert_eq!(SCHEDULER_EFFECTS.severity(&with_settings(&[deadline], "8")), Some(Severity::Note));
     let none = [("scheduler", "none\n"), ("max_sectors_kb", "512\n"), ("max_hw_sectors_kb", "512\n")];
-    assert!(matches!(SCHEDULER_EFFECTS.answer(&set(&none, "8")), Ok(Answer::Holds(..))));
+    assert!(matches!(SCHEDULER_EFFECTS.answer(&with_settings(&none, "8")), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn changed_settings_are_listed_with_their_defaults() {
     let files = [("nomerges", "2\n"), ("rq_affinity", "1\n"), ("max_sectors_kb", "128\n")];
-    let Ok(Answer::Finding(f)) = SCHEDULER_EFFECTS.answer(&set(&files, "4")) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = SCHEDULER_EFFECTS.answer(&with_settings(&files, "4")) else {
+        panic!("silent")
+    };
     assert!(
         f.sentence.contains("vda: nomerges 2 (default 0), max_sectors_kb 128 (default 1280)"),
         "{}",
@@ -776,7 +778,8 @@ fn changed_settings_are_listed_with_their_defaults() {
 #[test]
 fn page_cache_settings_matter_only_for_buffered_io() {
     let ahead = [("read_ahead_kb", "8192\n"), ("wbt_lat_usec", "0\n")];
-    let severity_with = |fixture: Fixture| SCHEDULER_EFFECTS.severity(&set_for(&fixture, &ahead, "4"));
+    let severity_with =
+        |fixture: Fixture| SCHEDULER_EFFECTS.severity(&with_settings_on(&fixture, &ahead, "4"));
     assert_eq!(severity_with(Fixture::honest()), None);
     assert_eq!(severity_with(Fixture { cache: Cache::Buffered, ..Fixture::honest() }), Some(Severity::Note));
     assert_eq!(
@@ -786,5 +789,5 @@ fn page_cache_settings_matter_only_for_buffered_io() {
     let defaults =
         [("read_ahead_kb", "8192\n"), ("optimal_io_size", "4194304\n"), ("wbt_lat_usec", "2000\n")];
     let buffered = Fixture { cache: Cache::Buffered, read_percent: 50, ..Fixture::honest() };
-    assert_eq!(SCHEDULER_EFFECTS.severity(&set_for(&buffered, &defaults, "4")), None);
+    assert_eq!(SCHEDULER_EFFECTS.severity(&with_settings_on(&buffered, &defaults, "4")), None);
 }

@@ -55,7 +55,7 @@ pub(super) const TICK_QUANTISED: Check = Check {
     #[cfg(test)]
     fires: Some(|| at_a_tick(4_000_000, 0.01, 0.9)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 const NOT_AT_TICKS: &str = "Latencies do not cluster at the kernel's tick.";
@@ -76,7 +76,8 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
     }
     let device_ns = share(total.ms as f64 * 1e6, total.ios as f64);
     let is_much_faster = |hz: &u32| device_ns < DEVICE_BELOW * tick_ns(*hz);
-    let candidates = RATES_HZ.into_iter().filter(is_much_faster).map(|hz| at_ticks(&histograms, ops, hz));
+    let candidates =
+        RATES_HZ.into_iter().filter(is_much_faster).map(|hz| shares_at_ticks(&histograms, ops, hz));
     let strongest = candidates
         .filter(|g| g.part > AT_TICKS_ABOVE && g.part > ABOVE_NEIGHBOURS * g.neighbours)
         .max_by(|a, b| a.part.total_cmp(&b.part));
@@ -107,7 +108,7 @@ fn tick_ns(hz: u32) -> f64 {
 }
 
 /// Returns the share of the latencies at the first ticks, and in the fuller of the bands below and above.
-fn at_ticks(histograms: &[Histogram], ops: u64, hz: u32) -> AtTicks {
+fn shares_at_ticks(histograms: &[Histogram], ops: u64, hz: u32) -> AtTicks {
     let sum = |from: f64, to: f64| {
         let latencies_at_tick = |k: &u32| {
             let at = |part: f64| (f64::from(*k) * tick_ns(hz) * part) as u64;
@@ -146,7 +147,7 @@ pub(super) const BAD_CLOCK: Check = Check {
             is suspended.",
     formula: formula!(
         "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} ppm \
-         ({part}), or if the kernel's clock advances only with its tick. Biased from {biased} ppm, twice the \
+         ({part}), or if the kernel's clock advances only with its tick. Biased above {biased} ppm, twice the \
          kernel's largest correction, and if reading the clock takes more than {read} and more than \
          {EXPENSIVE_SHARE} of the median.",
         asleep = Ns(ASLEEP_NS as f64),
@@ -168,7 +169,7 @@ pub(super) const BAD_CLOCK: Check = Check {
     fires: Some(|| slept(10_000_000_000)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
         files.for_each(|f| drop(f.insert(SUSPENDED.into(), Err("Invalid argument (os error 22)".into()))));
         record
@@ -261,14 +262,9 @@ use model::record::Record;
 /// A record in which all latencies are equal, with this share of them inside the device and tasks that waited
 /// this share of the time for a CPU.
 #[cfg(test)]
-fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> model::record::Record {
+fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> Record {
     let latency_ns = Some(latency_ns);
-    let fixture = crate::fixture::Fixture {
-        latency_ns,
-        device_time_share,
-        runs: 1,
-        ..crate::fixture::Fixture::honest()
-    };
+    let fixture = Fixture { latency_ns, device_time_share, runs: 1, ..Fixture::honest() };
     let mut record = fixture.record();
     kernel_text::fixture(&mut record, kernel_text::CPU, ready);
     record
@@ -297,7 +293,7 @@ fn a_broad_distribution_is_silent() {
         }
     }
     assert_eq!(TICK_QUANTISED.severity(&record), None);
-    let few = crate::fixture::Fixture { ops: 50, runs: 1, ..crate::fixture::Fixture::honest() };
+    let few = Fixture { ops: 50, runs: 1, ..Fixture::honest() };
     assert!(TICK_QUANTISED.answer(&few.record()).is_err());
 }
 

@@ -1,6 +1,6 @@
 //! CPU time of the workers (D06, D07, D08, D10, D11, D12, D21).
 //!
-//! Each check compares one figure with a limit:
+//! The figures of each check:
 //! - D06: the time that the busiest worker was on a CPU or waited for one; the rate as a share of fathom's own ceiling,
 //!   which the self test measures without storage.
 //! - D07: the cost of fathom's loop as a share of the median latency.
@@ -34,7 +34,7 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
     formula: formula!(
         "The busiest worker above {CPU_BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate above \
          {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is negligible then. \
-         Jobs held back by a rate, pauses or drains are not checked."
+         Does not apply to jobs that a rate, pauses or drains hold back."
     ),
     provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
               second time all of it is cached",
@@ -44,15 +44,16 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
     applies: |case| case.has_storage() && case.stream.is_unheld(),
     ask: Ask::Alone(check_cpu_bound),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { cpu_share: 0.99, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { cpu_share: 0.99, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { no_cpu_times: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { no_cpu_times: true, ..Fixture::honest() }.record(),
 };
 
 fn check_cpu_bound(case: &Case) -> Known<Answer> {
-    let busiest_worker = cpu_shares(case).into_iter().max_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
-    let [on_cpu, ready] = busiest_worker.ok_or("the record does not contain the CPU time of the workers")?;
-    let busiest = (on_cpu + ready).min(1.0);
+    let busiest_worker = shares_by_worker(case).into_iter().max_by(|a, b| a.busy().total_cmp(&b.busy()));
+    let busiest_worker = busiest_worker.ok_or("the record does not contain the CPU time of the workers")?;
+    let WorkerShares { on_cpu, ready } = busiest_worker;
+    let busiest = busiest_worker.busy().min(1.0);
     let share_of_ceiling = share_of_ceiling(case);
     let numbers = evidence([
         ("busiest_worker_cpu_share", on_cpu),
@@ -92,13 +93,26 @@ fn share_of_ceiling(case: &Case) -> Option<f64> {
 }
 
 /// Returns the CPU share of the busiest worker over all runs.
-pub(crate) fn busiest_worker(case: &Case) -> Option<f64> {
-    cpu_shares(case).into_iter().map(|[cpu, _]| cpu).max_by(f64::total_cmp)
+pub(crate) fn busiest_worker_cpu_share(case: &Case) -> Option<f64> {
+    shares_by_worker(case).into_iter().map(|shares| shares.on_cpu).max_by(f64::total_cmp)
 }
 
-/// Returns two shares of each worker's time over all runs: on a CPU, and ready but waiting for a CPU. The second is 0 if
-/// the kernel does not count it (D08).
-fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
+/// Shares of a worker's time over all runs.
+#[derive(Clone, Copy)]
+struct WorkerShares {
+    on_cpu: f64,
+    /// Ready, but waiting for a CPU. 0 if the kernel does not count it (D08).
+    ready: f64,
+}
+
+impl WorkerShares {
+    /// Returns the share in which the worker did not wait for storage.
+    fn busy(self) -> f64 {
+        self.on_cpu + self.ready
+    }
+}
+
+fn shares_by_worker(case: &Case) -> Vec<WorkerShares> {
     let mut sums: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
     for worker in case.workers() {
         let [cpu, ready, wall] = sums.entry(worker.worker).or_default();
@@ -107,11 +121,11 @@ fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
         *wall += worker.wall_ns as f64;
     }
     let measured = sums.into_values().filter(|[cpu, _, wall]| *cpu > 0.0 && *wall > 0.0);
-    measured.map(|[cpu, ready, wall]| [cpu / wall, ready / wall]).collect()
+    measured.map(|[cpu, ready, wall]| WorkerShares { on_cpu: cpu / wall, ready: ready / wall }).collect()
 }
 
 /// Above this share of an operation's time, fathom's own part of the time matters.
-const OVERHEAD_FROM: Share = Share(0.1);
+const OVERHEAD_ABOVE: Share = Share(0.1);
 
 pub(super) const TOOL_OVERHEAD: Check = Check {
     id: CheckId::D07,
@@ -120,7 +134,7 @@ pub(super) const TOOL_OVERHEAD: Check = Check {
     reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; \
             the medians of the measured latencies.",
     formula: formula!(
-        "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's overhead \
+        "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_ABOVE}, fathom's overhead \
          is visible in the number. The time to generate data of large writes while the queue is full counts \
          only if it is longer than the device's."
     ),
@@ -131,11 +145,11 @@ pub(super) const TOOL_OVERHEAD: Check = Check {
     ask: Ask::Alone(check_tool_overhead),
     #[cfg(test)]
     fires: Some(|| {
-        let quick = crate::fixture::Fixture { latency_ns: Some(150), ..crate::fixture::Fixture::honest() };
-        crate::fixture::Fixture { depth: 1, depth_seen: 1.0, ..quick }.record()
+        let quick = Fixture { latency_ns: Some(150), ..Fixture::honest() };
+        Fixture { depth: 1, depth_seen: 1.0, ..quick }.record()
     }),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { tool_ns: None, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { tool_ns: None, ..Fixture::honest() }.record(),
 };
 
 /// Whether every worker generates the data of its next write while it waits for the current ones.
@@ -151,7 +165,7 @@ fn check_tool_overhead(case: &Case) -> Known<Answer> {
     let is_hidden = own_ns <= median && prepares_data_ahead(case);
     let part = if is_hidden { 0.0 } else { own_ns / median.max(1.0) };
     let numbers = evidence([("tool_ns", own_ns), ("median_ns", median), ("share", part)]);
-    if part <= OVERHEAD_FROM {
+    if part <= OVERHEAD_ABOVE {
         return holds("fathom's own overhead is negligible.", numbers);
     }
     finding!(
@@ -191,7 +205,7 @@ pub(in crate::checks) const RUNQUEUE_WAIT: Check = Check {
     fires: Some(|| waiting(0.2)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
         workers.for_each(|w| w.ready_ns = Err("schedstat: no such file".into()));
         record
@@ -256,7 +270,7 @@ fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
 const STEAL_ABOVE: Share = Share(STOLEN_ABOVE);
 /// Above this share of stolen CPU time, the number mostly depends on the other guests of the host.
 const STEAL_VOID_ABOVE: Share = Share(0.10);
-/// Minimum number of ticks on all CPUs, so that one tick is less than the first threshold.
+/// Minimum number of ticks on all CPUs, so that one tick does not exceed the first threshold.
 const LEAST_TICKS: u64 = 100;
 
 pub(super) const STEAL: Check = Check {
@@ -279,7 +293,7 @@ pub(super) const STEAL: Check = Check {
     fires: Some(|| stolen(10, 200)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
         snapshots.for_each(|s| drop(s.files.remove(STAT)));
         record
@@ -381,7 +395,7 @@ struct PausesInRuns {
     passed_ns: f64,
 }
 
-/// Returns the pauses of all runs, or `None` if there is no quota.
+/// Returns the pauses of all runs, or `None` if they were not counted and no cgroup has a quota.
 fn pauses_in_runs(case: &Case) -> Known<Option<PausesInRuns>> {
     let mut sum = PausesInRuns { times: 0, paused_ns: 0.0, passed_ns: 0.0 };
     for ran in &case.runs {
@@ -426,7 +440,7 @@ pub(super) const CLOCKING: Check = Check {
     name: "CLOCKING",
     belief: "the CPUs are awake and at full clock",
     reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the sleep states \
-            in `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
+            in `/sys/devices/system/cpu/cpu0/cpuidle/`, the median latency, and the mean operations in flight.",
     formula: formula!(
         "A note if a governor is not `performance`, or if waking up takes at least {WAKING_FROM} of the \
          median while at most {LOW_DEPTH} operations per worker are in flight. CPUs sleep only if it pays \
@@ -442,9 +456,11 @@ pub(super) const CLOCKING: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_clocking),
     #[cfg(test)]
-    fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),
+    fires: Some(|| {
+        with_fact(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))
+    }),
     #[cfg(test)]
-    blind: || with(GOVERNORS, Ok("")),
+    blind: || with_fact(GOVERNORS, Ok("")),
 };
 
 fn check_clocking(case: &Case) -> Known<Answer> {
@@ -578,8 +594,8 @@ fn parse_nodes(text: &str) -> Known<Vec<Node>> {
         };
         let parts = list.split(',').filter(|part| !part.trim().is_empty());
         let cpus = parts.map(range).collect::<Option<_>>();
-        let is_no_list = || format!("{path} is not a list of CPUs: '{list}'");
-        number.zip(cpus).map(|(number, cpus)| Node { number, cpus }).ok_or_else(is_no_list)
+        let bad_list = || format!("{path} is not a list of CPUs: '{list}'");
+        number.zip(cpus).map(|(number, cpus)| Node { number, cpus }).ok_or_else(bad_list)
     };
     entries(text).map(node).collect()
 }
@@ -641,7 +657,7 @@ fn a_rate_near_fathoms_ceiling_relabels() {
 }
 
 #[test]
-fn the_null_engine_is_not_checked() {
+fn d06_does_not_apply_to_the_null_engine() {
     let null = Fixture { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Fixture::honest() };
     assert_eq!(CPU_BOUND.answer(&null.record()), Ok(Answer::DoesNotApply));
 }
@@ -657,28 +673,25 @@ fn the_fix_does_not_name_io_uring_if_it_is_denied() {
 
 #[test]
 fn data_generated_while_the_device_works_do_not_count() {
-    let slow_loop = || crate::fixture::Fixture {
-        tool_ns: Some([40_000.0, 250.0]),
-        latency_ns: Some(180_000),
-        ..crate::fixture::Fixture::honest_write()
-    };
+    let slow_loop =
+        || Fixture { tool_ns: Some([40_000.0, 250.0]), latency_ns: Some(180_000), ..Fixture::honest_write() };
     let severity = |record: &model::record::Record| TOOL_OVERHEAD.severity(record);
     assert_eq!(severity(&slow_loop().record()), Some(Severity::Biased));
-    let prepared_ahead = |fixture: crate::fixture::Fixture| {
+    let prepared_ahead = |fixture: Fixture| {
         let mut record = fixture.record();
         let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
         workers.for_each(|w| w.used.push(PREPARES_AHEAD.into()));
         record
     };
     assert_eq!(severity(&prepared_ahead(slow_loop())), None);
-    let slower_loop = crate::fixture::Fixture { tool_ns: Some([190_000.0, 250.0]), ..slow_loop() };
+    let slower_loop = Fixture { tool_ns: Some([190_000.0, 250.0]), ..slow_loop() };
     assert_eq!(severity(&prepared_ahead(slower_loop)), Some(Severity::Biased));
 }
 
 /// The honest record with workers that waited `part` of their time.
 #[cfg(test)]
 fn waiting(part: f64) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
         worker.ready_ns = Ok((worker.wall_ns as f64 * part) as u64);
     }
@@ -716,7 +729,7 @@ const STAT: &str = "/proc/stat";
 /// A record whose runs each have `steal` stolen ticks out of `all`.
 #[cfg(test)]
 fn stolen(steal: u64, all: u64) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     for (i, run) in record.runs.iter_mut().enumerate() {
         for snapshot in &mut run.evidence {
             let times = i as u64 + u64::from(snapshot.moment == Moment::Stop);
@@ -743,7 +756,7 @@ fn short_runs_are_not_checked() {
 /// A record whose runs each have `pauses` pauses of `us` us in total.
 #[cfg(test)]
 pub(super) fn with_pauses(pauses: u64, us: u64) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     for (i, run) in record.runs.iter_mut().enumerate() {
         for snapshot in &mut run.evidence {
             let times = i as u64 + u64::from(snapshot.moment == Moment::Stop);
@@ -783,7 +796,7 @@ fn a_counter_is_only_needed_with_a_quota() {
 
 /// One operation at a time, 100 us each, on a machine with this fact.
 #[cfg(test)]
-fn with(fact: &str, text: Result<&str, &str>) -> model::record::Record {
+fn with_fact(fact: &str, text: Result<&str, &str>) -> model::record::Record {
     let fixture = Fixture { depth: 1, depth_seen: 1.0, latency_ns: Some(100_000), ..Fixture::honest() };
     let mut record = fixture.record();
     let text = text.map(str::to_owned).map_err(str::to_owned);
@@ -799,9 +812,9 @@ fn sleeps(second_us: u32) -> String {
 }
 
 #[test]
-fn wake_ups_above_a_tenth_of_the_median_are_a_note() {
-    assert_eq!(CLOCKING.severity(&with(SLEEPS, Ok(&sleeps(10)))), Some(Severity::Note));
-    assert!(matches!(CLOCKING.answer(&with(SLEEPS, Ok(&sleeps(2)))), Ok(Answer::Holds(..))));
+fn wake_ups_of_a_tenth_of_the_median_are_a_note() {
+    assert_eq!(CLOCKING.severity(&with_fact(SLEEPS, Ok(&sleeps(10)))), Some(Severity::Note));
+    assert!(matches!(CLOCKING.answer(&with_fact(SLEEPS, Ok(&sleeps(2)))), Ok(Answer::Holds(..))));
     let mut deep = Fixture::honest().record();
     deep.header.hosts[0].facts.insert(SLEEPS.into(), Ok(sleeps(900)));
     assert!(matches!(CLOCKING.answer(&deep), Ok(Answer::Holds(..))), "a busy CPU does not sleep");
@@ -810,12 +823,12 @@ fn wake_ups_above_a_tenth_of_the_median_are_a_note() {
 #[test]
 fn a_governor_is_reported_even_if_sleep_states_are_unknown() {
     let two = "/a/cpu0: powersave\n/a/cpu1: powersave\n/a/cpu2: schedutil\n";
-    let mut record = with(GOVERNORS, Ok(two));
+    let mut record = with_fact(GOVERNORS, Ok(two));
     record.header.hosts[0].facts.insert(SLEEPS.into(), Err("Permission denied".into()));
     let Ok(Answer::Finding(f)) = CLOCKING.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("powersave and schedutil"), "{}", f.sentence);
-    assert!(CLOCKING.answer(&with(SLEEPS, Err("Permission denied"))).is_err());
-    assert!(CLOCKING.answer(&with(SLEEPS, Ok("/a/state1/latency: soon\n"))).is_err());
+    assert!(CLOCKING.answer(&with_fact(SLEEPS, Err("Permission denied"))).is_err());
+    assert!(CLOCKING.answer(&with_fact(SLEEPS, Ok("/a/state1/latency: soon\n"))).is_err());
 }
 
 /// A record of a machine with two sockets, with workers at `place` and a device on node `device`.

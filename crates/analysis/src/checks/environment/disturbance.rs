@@ -58,11 +58,9 @@ pub(super) const FOREIGN_IO: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_foreign_io),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { foreign_ios: 9_000, ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { foreign_ios: 9_000, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_foreign_io(case: &Case) -> Known<Answer> {
@@ -262,7 +260,7 @@ pub(super) const STOOD_STILL: Check = Check {
     fires: Some(|| still(500_000_000)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         record
             .runs
             .iter_mut()
@@ -312,7 +310,7 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
         );
         (if part > STOPPED_VOID_ABOVE { Severity::Void } else { Severity::Biased }, sentence)
     });
-    let single_workers = workers.as_ref().ok().and_then(stopped_workers);
+    let single_workers = workers.as_ref().ok().and_then(describe_stopped_workers);
     let worst = [whole_process, single_workers].into_iter().flatten().min_by_key(|(severity, _)| *severity);
     if let Some((severity, sentence)) = worst {
         return Detail::new(severity, sentence, numbers).found();
@@ -332,7 +330,7 @@ fn add_states(sum: WorkerStates, states: WorkerStates) -> WorkerStates {
 }
 
 /// Returns the severity and a sentence if workers were stopped or traced, or `None` if no sample found that.
-fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
+fn describe_stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     if states.stopped == 0 && states.traced == 0 {
         return None;
     }
@@ -370,11 +368,12 @@ pub(super) const RUNS_DISTURBED: Check = Check {
     formula: formula!(
         "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on its \
          disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} of all CPU time is \
-         stolen, or if a limit changed since before the first run. fathom repeats it, at most twice, at the \
-         end of its round, and the last attempt counts. If all attempts were disturbed, or if fathom \
-         repeated nothing because a third of all attempts were disturbed or the disk was as busy before the \
-         first run, the first attempt counts: biased. The thresholds are rates, since the same traffic is a \
-         smaller share of a faster run. Runs until steady and cells in order are never repeated.",
+         stolen, or if a limit changed since before the first run. fathom repeats it, at most twice unless \
+         --attempts is given, at the end of its round, and the last undisturbed attempt counts: a note. If \
+         all attempts were disturbed, or if fathom repeated nothing because a third of all attempts were \
+         disturbed or the disk was as busy before the first run, the first attempt counts: biased. The \
+         thresholds are rates, since the same traffic is a smaller share of a faster run. Runs until steady \
+         and cells in order are never repeated.",
         rate = BYTES_PER_S / 1e6,
         floor = show_bytes(REPEAT_FLOOR_BYTES),
         stolen = Share(STOLEN_ABOVE)
@@ -387,7 +386,7 @@ pub(super) const RUNS_DISTURBED: Check = Check {
     #[cfg(test)]
     fires: Some(|| disturbed(&[1])),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_runs_disturbed(case: &Case) -> Known<Answer> {
@@ -574,7 +573,7 @@ fn others_are_a_note_below_a_reached_limit_with_headroom() {
 /// The honest record of a program that stood still for `ns` in one run.
 #[cfg(test)]
 fn still(ns: u64) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     let stall = model::record::Still { times: 1, longest_ns: ns, total_ns: ns, workers: None };
     record.runs[0].end.as_mut().unwrap().still = Some(Ok(stall));
     record
@@ -592,7 +591,7 @@ fn a_short_stop_is_silent_a_longer_one_biases_and_most_of_the_time_is_void() {
 #[test]
 fn a_tracer_or_a_stopped_worker_biases_and_many_stopped_samples_are_void() {
     let record = |states: Known<WorkerStates>| {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let still = model::record::Still { workers: Some(states), ..Default::default() };
         record.runs[2].end.as_mut().unwrap().still = Some(Ok(still));
         record
@@ -613,7 +612,7 @@ fn a_tracer_or_a_stopped_worker_biases_and_many_stopped_samples_are_void() {
 #[cfg(test)]
 fn disturbed(runs: &[usize]) -> model::record::Record {
     use model::record::{Disturbance, Disturbed};
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     for run in runs {
         let by = vec![Disturbance::StolenCpu { share: 0.2 }];
         record.runs[*run].disturbed = Some(Disturbed { attempt: 0, by });
@@ -642,7 +641,7 @@ fn a_disturbed_run_biases_and_a_repeated_one_is_a_note() {
 
 #[test]
 fn files_without_the_limits_are_not_checked() {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);
     snapshots.for_each(|s| drop(s.files.remove(model::evidence::LIMITS)));
     assert!(RUNS_DISTURBED.answer(&record).is_err_and(|why| why.contains("limits")));

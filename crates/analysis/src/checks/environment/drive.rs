@@ -24,7 +24,7 @@ pub(super) const THERMAL: Check = Check {
             `drivetemp`), at start and stop of each run.",
     formula: formula!(
         "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
-         reports. A virtual disk has no temperature and is not checked.",
+         reports. Does not apply to a virtual disk without a sensor.",
         near = NEAR_MILLIDEGREES / 1000
     ),
     provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
@@ -37,7 +37,7 @@ pub(super) const THERMAL: Check = Check {
     #[cfg(test)]
     fires: Some(|| heated(NVME, 83_850)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture::honest().record(),
+    blind: || Fixture::honest().record(),
 };
 
 fn check_thermal(case: &Case) -> Known<Answer> {
@@ -125,7 +125,7 @@ pub(super) const LINK_DEGRADED: Check = Check {
     #[cfg(test)]
     fires: Some(|| linked(NVME_X2)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture::honest().record(),
+    blind: || Fixture::honest().record(),
 };
 
 /// The link of a drive.
@@ -178,8 +178,9 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Factor by which the first operations must exceed the median and the longest operation of the rest of the run.
-const FACTOR: u64 = 3;
+/// Minimum factor between the longest operation of the first interval and both the median and the longest operation of the
+/// rest of the run.
+const WAKE_UP_FACTOR: u64 = 3;
 /// Shortest wake-up. Faster ones look like the start of fathom's threads.
 const SPIN_UP_LEAST_NS: u64 = 1_000_000;
 /// Minimum number of runs, which must all start with a slow operation. In a single run this is chance, because some
@@ -204,10 +205,10 @@ pub(super) const POWER_STATE: Check = Check {
             available.",
     formula: formula!(
         "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
-         {FACTOR} times the median, and {FACTOR} times the longest operation of all later intervals. Fires \
-         if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
+         {WAKE_UP_FACTOR} times the median, and {WAKE_UP_FACTOR} times the longest operation of all later \
+         intervals. Fires if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
          like a disk that spins up. Biased if waking up took at least {SPIN_UP_BIASES_FROM} of the windows, \
-         otherwise a note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not checked.",
+         otherwise a note. Not checked if a run has fewer than {FEWEST_INTERVALS} later intervals.",
         least = Ns(SPIN_UP_LEAST_NS as f64),
         spin_up = Ns(SPIN_UP_NS as f64)
     ),
@@ -219,25 +220,26 @@ pub(super) const POWER_STATE: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_power_state),
     #[cfg(test)]
-    fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),
+    fires: Some(|| woken(&Fixture::honest(), 80_000_000, 5)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         record.runs.iter_mut().for_each(|r| r.intervals.clear());
         record
     },
 };
 
-/// The start of a run: the longest operation of its first interval, and the longest and the median of the later ones, in ns.
-struct RunStart {
+/// The beginning of a run, compared with the rest: the longest operation of its first interval, the longest operation of the
+/// later intervals, and the median of their medians, in ns.
+struct RunBeginning {
     first_max: u64,
     later_max: u64,
     later_median: u64,
 }
 
-impl RunStart {
+impl RunBeginning {
     fn has_woken(&self) -> bool {
-        let scaled = |ns: u64| ns.saturating_mul(FACTOR);
+        let scaled = |ns: u64| ns.saturating_mul(WAKE_UP_FACTOR);
         self.first_max >= SPIN_UP_LEAST_NS
             && self.first_max >= scaled(self.later_median)
             && self.first_max >= scaled(self.later_max)
@@ -245,10 +247,11 @@ impl RunStart {
 }
 
 fn check_power_state(case: &Case) -> Known<Answer> {
-    let run_starts: Vec<RunStart> = case.runs.iter().map(|r| run_start(case, r)).collect::<Known<_>>()?;
-    let longest = run_starts.iter().map(|b| b.first_max).max().ok_or_else(no_run)?;
-    let woke = run_starts.iter().filter(|b| b.has_woken()).count();
-    let share_of_windows = share(run_starts.iter().map(|b| b.first_max as f64).sum(), case.window_ns());
+    let beginnings: Vec<RunBeginning> =
+        case.runs.iter().map(|r| read_run_beginning(case, r)).collect::<Known<_>>()?;
+    let longest = beginnings.iter().map(|b| b.first_max).max().ok_or_else(no_run)?;
+    let woke = beginnings.iter().filter(|b| b.has_woken()).count();
+    let share_of_windows = share(beginnings.iter().map(|b| b.first_max as f64).sum(), case.window_ns());
     let mut layers = case.places().flat_map(|p| &p.layers);
     let tolerance_us = layers.find_map(|l| l.device_number(TOLERANCE).ok());
     let mut numbers = evidence([
@@ -256,12 +259,17 @@ fn check_power_state(case: &Case) -> Known<Answer> {
         ("longest_ns", longest as f64),
         (TOLERANCE, tolerance_us.map_or(f64::NAN, |us| us as f64)),
     ]);
-    let has_enough_runs = run_starts.len() >= FEWEST_RUNS || longest >= SPIN_UP_NS;
-    if woke < run_starts.len() || !has_enough_runs {
-        return holds("The first operations were no slower than later ones.", numbers);
+    let has_enough_runs = beginnings.len() >= FEWEST_RUNS || longest >= SPIN_UP_NS;
+    if woke < beginnings.len() || !has_enough_runs {
+        let sentence = if woke == 0 {
+            "The first operations were no slower than later ones."
+        } else {
+            "Too few runs began with a slow operation to show that the drive had to wake up."
+        };
+        return holds(sentence, numbers);
     }
     numbers.insert("share_of_windows".into(), share_of_windows);
-    let median = run_starts.iter().map(|b| b.later_median).max().unwrap_or(0);
+    let median = beginnings.iter().map(|b| b.later_median).max().unwrap_or(0);
     finding!(
         if share_of_windows >= SPIN_UP_BIASES_FROM { Severity::Biased } else { Severity::Note },
         numbers,
@@ -274,7 +282,7 @@ fn check_power_state(case: &Case) -> Known<Answer> {
     )
 }
 
-fn run_start(case: &Case, ran: &CaseRun) -> Known<RunStart> {
+fn read_run_beginning(case: &Case, ran: &CaseRun) -> Known<RunBeginning> {
     let mut rows: Vec<&Interval> = ran.run.intervals.iter().filter(|i| i.stream == case.index).collect();
     rows.sort_by_key(|i| i.start_ns);
     let slowest_cell = |row: &&Interval| {
@@ -292,7 +300,7 @@ fn run_start(case: &Case, ran: &CaseRun) -> Known<RunStart> {
     let max_ns = |Cell(.., max_ns): &Cell| *max_ns;
     let mut medians: Vec<u64> = later.iter().map(|Cell(_, _, median_ns, ..)| *median_ns).collect();
     medians.sort_unstable();
-    Ok(RunStart {
+    Ok(RunBeginning {
         first_max: max_ns(first),
         later_max: later.iter().map(max_ns).max().unwrap_or(0),
         later_median: medians.get(medians.len() / 2).copied().unwrap_or(0),
@@ -537,7 +545,10 @@ fn a_wake_up_in_every_run_is_found_and_a_long_one_biases() {
         "8 % of each second"
     );
     assert_eq!(POWER_STATE.severity(&woken(&honest, 20_000_000, 5)), Some(Severity::Note), "2 %");
-    assert!(matches!(POWER_STATE.answer(&woken(&honest, 80_000_000, 4)), Ok(Answer::Holds(..))));
+    let Ok(Answer::Holds(sentence, _)) = POWER_STATE.answer(&woken(&honest, 80_000_000, 4)) else {
+        panic!("four of five runs suffice")
+    };
+    assert!(sentence.starts_with("Too few runs began with a slow operation"), "{sentence}");
     // The median of the fixture and the longest later operation are 3.15 ms.
     assert!(matches!(POWER_STATE.answer(&woken(&honest, 9_000_000, 5)), Ok(Answer::Holds(..))));
 }

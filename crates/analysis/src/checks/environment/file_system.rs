@@ -1,6 +1,6 @@
 //! The file system below the target (D03, D20, D24).
 //!
-//! D03 looks for kernel threads that initialise, move or scrub data, for writes to the disk while fathom was
+//! D03 looks for kernel threads that initialise or move data, for writes to the disk while fathom was
 //! idle, and for discards in runs that trim nothing. D20 checks the free share of the file system at the start
 //! of the runs; how full a drive is inside is unknown. D24 finds data on another machine, on the host of a
 //! virtual machine, or served by a program (FUSE), by the kind of the file system. On NFS, it also computes the
@@ -15,14 +15,12 @@ use crate::figures::kernel_text::{discarded_bytes, grown};
 use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
 use model::machine::FileSystem;
 
-/// Kernel threads that exist only while they work for a file system: start of the name, file system, and work. Other
-/// threads, such as `btrfs-cleaner`, exist as long as the mount.
+/// Recorded kernel threads that exist only while they work for a file system: start of the name, file system, and work.
+/// Other threads, such as `btrfs-cleaner`, exist as long as the mount. Programs and work queues, such as those that scrub,
+/// are not recorded.
 const WORKERS: &[(&str, &str, &str)] = &[
     ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
     ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
-    ("btrfs-scrub", "btrfs", "is reading all of btrfs"),
-    ("xfs_scrub", "xfs", "is reading all of xfs"),
-    ("bch-gc", "bcachefs", "is collecting garbage of bcachefs"),
 ];
 /// Harmless rate of writes to the disk while fathom is idle, in bytes per second. A journal commit and a log line are
 /// some KiB; a fresh ext4 writes tens of MiB.
@@ -30,7 +28,7 @@ const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
 /// Minimum length of the idle watch from which a write rate is computed.
 const IDLE_FROM_NS: u64 = 500_000_000;
 /// Number of discarded bytes per run that is harmless: a deleted log file.
-const DISCARDED_FROM: u64 = 1 << 20;
+const DISCARDED_ABOVE: u64 = 1 << 20;
 
 pub(super) const FS_HOUSEKEEPING: Check = Check {
     id: CheckId::D03,
@@ -40,14 +38,14 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
             in `/sys/block/*/stat` during the idle watch before the first run; discarded blocks (field 14) \
             during the runs.",
     formula: formula!(
-        "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, \
-         `xfs_scrub`, `bch-gc`), with a target on such a file system: biased, or a note if the disk had no \
-         writes in the idle watch, since the thread serves all mounts. More than {idle}/s written to the \
+        "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`), with a target on such a \
+         file system: biased, or a note if no more than {idle}/s were written to the disk in the idle watch, \
+         since the thread may work on another disk. More than {idle}/s written to the \
          disk while fathom was idle (for {watched} or longer), if D01 found no other process during the \
          runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More than {discarded} discarded per \
          run without trims: a note.",
         idle = show_bytes(IDLE_BYTES_PER_S as u64),
-        discarded = show_bytes(DISCARDED_FROM),
+        discarded = show_bytes(DISCARDED_ABOVE),
         watched = Ns(IDLE_FROM_NS as f64)
     ),
     provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run \
@@ -63,7 +61,7 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
     fires: Some(|| with_thread("4711: ext4lazyinit")),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
         snapshots.for_each(|s| drop(s.files.remove(HOUSEKEEPERS)));
         record
@@ -72,7 +70,7 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
 
 fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
     case.need_run()?;
-    let active_thread = active_thread(case)?;
+    let active_thread = find_active_thread(case)?;
     let idle = idle_bytes_per_s(case)?;
     let mut numbers = evidence([("idle_write_bytes_per_s", idle.unwrap_or(f64::NAN))]);
     if let Some((thread, action)) = active_thread {
@@ -93,8 +91,8 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(rate as u64)
         );
     }
-    let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { discarded(case)? };
-    if discarded > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
+    let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { count_discarded_bytes(case)? };
+    if discarded > DISCARDED_ABOVE.saturating_mul(case.runs.len() as u64) {
         numbers.insert("discarded_bytes".into(), discarded as f64);
         return finding!(
             Severity::Note,
@@ -107,7 +105,7 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Returns a thread that works for one of the target's file systems.
-fn active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
+fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
     for ran in &case.runs {
         for moment in [Moment::Start, Moment::Stop] {
             let text = ran.at(moment)?.text(HOUSEKEEPERS)?;
@@ -135,7 +133,7 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
 }
 
 /// Returns the bytes discarded on the shared disks in all runs, or 0 if the kernel does not count them.
-fn discarded(case: &Case) -> Known<u64> {
+fn count_discarded_bytes(case: &Case) -> Known<u64> {
     let disks = case.shared()?;
     let count = |text: &str| Ok(discarded_bytes(text)?.unwrap_or(0));
     sum_over_runs(case, |ran| {
@@ -164,10 +162,10 @@ pub(super) const NEARLY_FULL: Check = Check {
     applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_nearly_full),
     #[cfg(test)]
-    fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),
+    fires: Some(|| with_free(&Fixture::honest_write(), 5)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest_write().record();
+        let mut record = Fixture::honest_write().record();
         let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
         states.for_each(|t| t.room = Some(Err("Permission denied (os error 13)".into())));
         record
@@ -213,8 +211,8 @@ const OF_HOST: &[&str] = &["9p", "virtiofs"];
 const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "ceph-fuse", "curlftpfs"];
 /// FUSE programs that encrypt the data.
 const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
-/// Kinds of network file systems whose client counts its cache hits.
-const COUNTED: &[&str] = &["nfs", "nfs4"];
+/// Kinds of network file systems whose client counts the bytes that programs read and those that the server sent.
+const WITH_READ_COUNTS: &[&str] = &["nfs", "nfs4"];
 pub(super) const REMOTE_FS: Check = Check {
     id: CheckId::D24,
     name: "REMOTE_FS",
@@ -226,7 +224,7 @@ pub(super) const REMOTE_FS: Check = Check {
         "The number is relabelled if the file system belongs to a network, to a virtual machine's host, or \
          to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
          rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
-         reads) is the share that this machine's cache answered: it is reported from {CACHED_ABOVE}, and from \
+         reads) is the share that this machine's cache answered: it is reported above {CACHED_ABOVE}, and from \
          {CACHED_RELABELLED_FROM} the number is named after that cache. Caches of the server are invisible."
     ),
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
@@ -253,14 +251,14 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
     if file_systems.is_empty() {
         return Err("the record does not contain the file system of the target".into());
     }
-    let remote = file_systems.into_iter().find_map(|fs| Some((fs, location(&fs.kind)?)));
+    let remote = file_systems.into_iter().find_map(|fs| Some((fs, describe_location(&fs.kind)?)));
     let Some((fs, location)) = remote else {
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     };
     let mut sentence = format!("This is {} ({}): {location}.", fs.kind, fs.source);
     let mut numbers = evidence([]);
     let mut rename = Rename::Condition(condition(&fs.kind));
-    if COUNTED.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
+    if WITH_READ_COUNTS.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
         match client_hit_share(case, fs) {
             Ok(share) => {
                 numbers = evidence([("client_hit_share", share)]);
@@ -282,11 +280,11 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
 
 /// Whether another machine, the host of a virtual machine or a program (FUSE) has the data of a file system of this kind.
 pub fn is_remote(kind: &str) -> bool {
-    location(kind).is_some()
+    describe_location(kind).is_some()
 }
 
 /// Describes what is between this machine and the data, or returns `None` for a local file system.
-fn location(kind: &str) -> Option<&'static str> {
+fn describe_location(kind: &str) -> Option<&'static str> {
     Some(match kind {
         k if NETWORK.contains(&k) => "the data are on another machine, whose caches are invisible from here",
         k if OF_HOST.contains(&k) => {
@@ -373,7 +371,7 @@ use model::record::Record;
 
 #[cfg(test)]
 fn with_thread(line: &str) -> Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         snapshot.files.insert(HOUSEKEEPERS.into(), Ok(format!("12: kswapd0\n{line}\n")));
     }
@@ -383,7 +381,7 @@ fn with_thread(line: &str) -> Record {
 /// An idle watch of two seconds with `bytes` bytes written.
 #[cfg(test)]
 fn idle(bytes: u64) -> Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     for (moment, at_ns, sectors) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 2_000_000_000, bytes / 512)]
     {
         let mut snapshot = record.runs[0].evidence[0].clone();
@@ -423,7 +421,7 @@ fn a_thread_that_does_not_write_to_this_disk_is_a_note() {
 #[test]
 fn discarded_blocks_are_a_note() {
     let after = |sectors: &str| {
-        let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
+        let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
         let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
         let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
         let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -439,7 +437,7 @@ fn discarded_blocks_are_a_note() {
 
 /// A record whose file system has `percent` percent of free space.
 #[cfg(test)]
-fn with_free(fixture: &Fixture, percent: u64) -> model::record::Record {
+fn with_free(fixture: &Fixture, percent: u64) -> Record {
     let mut record = fixture.record();
     let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
     states.for_each(|t| t.room = Some(Ok(Room { total_bytes: 100 << 30, free_bytes: percent << 30 })));
@@ -488,7 +486,7 @@ fn mountstats(normal: u64, direct: u64, server: u64) -> String {
 
 /// A record on NFS whose client answered `hit_percent` percent.
 #[cfg(test)]
-fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> model::record::Record {
+fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> Record {
     let mut record = Fixture { kind: "nfs4", ..fixture.clone() }.record();
     record.header.hosts[0].places[0].file_system.as_mut().unwrap().source = "server:/export".into();
     let mut requested = 0;
@@ -502,7 +500,7 @@ fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> model::record::R
 }
 
 #[cfg(test)]
-fn remote_finding(record: &model::record::Record) -> Detail {
+fn remote_finding(record: &Record) -> Detail {
     let Ok(Answer::Finding(finding)) = REMOTE_FS.answer(record) else { panic!("silent") };
     finding
 }

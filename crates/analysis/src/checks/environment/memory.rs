@@ -32,7 +32,7 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
     fires: Some(|| with_dirt(200 << 10, 0)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
         snapshots.for_each(|s| drop(s.files.remove(MEMINFO)));
         record
@@ -63,8 +63,8 @@ const STALLED_FROM: Share = Share(0.01);
 /// At this many swapped pages per second (1 MiB/s) or above, memory is short. Fewer may be old pages that a process
 /// touched.
 const SWAPPED_PAGES_PER_S: f64 = 256.0;
-/// Above this share of the dirty page limit, the kernel makes writers wait. The share is half way between the
-/// background limit and the dirty page limit (mm/page-writeback.c, `dirty_freerun_ceiling`).
+/// From about this share of the dirty page limit on, the kernel makes writers wait. With its default limits, the share is
+/// half way between the background limit and the dirty page limit (mm/page-writeback.c, `dirty_freerun_ceiling`).
 const DIRTY_FROM: Share = Share(0.75);
 
 pub(super) const MEMORY_PRESSURE: Check = Check {
@@ -76,8 +76,8 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
     formula: formula!(
         "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
          {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own writes \
-         through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there the kernel \
-         makes writers wait."
+         through the page cache end with dirty pages at {DIRTY_FROM} of their limit or more: there the \
+         kernel makes writers wait."
     ),
     provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run \
               --rw randread --cache mmap --engine mmap --size 1g DIR`.",
@@ -90,7 +90,7 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
     fires: Some(|| pressed(50_000)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
         files.for_each(|f| drop(f.insert(MEMORY.into(), Err("not built into this kernel".into()))));
         record
@@ -169,7 +169,7 @@ const TAKEN_FROM: Share = Share(0.10);
 /// 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).
 const NS_PER_BYTE_FROM: f64 = 0.5;
 /// System time that each operation takes whatever its size. It is subtracted before the time per byte is computed.
-const PER_OPERATION: Ns = Ns(5_000.0);
+const SYSTEM_TIME_PER_OPERATION: Ns = Ns(5_000.0);
 
 pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
     id: CheckId::D28,
@@ -182,9 +182,9 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
          reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and using it \
          again costs a fault in the host. The growth of the page cache in the runs is compared with the \
          bytes moved. A note from {TAKEN_FROM}. Biased if the workers also spent at least {NS_PER_BYTE_FROM} \
-         ns of system time per byte, without {PER_OPERATION} for each operation: then the host's memory was \
-         part of the rate. It is an upper bound: the guest does not know which of its free pages the host \
-         took."
+         ns of system time per byte, without {SYSTEM_TIME_PER_OPERATION} for each operation: then the host's \
+         memory was part of the rate. The growth is an upper bound: the guest does not know which of its \
+         free pages the host took."
     ),
     provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run \
               --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the same \
@@ -198,11 +198,7 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
     fires: Some(|| reading(9, 0.5, 0.9)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture {
-            cache: model::job::Cache::Buffered,
-            ..crate::fixture::Fixture::honest()
-        }
-        .record();
+        let mut record = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() }.record();
         record.header.hosts[0].facts.remove(PAGE_REPORTING);
         record
     },
@@ -257,7 +253,7 @@ fn taken_bytes(ran: &CaseRun) -> Known<u64> {
 fn system_ns_per_byte(case: &Case, moved: &Amount) -> Option<f64> {
     let system: f64 = case.workers().map(|w| w.system_ns as f64).sum();
     let is_known = case.workers().any(|w| w.wall_ns > 0);
-    is_known.then(|| (system - moved.ops as f64 * PER_OPERATION.0).max(0.0) / moved.bytes as f64)
+    is_known.then(|| (system - moved.ops as f64 * SYSTEM_TIME_PER_OPERATION.0).max(0.0) / moved.bytes as f64)
 }
 
 #[cfg(test)]
@@ -267,8 +263,8 @@ use model::record::Record;
 
 /// A record with this many KiB of dirty and writeback pages at the start of every run.
 #[cfg(test)]
-fn with_dirt(dirty: u64, writeback: u64) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+fn with_dirt(dirty: u64, writeback: u64) -> Record {
+    let mut record = Fixture::honest().record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let text = format!("MemTotal: 8388608 kB\nDirty: {dirty} kB\nWriteback: {writeback} kB\n");
         snapshot.files.insert(MEMINFO.into(), Ok(text));

@@ -33,18 +33,9 @@ pub(super) const VIRTUAL: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_virtual),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { virtual_by: Ok(Some("KVM".into())), ..crate::fixture::Fixture::honest() }
-            .record()
-    }),
+    fires: Some(|| Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture {
-            virtual_by: Err("cpuinfo: not found".into()),
-            ..crate::fixture::Fixture::honest()
-        }
-        .record()
-    },
+    blind: || Fixture { virtual_by: Err("cpuinfo: not found".into()), ..Fixture::honest() }.record(),
 };
 
 fn check_virtual(case: &Case) -> Known<Answer> {
@@ -102,7 +93,7 @@ const FLAT_AFTER: Share = Share(0.03);
 const FLAT_BEFORE: Share = Share(0.1);
 /// Minimum number of intervals on each side of the fall. `find_fall` drops the one next to the fall on each side, so
 /// the minimum of a plateau is one less.
-const PLATEAU: usize = 8;
+const FEWEST_ON_EACH_SIDE: usize = 8;
 
 pub(super) const CLOUD_BURST: Check = Check {
     id: CheckId::D19,
@@ -111,10 +102,12 @@ pub(super) const CLOUD_BURST: Check = Check {
     reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and fathom's own \
             rate in each interval of all runs, in order.",
     formula: formula!(
-        "Biased if a disk of a cloud that sells bursts shows two plateaus of at least {PLATEAU} intervals: \
-         the second at {FALLS_TO} of the first or less, and flat (variability up to {FLAT_AFTER}; of the \
-         first up to {FLAT_BEFORE}), which only a limiter causes. Without a fall, it is not checked below \
-         {credit} minutes of measuring, because the usual credits last for half an hour or longer.",
+        "Biased if a disk of a cloud that sells bursts shows two plateaus, with at least \
+         {FEWEST_ON_EACH_SIDE} intervals on each side of the fall: the second at {FALLS_TO} of the first or \
+         less, and flat (variability up to {FLAT_AFTER}; of the first up to {FLAT_BEFORE}), which only a \
+         limiter causes. The interval on each side of the fall belongs to no plateau. Without a fall, it is \
+         not checked below {credit} minutes of measuring, because the usual credits last for half an hour or \
+         longer. Does not apply to jobs that a rate, pauses or drains hold back.",
         credit = CREDIT_NS / 60e9
     ),
     provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
@@ -233,8 +226,8 @@ fn find_fall(rates: &[f64]) -> Option<Fall> {
         let difference = sums[at] / count_before - (total - sums[at]) / count_after;
         difference * difference * count_before * count_after
     };
-    let places = PLATEAU..rates.len().checked_sub(PLATEAU)?.saturating_add(1);
-    let at = places.max_by(|a, b| separation(*a).total_cmp(&separation(*b)))?;
+    let candidates = FEWEST_ON_EACH_SIDE..rates.len().checked_sub(FEWEST_ON_EACH_SIDE)?.saturating_add(1);
+    let at = candidates.max_by(|a, b| separation(*a).total_cmp(&separation(*b)))?;
     let (first, second) = rates.split_at(at);
     // The rate may fall within the last interval before `at` or within the one at `at`, so no plateau has them.
     let (before, after) =
@@ -264,7 +257,7 @@ pub(super) const CONTAINER_VIEW: Check = Check {
             firmware names, fathom's own cgroup.",
     formula: formula!(
         "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
-         permitted). A file that does not exist is no sign of a container: many machines lack it. The \
+         permitted, read-only file system). A file that does not exist is no sign of a container: many machines lack it. The \
          finding lists what fathom could not see; checks that need it answer NOT CHECKED."
     ),
     provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m /var/tmp`.",
@@ -289,7 +282,7 @@ fn check_container_view(case: &Case) -> Known<Answer> {
         return Err("the record does not contain the device chains of the targets".into());
     }
     let overlay = case.places().find(|p| p.kind() == "overlay");
-    let refused_facts = refused_facts(machine);
+    let refused_facts = list_refused_facts(machine);
     let numbers = evidence([("refused", refused_facts.len() as f64)]);
     if overlay.is_none() && refused_facts.is_empty() {
         if machine.facts.is_empty() {
@@ -322,7 +315,7 @@ fn check_container_view(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the names of the refused facts.
-fn refused_facts(machine: &Machine) -> Vec<&str> {
+fn list_refused_facts(machine: &Machine) -> Vec<&str> {
     let refused = |why: &String| {
         let why = why.to_lowercase();
         REFUSALS.iter().any(|r| why.contains(r))
@@ -344,10 +337,7 @@ use model::evidence::{LIMITS, SLEEPS};
 
 #[test]
 fn a_driver_of_virtual_disks_suffices() {
-    let unknown = || crate::fixture::Fixture {
-        virtual_by: Err("cpuinfo: not found".into()),
-        ..crate::fixture::Fixture::honest()
-    };
+    let unknown = || Fixture { virtual_by: Err("cpuinfo: not found".into()), ..Fixture::honest() };
     let mut record = unknown().record();
     record.header.hosts[0].places[0].layers[0].driver = Some("virtio_blk".into());
     assert_eq!(VIRTUAL.severity(&record), Some(Severity::Note));
@@ -368,7 +358,7 @@ fn the_interval_of_the_fall_belongs_to_neither_plateau() {
 /// interval `until` and `after` from there on.
 #[cfg(test)]
 fn fixture(vendor: &str, before: u64, after: u64, until: usize) -> model::record::Record {
-    let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     record.header.hosts[0].facts.insert(VENDOR.into(), Ok(vendor.into()));
     let row = record.runs[0].intervals[0].clone();
     let intervals = (0..60_usize).map(|i| {

@@ -37,10 +37,10 @@ pub(super) const READ_AMPLIFIED: Check = Check {
             counted; if they exceed the request, the check does not answer, since other processes may have \
             caused them.",
     formula: formula!(
-        "Bytes charged / bytes read: biased above {READ_AMPLIFIED_ABOVE}. Not counted: {odd} per run, which the file \
-         system reads for itself, and for sequential buffered reads {windows} windows of read-ahead per \
-         worker and run (twice as large with --advice sequential), which were not used when the clock \
-         stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
+        "Bytes charged / bytes read: biased above {READ_AMPLIFIED_ABOVE}. Not checked if these explain the extra \
+         bytes: {odd} per run, which the file system reads for itself, and for sequential buffered reads \
+         {windows} windows of read-ahead per worker and run (twice as large with --advice sequential), which \
+         were not used when the clock stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
          must be split: once as a whole, refused, and once in parts. If the disk did more requests than \
          there were direct operations, the second charge is subtracted, at most the issued bytes. If other \
          streams use the disk at the same time, the reads that the stream's own workers submitted count \
@@ -57,9 +57,9 @@ pub(super) const READ_AMPLIFIED: Check = Check {
     applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Alone(check_read_amplified),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { delivered: 4.0, ..buffered() }.record()),
+    fires: Some(|| Fixture { delivered: 4.0, ..buffered() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_read_amplified(case: &Case) -> Known<Answer> {
@@ -169,11 +169,9 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::Unless(&[CheckId::D01], check_write_amplified),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { delivered: 1.8, ..synchronous() }.record()),
+    fires: Some(|| Fixture { delivered: 1.8, ..synchronous() }.record()),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
-    },
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest_write() }.record(),
 };
 
 fn check_write_amplified(case: &Case) -> Known<Answer> {
@@ -283,12 +281,8 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
     fires: Some(|| with_reads(0.5)),
     #[cfg(test)]
     blind: || {
-        crate::fixture::Fixture {
-            stat_unreadable: true,
-            cache: model::job::Cache::Buffered,
-            ..crate::fixture::Fixture::honest_write()
-        }
-        .record()
+        Fixture { stat_unreadable: true, cache: model::job::Cache::Buffered, ..Fixture::honest_write() }
+            .record()
     },
 };
 

@@ -6,7 +6,7 @@
 //! allocate. B21 compares the growth of the holes, from before each run to after its final sync, with the bytes
 //! trimmed: a trim of a hole adds no hole, frees nothing and reaches no device. B21 needs a file that nothing else changes.
 
-use super::disks;
+use super::layers_with_queues;
 use crate::checks::prelude::*;
 use model::job::{Access, Line, Sizes};
 use model::units::{GIB, MIB};
@@ -36,12 +36,10 @@ pub(super) const MISALIGNED: Check = Check {
     applies: |case| case.on_device() && Kind::MOVING.iter().any(|k| case.does(*k)),
     ask: Ask::Alone(check_misaligned),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { block_bytes: 512, ..crate::fixture::Fixture::honest_write() }.record()
-    }),
+    fires: Some(|| Fixture { block_bytes: 512, ..Fixture::honest_write() }.record()),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest_write().record();
+        let mut record = Fixture::honest_write().record();
         record.header.hosts[0].places[0].layers[0].queue.remove("physical_block_size");
         record
     },
@@ -49,7 +47,7 @@ pub(super) const MISALIGNED: Check = Check {
 
 fn check_misaligned(case: &Case) -> Known<Answer> {
     let mut block = 0;
-    for layer in disks(case)? {
+    for layer in layers_with_queues(case)? {
         block = block.max(layer.queue_number("physical_block_size")?);
     }
     if block == 0 {
@@ -184,7 +182,7 @@ pub(super) const FRAGMENTED: Check = Check {
         "Bytes of the file / extents. On a hard disk biased below {spinning} ({seeks} extents per GiB): a \
          seek of 10 ms is then a tenth of the time. On flash, and on virtual disks, whose `rotational` means \
          nothing, a note below {flash} ({cuts} per GiB), where requests are cut. Up to {FEW_EXTENTS} extents \
-         are allowed. Only sequential orders.",
+         are allowed. Only sequential orders. Not checked if the file is stored compressed or encrypted.",
         spinning = show_bytes(SPINNING_BELOW),
         seeks = GIB / SPINNING_BELOW,
         flash = show_bytes(FLASH_BELOW),
@@ -203,9 +201,7 @@ pub(super) const FRAGMENTED: Check = Check {
     #[cfg(test)]
     fires: Some(|| pieces(2_000, "0")),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_sequential() }.record()
-    },
+    blind: || Fixture { no_fiemap: true, ..Fixture::honest_sequential() }.record(),
 };
 
 fn check_fragmented(case: &Case) -> Known<Answer> {
@@ -269,7 +265,7 @@ pub(super) const WRITES_ALLOCATE: Check = Check {
         "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: \
          relabelled `allocating` above {ALLOCATED_ABOVE} in the worst run. Such a write takes a block, marks \
          it written and puts both into the journal. A note if the job itself requests a new file (`--engine \
-         sync:new`, `sync:fallocate`, `sync:grow`)."
+         sync:new`, `sync:fallocate`, `sync:grow`). Does not apply if the job also reads and A04 finds holes."
     ),
     provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
               FILE FILE`.",
@@ -278,11 +274,9 @@ pub(super) const WRITES_ALLOCATE: Check = Check {
     applies: |case| case.does(Kind::Write) && case.on_device() && !case.on_block_devices(),
     ask: Ask::After(&[CheckId::A04], check_writes_allocate),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { hole_share: 0.5, ..crate::fixture::Fixture::honest_write() }.record()
-    }),
+    fires: Some(|| Fixture { hole_share: 0.5, ..Fixture::honest_write() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_write() }.record(),
+    blind: || Fixture { no_fiemap: true, ..Fixture::honest_write() }.record(),
 };
 
 fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -495,7 +489,7 @@ fn the_limit_is_stricter_on_a_spinning_disk() {
 }
 
 #[test]
-fn a_virtual_disk_does_not_spin_and_random_access_is_not_checked() {
+fn a_virtual_disk_does_not_spin_and_random_access_does_not_apply() {
     let mut record = pieces(70, "1");
     record.header.hosts[0].virtual_by = Ok(Some("kvm".into()));
     assert_eq!(FRAGMENTED.severity(&record), None);
@@ -523,7 +517,7 @@ fn a_job_that_requests_a_new_file_gets_a_note() {
 }
 
 #[test]
-fn unwritten_extents_count_and_reads_are_not_checked() {
+fn unwritten_extents_count_and_reads_do_not_apply() {
     let mut record = Fixture::honest_write().record();
     for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
         if let Some(Ok(extents)) = &mut state.extents {
@@ -583,7 +577,7 @@ fn trims_of_holes_bias_or_relabel() {
 }
 
 #[test]
-fn jobs_with_writes_partial_blocks_or_devices_are_not_checked() {
+fn jobs_with_writes_or_partial_blocks_are_not_checked_and_devices_do_not_apply() {
     let change = |by: &dyn Fn(&mut model::record::Record)| {
         let mut record = trimming(0, 11_000);
         by(&mut record);

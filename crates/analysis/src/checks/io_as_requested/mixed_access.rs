@@ -20,9 +20,7 @@ pub(super) const DIO_MIXED: Check = Check {
     applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Unless(&[CheckId::A02], check_dio_mixed),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { dirty_share: 0.01, ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { dirty_share: 0.01, ..Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || pages_unknown(),
 };

@@ -43,7 +43,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// Chance may move a count by this many standard deviations. One count in 16,000 is further off.
 const DEVIATIONS: f64 = 4.0;
 
-/// Returns the page size in bytes.
+/// Returns the page size in bytes, or 4096 if no snapshot contains it.
 fn page_bytes(case: &Case) -> u64 {
     let states = case.states(model::evidence::Moment::Start).unwrap_or_default();
     let pages = states.into_iter().flatten().filter_map(|s| s.pages.as_ref().ok());
@@ -59,7 +59,7 @@ pub(super) fn has_queue(layer: &Layer) -> bool {
 ///
 /// # Errors
 /// Fails if none is known.
-fn disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
+fn layers_with_queues<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
     case.grounded()?;
     let out = case.layers(has_queue);
     if out.is_empty() { Err("no disk is known below the target".into()) } else { Ok(out) }

@@ -6,7 +6,7 @@
 //! may limit the rate. B18 applies Little's law: the sum of latencies divided by the window must equal the mean
 //! operations in flight, which fathom counts separately.
 
-use super::disks;
+use super::layers_with_queues;
 use crate::checks::prelude::*;
 
 /// Share of the requested depth that must be in flight on average.
@@ -38,12 +38,9 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
     applies: |case| case.stream.depth > 1 && case.stream.is_unheld(),
     ask: Ask::After(&[CheckId::D04], check_depth_not_reached),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { depth_seen: 0.98, engine: "sync", ..crate::fixture::Fixture::honest() }
-            .record()
-    }),
+    fires: Some(|| Fixture { depth_seen: 0.98, engine: "sync", ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -116,7 +113,7 @@ fn depth_finding(sentence: String, depth: f64, cure: Option<String>, numbers: Ev
     Detail::new(Severity::Rename, sentence, numbers).with_cure(cure).relabelled(Rename::Depth(depth)).found()
 }
 
-/// Whether each worker had at most one operation in flight.
+/// Whether each worker had at most one operation in flight, although the job requested more.
 pub(crate) fn one_at_a_time(case: &Case, reached: f64) -> bool {
     case.stream.depth > 1 && reached > 0.0 && reached <= ONE_AT_A_TIME * f64::from(case.stream.workers)
 }
@@ -140,10 +137,10 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
     applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Alone(check_depth_above_queue),
     #[cfg(test)]
-    fires: Some(|| queue(&[("nr_requests", "4\n")], &[("mq", "1")])),
+    fires: Some(|| with_queue_files(&[("nr_requests", "4\n")], &[("mq", "1")])),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.hosts[0].places[0].layers[0].queue.remove("nr_requests");
         record
     },
@@ -151,14 +148,15 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
 
 fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     let depth = case.depth_mean()?;
-    let layers = disks(case)?;
+    let layers = layers_with_queues(case)?;
     let mut narrowest: Option<(u64, &str)> = None;
     // A loop device passes its requests to the disk below, so each kind is a separate limit.
     for kind in [LayerKind::Loop, LayerKind::Disk] {
         let mut layers_of_kind = layers.iter().filter(|layer| layer.kind == kind);
         let Some(first) = layers_of_kind.clone().next() else { continue };
-        let accepts = layers_of_kind
-            .try_fold(0_u64, |sum, layer| -> Known<u64> { Ok(sum.saturating_add(capacity(layer)?)) })?;
+        let accepts = layers_of_kind.try_fold(0_u64, |sum, layer| -> Known<u64> {
+            Ok(sum.saturating_add(count_accepted_requests(layer)?))
+        })?;
         if narrowest.is_none_or(|(l, _)| accepts < l) {
             narrowest = Some((accepts, &first.name));
         }
@@ -181,7 +179,7 @@ fn check_depth_above_queue(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the number of requests that a device accepts at once.
-fn capacity(layer: &Layer) -> Known<u64> {
+fn count_accepted_requests(layer: &Layer) -> Known<u64> {
     let queues = layer.device_number("mq")?.max(1);
     let requests = layer.queue_number("nr_requests")?.saturating_mul(queues);
     // Only SCSI devices have this file.
@@ -227,7 +225,7 @@ pub(super) const ONE_HW_QUEUE: Check = Check {
 
 fn check_one_hw_queue(case: &Case) -> Known<Answer> {
     let mut with_one_queue = None;
-    for layer in disks(case)? {
+    for layer in layers_with_queues(case)? {
         if layer.device_number("mq")? <= 1 {
             with_one_queue = Some(layer);
         }
@@ -279,11 +277,9 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
     applies: |_| true,
     ask: Ask::Alone(check_little_violated),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { latency_ns: Some(2_000_000), ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { latency_ns: Some(2_000_000), ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { ops: 0, ..Fixture::honest() }.record(),
 };
 
 /// Both sides of Little's law (operations in flight) in one run.
@@ -305,7 +301,7 @@ impl Sides {
 
 fn check_little_violated(case: &Case) -> Known<Answer> {
     let depth = asked_depth(&case.stream);
-    let sides: Vec<Sides> = case.runs.iter().filter_map(|r| sides(r, depth)).collect();
+    let sides: Vec<Sides> = case.runs.iter().filter_map(|r| measure_sides(r, depth)).collect();
     let worst = sides.iter().max_by(|a, b| (a.gap() - a.tolerated).total_cmp(&(b.gap() - b.tolerated)));
     let worst = worst.ok_or("no run has operations in a measured window")?;
     let numbers = evidence([
@@ -335,7 +331,7 @@ fn check_little_violated(case: &Case) -> Known<Answer> {
     )
 }
 
-fn sides(ran: &CaseRun, requested_depth: f64) -> Option<Sides> {
+fn measure_sides(ran: &CaseRun, requested_depth: f64) -> Option<Sides> {
     // In an open loop, latency starts before an operation is in flight. Only its service time counts here.
     let histograms = || Kind::ALL.iter().filter_map(|k| Some(service_latency(ran.stream.kinds.get(k)?)));
     let ops: f64 = histograms().map(|h| h.count() as f64).sum();
@@ -365,7 +361,7 @@ fn sides(ran: &CaseRun, requested_depth: f64) -> Option<Sides> {
 use crate::fixture::Fixture;
 
 #[test]
-fn depth_one_is_not_checked() {
+fn b05_does_not_apply_to_depth_one() {
     let idle = Fixture { depth: 1, depth_seen: 0.2, ..Fixture::honest() };
     assert_eq!(DEPTH_NOT_REACHED.answer(&idle.record()), Ok(Answer::DoesNotApply));
 }
@@ -403,7 +399,7 @@ fn the_fix_does_not_name_io_uring_if_it_is_denied() {
 }
 
 #[cfg(test)]
-fn queue(of_queue: &[(&str, &str)], of_device: &[(&str, &str)]) -> model::record::Record {
+fn with_queue_files(of_queue: &[(&str, &str)], of_device: &[(&str, &str)]) -> model::record::Record {
     let mut record = Fixture::honest().record();
     let layer = &mut record.header.hosts[0].places[0].layers[0];
     layer.queue.extend(of_queue.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
@@ -414,16 +410,16 @@ fn queue(of_queue: &[(&str, &str)], of_device: &[(&str, &str)]) -> model::record
 #[test]
 fn the_queue_depth_of_a_scsi_disk_is_a_limit() {
     // 31.5 in flight.
-    let at = |depth| DEPTH_ABOVE_QUEUE.severity(&queue(&[], &[("device/queue_depth", depth)]));
+    let at = |depth| DEPTH_ABOVE_QUEUE.severity(&with_queue_files(&[], &[("device/queue_depth", depth)]));
     assert_eq!(at("31\n"), Some(Severity::Note));
     assert_eq!(at("32\n"), None);
-    assert!(DEPTH_ABOVE_QUEUE.answer(&queue(&[], &[("device/queue_depth", "many")])).is_err());
+    assert!(DEPTH_ABOVE_QUEUE.answer(&with_queue_files(&[], &[("device/queue_depth", "many")])).is_err());
 }
 
 #[test]
 fn hardware_queues_add_up_and_a_loop_device_is_a_limit() {
     let at = |requests, queues| {
-        DEPTH_ABOVE_QUEUE.severity(&queue(&[("nr_requests", requests)], &[("mq", queues)]))
+        DEPTH_ABOVE_QUEUE.severity(&with_queue_files(&[("nr_requests", requests)], &[("mq", queues)]))
     };
     assert_eq!(at("8", "4"), None);
     assert_eq!(at("8", "3"), Some(Severity::Note));
@@ -435,7 +431,7 @@ fn hardware_queues_add_up_and_a_loop_device_is_a_limit() {
 
 #[cfg(test)]
 fn one_queue(ops: u64, workers: u32) -> model::record::Record {
-    let fixture = crate::fixture::Fixture { ops, workers, runs: 1, ..crate::fixture::Fixture::honest() };
+    let fixture = Fixture { ops, workers, runs: 1, ..Fixture::honest() };
     let mut record = fixture.record();
     record.header.hosts[0].places[0].layers[0].device.insert("mq".into(), "1".into());
     record

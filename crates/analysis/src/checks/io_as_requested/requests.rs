@@ -36,13 +36,13 @@ impl Requests {
 
     /// The fewest requests that are fathom's. Other processes may have made as many requests of one sector as the device moved bytes
     /// beyond the issued ones.
-    fn own_least(&self) -> u64 {
+    fn least_own_requests(&self) -> u64 {
         let others_bytes = self.device.bytes.saturating_sub(self.issued.bytes);
         self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
     }
 
     fn own_requests_per_op(&self) -> f64 {
-        share(self.own_least() as f64, self.issued.ops as f64)
+        share(self.least_own_requests() as f64, self.issued.ops as f64)
     }
 
     fn op_bytes(&self) -> f64 {
@@ -176,9 +176,9 @@ pub(super) const MERGED: Check = Check {
     applies: |case| is_comparable(case),
     ask: Ask::Alone(check_merged),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { merged: 4, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { merged: 4, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_merged(case: &Case) -> Known<Answer> {
@@ -203,7 +203,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
             let ops = requests.issued.ops;
             let unmerged =
                 if case.stream.engine == JOINS { 0 } else { ops.saturating_sub(requests.device.merges) };
-            ops as f64 > MERGED_ABOVE * requests.own_least().max(unmerged) as f64
+            ops as f64 > MERGED_ABOVE * requests.least_own_requests().max(unmerged) as f64
         };
         if let Some(hiding) = requests_by_kind(case)?.into_iter().find(may_hide_merges) {
             return Err(format!(
@@ -263,8 +263,8 @@ pub(super) const SPLIT: Check = Check {
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
          file's extents explain it, biased above {UNEXPLAINED_ABOVE}. As many requests of one sector as \
          the device moved bytes beyond the issued ones may belong to other processes, and are left out \
-         unless a limit of the queue explains the split. {FLOOR_IOS} requests per run are allowed for a \
-         journal. Checked only if device and operations agree in bytes within {same}. If other streams use the device at the \
+         unless a limit of the queue explains the split. A ratio above {SPLIT_ABOVE} that does not bias, or \
+         that {FLOOR_IOS} requests per run of a journal explain, is not checked. Checked only if device and operations agree in bytes within {same}. If other streams use the device at the \
          same time, the check holds if the requests stay within the limit even if the others made as few as \
          possible; otherwise it does not answer.",
         same = Share(SAME_BYTES)
@@ -278,9 +278,9 @@ pub(super) const SPLIT: Check = Check {
     applies: |case| is_comparable(case),
     ask: Ask::Alone(check_split),
     #[cfg(test)]
-    fires: Some(|| with_split_requests(crate::fixture::Fixture::honest().record(), 4)),
+    fires: Some(|| with_split_requests(Fixture::honest().record(), 4)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_split(case: &Case) -> Known<Answer> {
@@ -405,13 +405,13 @@ pub(super) const NOT_RANDOM: Check = Check {
     applies: |_| true,
     ask: Ask::After(&[CheckId::B01], check_not_random),
     #[cfg(test)]
-    fires: Some(|| merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
+    fires: Some(|| merge_some(Fixture::honest().record(), 0.05)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if let Some(repeated) = repeats_session_seed(case) {
+    if let Some(repeated) = find_repeated_seed(case) {
         return repeated.map(Answer::Finding);
     }
     let lines = &case.stream.access.lines;
@@ -455,7 +455,7 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Returns a finding if the previous session drew its random offsets from the same seed.
-fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
+fn find_repeated_seed(case: &Case) -> Option<Known<Detail>> {
     let plan = &case.record.header.plan;
     let has_draws = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
     let is_drawn = has_draws && case.stream.replay.is_none();
@@ -471,8 +471,8 @@ fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
     }))
 }
 
-/// Returns the odds that an operation has a neighbour among the other operations in flight. The page cache and the
-/// scheduler see no more operations than those in flight.
+/// Returns the odds that an operation has a neighbour among the other operations in flight. The scheduler sees no more
+/// operations than those.
 fn merged_by_chance(case: &Case) -> f64 {
     let targets = &case.record.header.plan.targets;
     let bytes =
@@ -527,7 +527,7 @@ fn the_sentence_names_the_engine_or_the_kernel() {
 }
 
 #[test]
-fn buffered_operations_and_foreign_bytes_are_not_checked() {
+fn buffered_operations_do_not_apply_and_foreign_bytes_are_not_checked() {
     let buffered = Fixture { merged: 4, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert_eq!(MERGED.answer(&buffered.record()), Ok(Answer::DoesNotApply));
     let foreign = Fixture { foreign_ios: 9_000, ..Fixture::honest() };
@@ -619,7 +619,7 @@ fn a_journal_next_to_few_operations_is_not_a_split() {
 #[test]
 fn flushes_after_stable_writes_are_not_a_split() {
     let stable = |flushes: u64| {
-        let mut record = crate::fixture::Fixture::honest_write().record();
+        let mut record = Fixture::honest_write().record();
         let mut runs = 0;
         for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
             runs += u64::from(snapshot.moment == model::evidence::Moment::Stop);

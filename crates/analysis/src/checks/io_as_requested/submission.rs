@@ -36,15 +36,9 @@ pub(super) const SUBMIT_BLOCKS: Check = Check {
     applies: |case| ASYNCHRONOUS.contains(&case.stream.engine.as_str()) && case.has_storage(),
     ask: Ask::Alone(check_submit_blocks),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture {
-            latency_ns: Some(crate::fixture::SUBMIT_NS),
-            ..crate::fixture::Fixture::honest()
-        }
-        .record()
-    }),
+    fires: Some(|| Fixture { latency_ns: Some(crate::fixture::SUBMIT_NS), ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || without_submit(&crate::fixture::Fixture::honest()),
+    blind: || without_submit(&Fixture::honest()),
 };
 
 fn check_submit_blocks(case: &Case) -> Known<Answer> {
@@ -58,7 +52,7 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
     }
     let submit = case.submit().and_then(|h| h.mean_ns());
     let submit = submit.ok_or("no call submitted operations without waiting for one")?;
-    let latency = latency_mean(case).ok_or("no operation completed")?;
+    let latency = mean_latency_ns(case).ok_or("no operation completed")?;
     let part = share(submit, latency);
     let numbers =
         evidence([("submit_ns_mean", submit), ("latency_ns_mean", latency), ("submit_share", part)]);
@@ -83,7 +77,7 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the mean latency of reads and writes in ns. In an open loop it starts at the submission.
-fn latency_mean(case: &Case) -> Option<f64> {
+fn mean_latency_ns(case: &Case) -> Option<f64> {
     let ends =
         case.runs.iter().flat_map(|ran| Kind::MOVING.iter().filter_map(|kind| ran.stream.kinds.get(kind)));
     let latencies: Vec<&Histogram> = ends.map(service_latency).collect();
@@ -106,10 +100,10 @@ pub(super) const IOWQ_PUNTED: Check = Check {
     reads: "The names of all threads of fathom in `/proc/self/task/*/comm`, every half second while workers \
             run. Engine io_uring.",
     formula: formula!(
-        "Threads whose name begins with `iou-wrk-`: a note below {PUNTED_FROM} for each worker of the phase, \
+        "Threads whose name begins with `iou-wrk-`: a note below {PUNTED_FROM} for each worker of the stream, \
          since each ring keeps one for five seconds after a single operation that would have blocked. Biased \
          from {PUNTED_FROM} each: then operations ran in parallel threads. Syncs and trims always go to such \
-         threads, so jobs with them are not checked."
+         threads, so jobs with them are not checked, nor are several streams that use io_uring."
     ),
     provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
               --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
@@ -165,7 +159,7 @@ fn check_iowq_punted(case: &Case) -> Known<Answer> {
 fn kernel_workers_in_run(ran: &CaseRun) -> Known<usize> {
     let mut worker_ids: Option<BTreeSet<&str>> = None;
     for snapshot in ran.run.evidence.iter().filter(|s| s.files.contains_key(THREADS)) {
-        worker_ids.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
+        worker_ids.get_or_insert_default().extend(kernel_worker_ids(snapshot.text(THREADS)?));
     }
     let has_samples = ran.run.evidence.iter().any(|s| s.moment == Moment::During);
     let why = if has_samples {
@@ -177,7 +171,7 @@ fn kernel_workers_in_run(ran: &CaseRun) -> Known<usize> {
 }
 
 /// Returns the ids of the kernel worker threads in a list of `tid: name`.
-fn workers(text: &str) -> impl Iterator<Item = &str> {
+fn kernel_worker_ids(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .filter_map(|l| l.split_once(": "))
         .filter(|(_, name)| name.starts_with(WORKER_PREFIX))
@@ -259,7 +253,7 @@ fn a_call_as_long_as_the_operation_biases_and_half_at_depth_two_is_silent() {
 }
 
 #[test]
-fn synchronous_engines_and_calls_that_fill_the_queue_are_not_checked() {
+fn b06_does_not_apply_to_synchronous_engines_and_calls_that_fill_the_queue() {
     let sync = Fixture { engine: "sync", latency_ns: Some(SUBMIT_NS), ..Fixture::honest() };
     assert_eq!(SUBMIT_BLOCKS.answer(&sync.record()), Ok(Answer::DoesNotApply));
     let mut full = Fixture::honest().record();
@@ -296,7 +290,7 @@ fn two_kernel_workers_bias_and_one_is_a_note() {
 }
 
 #[test]
-fn jobs_with_syncs_and_other_engines_are_not_checked() {
+fn jobs_with_syncs_are_not_checked_and_other_engines_do_not_apply() {
     let mut record = with_threads("102: iou-wrk-101\n103: iou-wrk-101\n");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
     stream.access.lines[0].mix = model::job::Mix::from_percents(90, 10);
@@ -314,7 +308,7 @@ fn a_run_without_a_thread_sample_is_not_checked() {
 
 #[cfg(test)]
 fn polled(io_poll: Option<&str>) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].options.insert("iopoll".into(), None);
     let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
     queue.remove("io_poll");

@@ -39,9 +39,9 @@ pub(super) const ERRORS_COUNTED: Check = Check {
     applies: |_| true,
     ask: Ask::Alone(check_errors_counted),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { errors: 7, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { errors: 7, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { runs: 0, ..Fixture::honest() }.record(),
 };
 
 fn check_errors_counted(case: &Case) -> Known<Answer> {
@@ -121,7 +121,7 @@ pub(super) const MIX_DRIFT: Check = Check {
     #[cfg(test)]
     fires: Some(|| mixed(70)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { ops: 0, ..Fixture::honest() }.record(),
 };
 
 /// How far one figure of one run differs from the plan.
@@ -150,7 +150,7 @@ fn check_mix_drift(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Biased, worst.sentence.clone(), numbers).found()
 }
 
-/// Returns the shares and sizes of one run that differ from the plan, or none if no operation completed.
+/// Returns how far each share and each mean size of one run is from the plan. Empty if no operation completed.
 fn deviations_in_run(
     ran: &CaseRun,
     planned_mix: &PlannedMix,
@@ -356,7 +356,7 @@ pub(super) const IDLE_TAIL: Check = Check {
     #[cfg(test)]
     fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { no_cpu_times: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { no_cpu_times: true, ..Fixture::honest() }.record(),
 };
 
 /// The imbalance between the workers of one run.
@@ -371,7 +371,7 @@ struct Imbalance {
 }
 
 fn check_idle_tail(case: &Case) -> Known<Answer> {
-    let imbalances: Vec<Imbalance> = case.runs.iter().map(imbalance).collect::<Known<_>>()?;
+    let imbalances: Vec<Imbalance> = case.runs.iter().map(measure_imbalance).collect::<Known<_>>()?;
     let least_by_most = imbalances.iter().map(|s| s.least_by_most).min_by(f64::total_cmp);
     let tail = imbalances.iter().max_by(|a, b| a.tail_share.total_cmp(&b.tail_share));
     let (Some(least_by_most), Some(tail)) = (least_by_most, tail) else { return Err(no_run()) };
@@ -401,7 +401,7 @@ fn check_idle_tail(case: &Case) -> Known<Answer> {
     )
 }
 
-fn imbalance(ran: &CaseRun) -> Known<Imbalance> {
+fn measure_imbalance(ran: &CaseRun) -> Known<Imbalance> {
     let walls = || ran.workers().map(|w| w.wall_ns);
     let (Some(first), Some(last)) = (walls().min(), walls().max()) else {
         return Err("no worker recorded when it ended".into());
@@ -464,7 +464,7 @@ fn a_failed_sync_is_void_only_for_the_stream_that_wrote() {
 /// A record of only reads whose plan requested `read_percent` reads.
 #[cfg(test)]
 fn mixed(read_percent: u8) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix =
         model::job::Mix::from_percents(read_percent, 0);
     record
@@ -494,7 +494,7 @@ fn deviations_within_chance_are_silent_and_larger_ones_bias() {
 #[test]
 fn a_single_size_is_exact_and_drawn_sizes_vary_within_chance() {
     let at = |sizes: Sizes| {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].sizes.read = sizes;
         MIX_DRIFT.severity(&record)
     };
@@ -507,7 +507,7 @@ fn a_single_size_is_exact_and_drawn_sizes_vary_within_chance() {
 
 #[test]
 fn each_trim_may_have_a_write() {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     let line = &mut record.header.plan.jobs[0].phases[0].streams[0].access.lines[0];
     (line.mix, line.writes_after_trims) = (model::job::Mix::from_percents(0, 100), true);
     let ends = record.runs.iter_mut().flat_map(|r| &mut r.end).flat_map(|e| &mut e.streams);
@@ -522,11 +522,11 @@ fn each_trim_may_have_a_write() {
 
 #[test]
 fn replies_count_and_lines_are_drawn_by_weight() {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].reply_bytes = 512;
     assert_eq!(MIX_DRIFT.severity(&with_writes(record.clone(), 10_000, 512)), None);
     assert_eq!(MIX_DRIFT.severity(&with_writes(record, 10_000, 4096)), Some(Severity::Biased));
-    let mut lines = crate::fixture::Fixture::honest().record();
+    let mut lines = Fixture::honest().record();
     let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
     access.lines.push(access.lines[0].clone());
     (access.lines[0].weight, access.lines[1].weight) = (75, 25);
@@ -550,7 +550,7 @@ fn a_range_has_the_mean_and_variance_of_its_sizes() {
 #[cfg(test)]
 fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
     let workers = ops.len() as u32;
-    let mut record = crate::fixture::Fixture { workers, ..crate::fixture::Fixture::honest() }.record();
+    let mut record = Fixture { workers, ..Fixture::honest() }.record();
     for end in record.runs.iter_mut().flat_map(|r| &mut r.end) {
         end.workers.iter_mut().zip(ops).for_each(|(w, n)| w.ops = *n);
         end.workers.last_mut().into_iter().for_each(|w| w.wall_ns -= early_ns);

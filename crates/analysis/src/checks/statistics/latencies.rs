@@ -35,7 +35,7 @@ pub(super) const BIMODAL: Check = Check {
     #[cfg(test)]
     fires: Some(|| mixed(40)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { ops: 100, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { ops: 100, ..Fixture::honest() }.record(),
 };
 
 fn check_bimodal(case: &Case) -> Known<Answer> {
@@ -102,11 +102,9 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
     applies: |_| true,
     ask: Ask::Alone(check_tail_unsupported),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { ops: 200, runs: 1, ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { ops: 200, runs: 1, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { ops: 0, ..Fixture::honest() }.record(),
 };
 
 fn check_tail_unsupported(case: &Case) -> Known<Answer> {
@@ -139,7 +137,8 @@ const OMITTED_FROM: f64 = 10.0;
 /// Minimum share of the waiting inside stalls, in long and in short measurements. The few pauses of any busy machine
 /// are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// In this many measured seconds or more, the limit for long measurements applies.
+/// In this many measured seconds or more, the limit for long measurements applies. Ten seconds of windows are measured a
+/// little short.
 const LONG_S: f64 = 9.9;
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
@@ -180,15 +179,16 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
     #[cfg(test)]
     fires: Some(|| stalling(100_000_000, 200)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { ops: 100, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { ops: 100, ..Fixture::honest() }.record(),
 };
 
 /// The stalls in a latency distribution.
 struct Stalls {
     kind: Kind,
-    /// 99th percentile of operations in ns.
-    ops_p99: f64,
-    moments_p99: f64,
+    /// 99th percentile of operations.
+    ops_p99_ns: f64,
+    /// 99th percentile of requests that arrive at random moments.
+    moments_p99_ns: f64,
     /// Share of the waiting that exceeds ten medians.
     share: f64,
     /// Number of stalled operations.
@@ -199,15 +199,15 @@ struct Stalls {
 fn check_coordinated_omission(case: &Case) -> Known<Answer> {
     let worst = COUNTED
         .iter()
-        .filter_map(|kind| stalls(*kind, &case.latency(*kind)?))
-        .max_by(|a, b| (a.moments_p99 / a.ops_p99).total_cmp(&(b.moments_p99 / b.ops_p99)))
+        .filter_map(|kind| find_stalls(*kind, &case.latency(*kind)?))
+        .max_by(|a, b| (a.moments_p99_ns / a.ops_p99_ns).total_cmp(&(b.moments_p99_ns / b.ops_p99_ns)))
         .ok_or_else(|| {
             format!("no direction has {FEWEST_OPS_FOR_STALLS} operations in the measured windows")
         })?;
-    let ratio = worst.moments_p99 / worst.ops_p99;
+    let ratio = worst.moments_p99_ns / worst.ops_p99_ns;
     let numbers = evidence([
-        ("p99_of_operations_ns", worst.ops_p99),
-        ("p99_of_moments_ns", worst.moments_p99),
+        ("p99_of_operations_ns", worst.ops_p99_ns),
+        ("p99_of_moments_ns", worst.moments_p99_ns),
         ("stalled_share", worst.share),
         ("stalled_operations", worst.stalled as f64),
     ]);
@@ -232,13 +232,14 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
         show_count(worst.stalled as f64),
         show_count(worst.ops as f64),
         worst.kind.word(),
-        show_ns(worst.ops_p99),
-        show_ns(worst.moments_p99),
+        show_ns(worst.ops_p99_ns),
+        show_ns(worst.moments_p99_ns),
         cpu
     )
 }
 
-fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
+/// Returns the stalls in a distribution, or `None` with too few operations.
+fn find_stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
     if latencies.count() < FEWEST_OPS_FOR_STALLS {
         return None;
     }
@@ -253,8 +254,8 @@ fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
     })?;
     (total > 0.0).then(|| Stalls {
         kind,
-        ops_p99: (latencies.quantile_ns(0.99).unwrap_or(0) as f64).max(1.0),
-        moments_p99: moments,
+        ops_p99_ns: (latencies.quantile_ns(0.99).unwrap_or(0) as f64).max(1.0),
+        moments_p99_ns: moments,
         share: excess / total,
         stalled: weighted().filter(|(ns, _)| *ns > stall_from_ns).map(|(_, count)| count).sum(),
         ops: latencies.count(),
@@ -358,6 +359,6 @@ fn the_sentence_names_a_wait_for_cpus() {
 }
 
 #[test]
-fn an_open_loop_is_not_checked() {
+fn e09_does_not_apply_to_an_open_loop() {
     assert_eq!(COORDINATED_OMISSION.answer(&Fixture::honest_open().record()), Ok(Answer::DoesNotApply));
 }

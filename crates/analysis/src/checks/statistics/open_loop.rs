@@ -40,17 +40,14 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         let open_loop = Some((10_000.0, Some(1_000_000)));
-        crate::fixture::Fixture { open_loop, ..crate::fixture::Fixture::honest() }.record()
+        Fixture { open_loop, ..Fixture::honest() }.record()
     }),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { open_loop: Some((10_000.0, None)), ..crate::fixture::Fixture::honest() }
-            .record()
-    },
+    blind: || Fixture { open_loop: Some((10_000.0, None)), ..Fixture::honest() }.record(),
 };
 
 fn check_generator_late(case: &Case) -> Known<Answer> {
-    if let Some(starved) = starved(case) {
+    if let Some(starved) = find_starved_replay(case) {
         return Ok(starved);
     }
     let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
@@ -90,7 +87,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
 }
 
 /// Returns a finding for a replay whose operations were read too late: its times are those of the reader.
-fn starved(case: &Case) -> Option<Answer> {
+fn find_starved_replay(case: &Case) -> Option<Answer> {
     case.stream.replay.as_ref()?;
     let replays = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
     let late: u64 = replays.clone().map(|run| run.starved).sum();
@@ -135,7 +132,7 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 const GROWS_BY: f64 = 1.25;
 /// Above this growth of the latency, as a share of the window, the load exceeds the capacity by the same share. Less is
 /// noise.
-const TOO_MUCH_FROM: Share = Share(0.002);
+const TOO_MUCH_ABOVE: Share = Share(0.002);
 /// Minimum number of intervals of a run.
 const FEWEST_ROWS: usize = 8;
 
@@ -146,9 +143,9 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
     reads: "The median latency in each interval of an open loop's run, counted from the intended start.",
     formula: formula!(
         "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, \
-         and latency must grow by more than {TOO_MUCH_FROM} of the window, which is (rate - capacity) / \
+         and latency must grow by more than {TOO_MUCH_ABOVE} of the window, which is (rate - capacity) / \
          rate. Fires if most runs do that. If more than {unserved} of the operations were not served at all, \
-         E10 reports that instead. Runs with fewer than {FEWEST_ROWS} intervals are not checked.",
+         E10 reports that instead. Not checked if a run has fewer than {FEWEST_ROWS} intervals.",
         unserved = Share(1.0 - SERVED_FROM)
     ),
     provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s \
@@ -164,7 +161,7 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
     fires: Some(|| growing(0.006)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest_open().record();
+        let mut record = Fixture::honest_open().record();
         record.runs.iter_mut().for_each(|r| r.intervals.clear());
         record
     },
@@ -178,9 +175,9 @@ fn check_overloaded(case: &Case) -> Known<Answer> {
     if falls_short(ops as f64, requested, case.window_ns() / 1e9, arrivals) {
         return Ok(Answer::DoesNotApply);
     }
-    let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;
+    let growths: Vec<Growth> = case.runs.iter().map(measure_growth).collect::<Known<_>>()?;
     let overloaded: Vec<&Growth> =
-        growths.iter().filter(|g| g.grows_steadily && g.too_much > TOO_MUCH_FROM).collect();
+        growths.iter().filter(|g| g.grows_steadily && g.too_much > TOO_MUCH_ABOVE).collect();
     let worst = growths.iter().map(|g| g.too_much).fold(0.0, f64::max);
     let numbers = evidence([
         ("asked_iops", requested),
@@ -211,7 +208,7 @@ struct Growth {
     too_much: f64,
 }
 
-fn growth(ran: &CaseRun) -> Known<Growth> {
+fn measure_growth(ran: &CaseRun) -> Known<Growth> {
     let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).ops > 0).collect();
     if rows.len() < FEWEST_ROWS {
         return Err(format!(
@@ -219,7 +216,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
             rows.len()
         ));
     }
-    let slowest = |row: &Interval| {
+    let largest_median = |row: &Interval| {
         row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
     };
     // Merged intervals are longer than others, so the quarters have equal times, not equal numbers of intervals.
@@ -229,7 +226,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
     let quarter = |i: u64| {
         let (from, until) = (begin + span / 4 * i, begin + span / 4 * (i + 1));
         let within = rows.iter().filter(|r| (from..until).contains(&(r.start_ns.midpoint(r.end_ns))));
-        let medians: Vec<f64> = within.map(|row| slowest(row)).collect();
+        let medians: Vec<f64> = within.map(|row| largest_median(row)).collect();
         if medians.is_empty() {
             not_checked("a quarter of the run has no interval")
         } else {

@@ -27,9 +27,9 @@ pub(super) const FEW_RUNS: Check = Check {
     applies: |_| true,
     ask: Ask::Alone(check_few_runs),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { runs: 1, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { runs: 0, ..Fixture::honest() }.record(),
 };
 
 fn check_few_runs(case: &Case) -> Known<Answer> {
@@ -86,7 +86,7 @@ pub(super) const RUNS_DISAGREE: Check = Check {
     #[cfg(test)]
     fires: Some(|| uneven(&[9_000.0, 4_000.0, 10_000.0, 3_000.0, 9_500.0])),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { runs: 0, ..Fixture::honest() }.record(),
 };
 
 fn check_runs_disagree(case: &Case) -> Known<Answer> {
@@ -117,7 +117,7 @@ fn check_runs_disagree(case: &Case) -> Known<Answer> {
     };
     let shown: Vec<String> = rates.iter().take(10).map(|r| show_rate(*r)).collect();
     let more = if rates.len() > shown.len() { ", ..." } else { "" };
-    let fix = fix_for(case, &rates, within.as_ref().ok().map(|share| share * share));
+    let fix = describe_fix(case, &rates, within.as_ref().ok().map(|share| share * share));
     let why = match within {
         Ok(w) if deviation > BEYOND_WITHIN * w => {
             " Within a run the rate varied far less, so something changed from run to run."
@@ -148,7 +148,7 @@ pub(crate) fn severity_of_spread(deviation: f64) -> Option<Severity> {
 }
 
 /// Returns the fix, with the number or length of runs that would make the interval narrow.
-fn fix_for(case: &Case, rates: &[f64], within: Option<f64>) -> String {
+fn describe_fix(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     let general_fix = RUNS_DISAGREE.fix;
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
     let variance = variance(&logs);
@@ -249,7 +249,7 @@ fn the_sentence_and_the_fix_do_not_contradict_each_other() {
 }
 
 #[test]
-fn two_runs_are_not_checked_and_intervals_are_not_needed() {
+fn two_runs_do_not_apply_and_intervals_are_not_needed() {
     assert_eq!(RUNS_DISAGREE.answer(&uneven(&[1_000.0, 9_000.0])), Ok(Answer::DoesNotApply));
     assert!(matches!(RUNS_DISAGREE.answer(&super::without_intervals()), Ok(Answer::Holds(..))));
 }

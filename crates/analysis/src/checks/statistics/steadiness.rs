@@ -49,7 +49,7 @@ pub(super) const NOT_STEADY: Check = Check {
     applies: |case| case.unsteady.is_some() || (!case.stream.load_changes() && !has_step(case)),
     ask: Ask::Alone(check_not_steady),
     #[cfg(test)]
-    fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
+    fires: Some(|| super::shaped(&Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
     #[cfg(test)]
     blind: super::without_intervals,
 };
@@ -129,8 +129,8 @@ pub(super) const CLIFF: Check = Check {
          {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, widened by the \
          correlation of neighbours, and if half of the change happens at once. (In simulations, noise causes \
          fewer than 1 % false alarms.) Each level is searched again, so a burst with two cliffs has three \
-         levels. If most runs have a step of {STEP_RELABELLED_FROM} or more, the levels become the result's \
-         name; otherwise it is biased. The device's mean latency before and after shows the cause, if its \
+         levels. If most runs have a step, and the largest is {STEP_RELABELLED_FROM} or more, the levels \
+         become the result's name; otherwise it is biased. The device's mean latency before and after shows the cause, if its \
          counters were read twice on each side. If it changed by at least the square root of the factor of \
          the rate, the cause is in or below the device (its fast cache is full, garbage collection, heat, a \
          cloud's credits). Otherwise it is above (a cgroup limit, the CPU, the file system).",
@@ -150,14 +150,7 @@ pub(super) const CLIFF: Check = Check {
     applies: |case| !case.stream.load_changes(),
     ask: Ask::Alone(check_cliff),
     #[cfg(test)]
-    fires: Some(|| {
-        super::shaped(
-            &crate::fixture::Fixture::honest(),
-            25,
-            1,
-            |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 },
-        )
-    }),
+    fires: Some(|| super::shaped(&Fixture::honest(), 25, 1, |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 })),
     #[cfg(test)]
     blind: super::without_intervals,
 };
@@ -286,9 +279,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
     applies: |case| !case.stream.load_changes() && !has_step(case),
     ask: Ask::Alone(check_warmup_in_mean),
     #[cfg(test)]
-    fires: Some(|| {
-        super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))
-    }),
+    fires: Some(|| super::shaped(&Fixture::honest(), 100, 1, |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))),
     #[cfg(test)]
     blind: super::without_intervals,
 };
@@ -335,7 +326,7 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
         "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the first \
          pair that is not positive (Geyer), after removing steps (E02). The observations are the intervals \
          of all runs divided by that time. Fires if {LONG_S} seconds of measuring or more contain fewer than \
-         {FEWEST}. With less time it is not checked."
+         {FEWEST}. Fewer observations in less time are not checked."
     ),
     provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes in \
               waves of many seconds.",

@@ -2,8 +2,8 @@
 //!
 //! E12 checks the operations and the length of each window, the total time of all runs, and, for writes to
 //! flash drives, the bytes written against the drive's fast cache. E13 compares the bytes written and discarded
-//! since the machine started with the capacity of a flash drive: a drive that was just emptied is fast. Drives
-//! of virtual machines are not checked (D18).
+//! since the machine started with the capacity of a flash drive: a drive that was just emptied is fast. What
+//! concerns flash drives does not apply to the drives of virtual machines (D18).
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::discarded_bytes;
@@ -46,9 +46,9 @@ pub(super) const TOO_SHORT: Check = Check {
     applies: |_| true,
     ask: Ask::Alone(check_too_short),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { runs: 2, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { runs: 2, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { runs: 0, ..Fixture::honest() }.record(),
 };
 
 fn check_too_short(case: &Case) -> Known<Answer> {
@@ -150,9 +150,7 @@ pub(super) const FRESH_FLASH: Check = Check {
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
-    },
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest_write() }.record(),
 };
 
 fn check_fresh_flash(case: &Case) -> Known<Answer> {
@@ -289,7 +287,7 @@ fn preconditioning_holds_unless_most_of_the_drive_was_emptied() {
 }
 
 #[test]
-fn hard_disks_and_virtual_disks_are_not_checked() {
+fn e13_does_not_apply_to_hard_disks_and_virtual_disks() {
     let mut disk = drive(1 << 34, 1 << 33);
     disk.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
     assert_eq!(FRESH_FLASH.answer(&disk), Ok(Answer::DoesNotApply));

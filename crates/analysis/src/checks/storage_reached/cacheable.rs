@@ -2,8 +2,8 @@
 //!
 //! A15 compares the tested region with the memory of the machine, unless A01 or A09 counted what the page cache
 //! kept, and with the caches of drives and controllers. A16 computes how many random reads return to blocks of
-//! the same run, from the order of offsets, the bytes read and the span; distributions that repeat by design
-//! (Zipf, Pareto, normal, zones) are not checked. A17 compares the first and the second read of the same
+//! the same run, from the order of offsets, the bytes read and the span; it does not apply to distributions that
+//! repeat by design (Zipf, Pareto, normal, zones). A17 compares the first and the second read of the same
 //! blocks, made before the runs, with a rank test: caches below and lazily loaded volumes make them differ.
 
 use crate::checks::prelude::*;
@@ -82,8 +82,8 @@ pub(super) const SPAN_FITS_CACHE: Check = Check {
     formula: formula!(
         "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
          counted the bytes that the page cache served. If A01 or A09 counted them, those checks report them. \
-         Direct I/O: a note below {drive}, since hard disks have caches of up to 512 MiB and small RAID \
-         controllers of twice that. Larger caches of arrays and of the hosts of virtual machines are \
+         Direct I/O, and I/O of which the page cache served nothing: a note below {drive}, since hard disks \
+         have caches of up to 512 MiB and small RAID controllers of twice that. Larger caches of arrays and of the hosts of virtual machines are \
          invisible from here (D18).",
         drive = show_bytes(DRIVE_CACHE_BYTES)
     ),
@@ -93,13 +93,10 @@ pub(super) const SPAN_FITS_CACHE: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], check_span_fits_cache),
     #[cfg(test)]
-    fires: Some(|| spanning(64 << 20, &crate::fixture::Fixture::honest())),
+    fires: Some(|| spanning(64 << 20, &Fixture::honest())),
     #[cfg(test)]
     blind: || {
-        let buffered = crate::fixture::Fixture {
-            cache: model::job::Cache::Buffered,
-            ..crate::fixture::Fixture::honest()
-        };
+        let buffered = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
         let mut record = buffered.record();
         record.header.hosts[0].memory_bytes = Err("unreadable".into());
         record
@@ -175,15 +172,15 @@ pub(super) const RE_READS: Check = Check {
     id: CheckId::A16,
     name: "RE_READS",
     belief: "each read is of a block that the run has not read yet",
-    reads: "The bytes that the stream read in its longest run, its span and its order of offsets. No kernel \
-            file.",
+    reads: "The bytes that the stream read in the run that read most, its span and its order of offsets. No \
+            kernel file.",
     formula: formula!(
         "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. An \
          order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
          {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible caches \
          gain from it, and biased through the page cache, which keeps every block that was read. Does not \
-         apply if A01 fires, which reports the share. Zipf, Pareto, normal and zoned offsets repeat by \
-         design and are not checked."
+         apply if A01 fires, which reports the share, or to Zipf, Pareto, normal and zoned offsets and \
+         replays, which repeat by design."
     ),
     provoke: "`fathom run --rw randread --size 16m DIR`.",
     fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
@@ -191,10 +188,10 @@ pub(super) const RE_READS: Check = Check {
     applies: |case| case.does(Kind::Read) && case.on_device() && !repeats_by_design(case),
     ask: Ask::Unless(&[CheckId::A01], check_re_reads),
     #[cfg(test)]
-    fires: Some(|| spanning(16 << 20, &crate::fixture::Fixture::honest())),
+    fires: Some(|| spanning(16 << 20, &Fixture::honest())),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         let access = &mut record.header.plan.jobs[0].phases[0].streams[0].access;
         access.lines.push(access.lines[0].clone());
         record
@@ -247,8 +244,8 @@ pub(super) const FIRST_TOUCH: Check = Check {
     id: CheckId::A17,
     name: "FIRST_TOUCH",
     belief: "the first read of a block takes as long as later ones",
-    reads: "64 single direct reads at random places of each target before the first run: eight blocks, then \
-            the same eight again, and so on.",
+    reads: "Single direct reads of 64 random blocks of each target before the first run, each block twice: \
+            eight blocks, then the same eight again, and so on.",
     formula: formula!(
         "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, on \
          logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the factor \
@@ -267,9 +264,9 @@ pub(super) const FIRST_TOUCH: Check = Check {
     applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Unless(&[CheckId::A04], check_first_touch),
     #[cfg(test)]
-    fires: Some(|| with_second_reads(&crate::fixture::Fixture::honest(), 20_000)),
+    fires: Some(|| with_second_reads(&Fixture::honest(), 20_000)),
     #[cfg(test)]
-    blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
+    blind: || super::with_probe(&Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
 fn check_first_touch(case: &Case) -> Known<Answer> {
@@ -348,7 +345,7 @@ fn spanning(span: u64, fixture: &Fixture) -> Record {
 
 #[cfg(test)]
 fn repeated_share_of(order: Order, workers: u32, passes: f64) -> Known<f64> {
-    let mut record = crate::fixture::Fixture::honest().record();
+    let mut record = Fixture::honest().record();
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
     (stream.access.lines[0].order, stream.workers) = (order, workers);
     let cases = crate::case::cases(&record);
@@ -374,7 +371,7 @@ fn the_share_of_repeats_follows_from_the_order() {
     assert!(repeated_share_of(Order::Zipf(1.1), 1, 1.0).is_err_and(|why| why.contains("zipf")));
     let gaps = Order::Sequential(Steps { hole_bytes: 4096, ..Steps::default() });
     assert!(repeated_share_of(gaps, 1, 1.0).is_err());
-    let mut zones = crate::fixture::Fixture::honest().record();
+    let mut zones = Fixture::honest().record();
     zones.header.plan.jobs[0].phases[0].streams[0].access.strided =
         Some(model::job::Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 });
     assert!(
@@ -421,7 +418,7 @@ fn repeats_through_the_page_cache_bias_unless_a01_fires() {
 }
 
 #[test]
-fn an_order_without_repeats_holds_and_zipf_is_not_checked() {
+fn an_order_without_repeats_holds_and_zipf_does_not_apply() {
     let ordered = |order, span| {
         let mut record = spanning(span, &Fixture::honest());
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = order;
@@ -434,8 +431,8 @@ fn an_order_without_repeats_holds_and_zipf_is_not_checked() {
 
 /// A record whose second reads take about `ns`, and whose first take 80 us.
 #[cfg(test)]
-fn with_second_reads(fixture: &Fixture, ns: u64) -> model::record::Record {
-    super::probe(fixture, |p| {
+fn with_second_reads(fixture: &Fixture, ns: u64) -> Record {
+    super::with_probe(fixture, |p| {
         for (i, again) in p.as_mut().unwrap().again_ns.iter_mut().enumerate() {
             *again = ns + 10 * (i as u64 % 5);
         }
@@ -474,7 +471,7 @@ fn a_burst_by_another_process_is_not_checked() {
 #[test]
 fn a_large_factor_of_few_blocks_may_be_chance() {
     let record_with = |count: usize, slow: usize| {
-        super::probe(&Fixture::honest(), move |p| {
+        super::with_probe(&Fixture::honest(), move |p| {
             let p = p.as_mut().unwrap();
             p.first_ns = (0..count).map(|i| if i < slow { 900_000 } else { 80_000 }).collect();
             p.again_ns = (0..count).map(|i| 30_000 + i as u64 * 20_000).collect();

@@ -25,9 +25,9 @@ pub(super) const ZERO_DATA: Check = Check {
         "zero share = blocks that hold only zeros / blocks read. Above {ZEROS_BIASED_ABOVE} the number is biased: \
          real files have a few empty blocks. From {ZEROS_VOID_FROM} on it is void if the storage can answer zeros \
          without its medium: a block device, an SSD or a virtual disk. A hard disk reads written zeros like \
-         any other data. Fewer than {FEWEST_BLOCKS} blocks are too few to judge. Data other than zeros that \
+         any other data. Not checked with fewer than {FEWEST_BLOCKS} blocks. Data other than zeros that \
          earlier phases of the job wrote to the target are subtracted, as if those phases wrote no block \
-         twice."
+         twice. If they can have replaced the zeros, the check does not answer."
     ),
     provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
               you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
@@ -38,14 +38,9 @@ pub(super) const ZERO_DATA: Check = Check {
     applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Unless(&[CheckId::A04], check_zero_data),
     #[cfg(test)]
-    fires: Some(|| {
-        with_zeros(
-            &crate::fixture::Fixture { role: model::plan::Role::Device, ..crate::fixture::Fixture::honest() },
-            64,
-        )
-    }),
+    fires: Some(|| with_zeros(&Fixture { role: model::plan::Role::Device, ..Fixture::honest() }, 64)),
     #[cfg(test)]
-    blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
+    blind: || super::with_probe(&Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
 fn check_zero_data(case: &Case) -> Known<Answer> {
@@ -118,9 +113,8 @@ const COMPRESS_ABOVE: f64 = 10.0;
 const DEDUP_ABOVE: f64 = 5.0;
 /// At this percentage of savings or above, the storage keeps almost nothing: zeros, or one block repeated.
 const NOTHING_LEFT: f64 = 95.0;
-/// Percentage points by which the measured share may exceed the requested one. The measurement samples 4096
-/// blocks.
-const AS_ASKED: f64 = 3.0;
+/// Percentage points by which a measured share may exceed the requested one. The measurement samples 4096 blocks.
+const REQUEST_TOLERANCE: f64 = 3.0;
 /// File systems that can compress with a mount option.
 const COMPRESS_BY_OPTION: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
 
@@ -134,7 +128,7 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
     formula: formula!(
         "Biased if a compressor saves more than {COMPRESS_ABOVE} % or more than {DEDUP_ABOVE} % of the \
          blocks are copies, since no drive reports whether it compresses. A note if both are at most \
-         {AS_ASKED} percentage points above the shares requested with --compress and --dedup. Void if \
+         {REQUEST_TOLERANCE} percentage points above the shares requested with --compress and --dedup. Void if \
          {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing was \
          stored."
     ),
@@ -149,10 +143,10 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
     },
     ask: Ask::Alone(check_payload_too_easy),
     #[cfg(test)]
-    fires: Some(|| written(&crate::fixture::Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),
+    fires: Some(|| written(&Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest_write().record();
+        let mut record = Fixture::honest_write().record();
         record.runs.iter_mut().for_each(|r| r.end.as_mut().unwrap().streams[0].data = None);
         record
     },
@@ -170,7 +164,7 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
     let almost_nothing_stored = compress.max(dedup) >= NOTHING_LEFT;
     let (severity, consequence) = if almost_nothing_stored && compresses(case) {
         (Severity::Void, "and this storage compresses: almost nothing was stored")
-    } else if as_asked(&case.stream.data, compress, dedup) {
+    } else if is_as_requested(&case.stream.data, compress, dedup) {
         (Severity::Note, "as requested; storage that compresses or deduplicates is faster with such data")
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
@@ -185,9 +179,10 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
 }
 
 /// Whether the user requested these shares, and the data is not more compressible than requested.
-fn as_asked(data: &Data, compress: f64, dedup: f64) -> bool {
+fn is_as_requested(data: &Data, compress: f64, dedup: f64) -> bool {
     let Data::Random { compress_percent, dedup_percent, .. } = data else { return false };
-    compress <= f64::from(*compress_percent) + AS_ASKED && dedup <= f64::from(*dedup_percent) + AS_ASKED
+    compress <= f64::from(*compress_percent) + REQUEST_TOLERANCE
+        && dedup <= f64::from(*dedup_percent) + REQUEST_TOLERANCE
 }
 
 /// Whether a layer below the target is known to compress.
@@ -208,7 +203,7 @@ use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn with_zeros(fixture: &Fixture, zeros: u64) -> model::record::Record {
-    super::probe(fixture, |p| p.as_mut().unwrap().zero_blocks = zeros)
+    super::with_probe(fixture, |p| p.as_mut().unwrap().zero_blocks = zeros)
 }
 
 #[test]
@@ -233,7 +228,7 @@ fn zeros_on_a_spinning_disk_only_bias() {
 
 #[test]
 fn few_blocks_are_not_checked_and_holes_are_left_to_a04() {
-    let few = super::probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
+    let few = super::with_probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
     assert!(ZERO_DATA.answer(&few).is_err_and(|why| why.contains("only 15")));
     let holes = with_zeros(&Fixture { hole_share: 1.0, ..Fixture::honest() }, 64);
     assert_eq!(ZERO_DATA.answer(&holes), Ok(Answer::DoesNotApply));
@@ -311,7 +306,7 @@ fn requested_shares_are_a_note_and_easier_data_bias() {
 }
 
 #[test]
-fn plain_memory_is_not_checked_and_zeros_on_zram_are_void() {
+fn plain_memory_does_not_apply_and_zeros_on_zram_are_void() {
     let tmpfs =
         written(&Fixture { ram: Some("tmpfs"), ..Fixture::honest_write() }, Data::Zeros, [100.0, 100.0]);
     assert_eq!(PAYLOAD_TOO_EASY.answer(&tmpfs), Ok(Answer::DoesNotApply));

@@ -30,9 +30,9 @@ pub(super) const HOLES_READ: Check = Check {
     applies: |case| case.does(Kind::Read) && case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_holes_read),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { hole_share: 1.0, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { hole_share: 1.0, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { no_fiemap: true, ..Fixture::honest() }.record(),
 };
 
 fn check_holes_read(case: &Case) -> Known<Answer> {
@@ -98,7 +98,7 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
     #[cfg(test)]
     fires: Some(|| with_inline(1 << 30)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { no_fiemap: true, ..Fixture::honest() }.record(),
 };
 
 fn check_inline_or_tail(case: &Case) -> Known<Answer> {
@@ -141,11 +141,9 @@ pub(super) const ENCODED_EXTENTS: Check = Check {
     applies: |case| case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_encoded_extents),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { encoded_share: 1.0, ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { encoded_share: 1.0, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { no_fiemap: true, ..Fixture::honest() }.record(),
 };
 
 fn check_encoded_extents(case: &Case) -> Known<Answer> {
@@ -187,10 +185,10 @@ pub(super) fn encoded_share_of(extents: &Extents) -> f64 {
 
 /// Harmless share of bytes that the file shares with a copy or a snapshot.
 const SHARED_ABOVE: Share = Share(0.01);
-/// Factor by which the number of extents may grow in a run. An overwrite in place does not change the number.
+/// Minimum factor by which the number of extents must grow in a run. An overwrite in place does not change the number.
 const GROWN_FROM: f64 = 2.0;
-/// Number of additional extents that is harmless.
-const FEW: u64 = 16;
+/// Minimum number of additional extents. Fewer are harmless.
+const FEWEST_NEW: u64 = 16;
 pub(super) const SHARED_EXTENTS: Check = Check {
     id: CheckId::A21,
     name: "SHARED_EXTENTS",
@@ -199,9 +197,9 @@ pub(super) const SHARED_EXTENTS: Check = Check {
             after its final sync (FIEMAP).",
     formula: formula!(
         "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
-         {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes neither. \
-         The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written, \
-         since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \
+         {GROWN_FROM} times as many extents as before and {FEWEST_NEW} more. An overwrite in place changes neither. \
+         The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written or not \
+         allocated yet, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \
          since such extents are short (A07), or if the job trims."
     ),
     provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. \
@@ -213,7 +211,7 @@ pub(super) const SHARED_EXTENTS: Check = Check {
     #[cfg(test)]
     fires: Some(|| stored(1 << 29, 1)),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_write() }.record(),
+    blind: || Fixture { no_fiemap: true, ..Fixture::honest_write() }.record(),
 };
 
 fn check_shared_extents(case: &Case) -> Known<Answer> {
@@ -225,7 +223,7 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
         let unwritten = share(before.hole_bytes as f64 + before.unwritten_bytes as f64, span)
             + share(before.delayed_bytes as f64, span);
         let has_grown = before.count.max(1) as f64 * GROWN_FROM <= after.count as f64
-            && after.count.saturating_sub(before.count) >= FEW;
+            && after.count.saturating_sub(before.count) >= FEWEST_NEW;
         // Compressed extents are at most 128 KiB long, wherever they are (A07).
         let encoded = share(after.encoded_bytes as f64, span) > ENCODED_ABOVE;
         if has_grown && unwritten <= UNWRITTEN_ABOVE && !encoded && !trims {
@@ -259,7 +257,7 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
 use crate::fixture::Fixture;
 
 #[test]
-fn encoded_extents_are_not_holes_and_writes_are_not_checked() {
+fn encoded_extents_are_not_holes_and_writes_do_not_apply() {
     let encoded = Fixture { encoded_share: 1.0, ..Fixture::honest() };
     assert!(matches!(HOLES_READ.answer(&encoded.record()), Ok(Answer::Holds(..))));
     let write = Fixture { hole_share: 1.0, ..Fixture::honest_write() };
@@ -268,7 +266,7 @@ fn encoded_extents_are_not_holes_and_writes_are_not_checked() {
 
 #[test]
 fn holes_punched_during_the_run_are_found() {
-    let record = super::extents(&Fixture::honest(), |moment, e| {
+    let record = super::with_extents(&Fixture::honest(), |moment, e| {
         if moment == model::evidence::Moment::Stop {
             e.hole_bytes = e.span_bytes / 2;
         }
@@ -278,14 +276,14 @@ fn holes_punched_during_the_run_are_found() {
 }
 
 #[test]
-fn holes_of_block_devices_are_not_checked() {
+fn a04_does_not_apply_to_block_devices() {
     let device = Fixture { role: model::plan::Role::Device, no_fiemap: true, ..Fixture::honest() };
     assert_eq!(HOLES_READ.answer(&device.record()), Ok(Answer::DoesNotApply));
 }
 
 #[cfg(test)]
 fn with_inline(bytes: u64) -> model::record::Record {
-    super::extents(&crate::fixture::Fixture::honest(), |_, e| e.inline_bytes = bytes)
+    super::with_extents(&Fixture::honest(), |_, e| e.inline_bytes = bytes)
 }
 
 #[test]
@@ -296,11 +294,7 @@ fn a_packed_tail_is_accepted_and_an_inline_file_is_relabelled() {
 
 #[test]
 fn block_devices_have_no_inline_files() {
-    let device = crate::fixture::Fixture {
-        role: model::plan::Role::Device,
-        no_fiemap: true,
-        ..crate::fixture::Fixture::honest()
-    };
+    let device = Fixture { role: model::plan::Role::Device, no_fiemap: true, ..Fixture::honest() };
     assert_eq!(INLINE_OR_TAIL.answer(&device.record()), Ok(Answer::DoesNotApply));
 }
 
@@ -315,7 +309,7 @@ fn more_than_one_percent_biases_and_names_the_bytes() {
 #[test]
 fn writes_are_checked_after_the_final_sync() {
     use model::evidence::Moment;
-    let late = super::extents(&Fixture::honest_write(), |moment, e| {
+    let late = super::with_extents(&Fixture::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             e.encoded_bytes = e.span_bytes;
         }
@@ -329,7 +323,7 @@ fn writes_are_checked_after_the_final_sync() {
 /// A file with `shared` shared bytes and `after` extents after each run.
 #[cfg(test)]
 fn stored(shared: u64, after: u64) -> model::record::Record {
-    super::extents(&Fixture::honest_write(), move |moment, e| {
+    super::with_extents(&Fixture::honest_write(), move |moment, e| {
         e.shared_bytes = shared;
         if moment == Moment::Synced {
             e.count = after;
@@ -342,7 +336,7 @@ fn more_than_one_percent_shared_biases() {
     assert_eq!(SHARED_EXTENTS.severity(&stored(10_000_000, 1)), None);
     let Ok(Answer::Finding(f)) = SHARED_EXTENTS.answer(&stored(1 << 30, 958)) else { panic!("silent") };
     assert!(f.sentence.contains("grew from 1 to 958"), "{}", f.sentence);
-    let read = super::extents(&Fixture::honest(), |_, e| e.shared_bytes = e.span_bytes);
+    let read = super::with_extents(&Fixture::honest(), |_, e| e.shared_bytes = e.span_bytes);
     assert_eq!(SHARED_EXTENTS.answer(&read), Ok(Answer::DoesNotApply));
 }
 
@@ -350,14 +344,14 @@ fn more_than_one_percent_shared_biases() {
 fn a_growing_number_of_extents_biases() {
     assert_eq!(SHARED_EXTENTS.severity(&stored(0, 16)), None);
     assert_eq!(SHARED_EXTENTS.severity(&stored(0, 17)), Some(Severity::Biased));
-    let allocating = super::extents(&Fixture::honest_write(), |moment, e| {
+    let allocating = super::with_extents(&Fixture::honest_write(), |moment, e| {
         e.unwritten_bytes = e.span_bytes;
         if moment == Moment::Synced {
             e.count = 900;
         }
     });
     assert_eq!(SHARED_EXTENTS.severity(&allocating), None, "unwritten extents are split in place");
-    let compressed = super::extents(&Fixture::honest_write(), |moment, e| {
+    let compressed = super::with_extents(&Fixture::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             (e.count, e.encoded_bytes) = (8_192, e.span_bytes);
         }

@@ -15,8 +15,8 @@ pub(super) const FILE_CHANGED: Check = Check {
             holds), and its extents (FIEMAP) if the run only reads. Programs cannot read the change cookies \
             of file systems, so the change times take their place.",
     formula: formula!(
-        "Void if the length changed in a run other than by `--engine sync:grow`, or if a later run found \
-         another file. If fathom only reads the file, also void if bytes were removed from it or its extents \
+        "Void if the length changed in a run, unless `--engine sync:grow` or an engine that moves no data \
+         changes it, or if a later run found another file. If fathom only reads the file, also void if bytes were removed from it or its extents \
          moved, and biased if only its change times moved: another process wrote to it, renamed it or set \
          its times. Biased if a name of the file was removed or given to another file in a run: that name no \
          longer leads to the measured file. Discarded attempts are checked too, and for your own files the \
@@ -30,11 +30,11 @@ pub(super) const FILE_CHANGED: Check = Check {
     applies: |case| case.has_storage(),
     ask: Ask::Alone(check_file_changed),
     #[cfg(test)]
-    fires: Some(|| changed(&crate::fixture::Fixture::honest(), |f| f.bytes = 4096)),
+    fires: Some(|| changed(&Fixture::honest(), |f| f.bytes = 4096)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
-        super::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
+        let mut record = Fixture::honest().record();
+        super::change_snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
         record
     },
 };
@@ -263,8 +263,8 @@ fn changes_between_runs_and_in_discarded_attempts_are_found() {
 }
 
 #[test]
-fn moved_extents_are_found_and_devices_are_not_checked() {
-    let moved = super::extents(&Fixture::honest(), |moment, e| {
+fn moved_extents_are_found_and_devices_do_not_apply() {
+    let moved = super::with_extents(&Fixture::honest(), |moment, e| {
         if moment == Moment::Stop {
             e.count = 2;
         }

@@ -32,18 +32,9 @@ pub(super) const WRITES_STILL_IN_RAM: Check = Check {
     applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::Alone(check_writes_still_in_ram),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture {
-            delivered: 0.3,
-            dirty_share: 0.7,
-            ..crate::fixture::Fixture::honest_write()
-        }
-        .record()
-    }),
+    fires: Some(|| Fixture { delivered: 0.3, dirty_share: 0.7, ..Fixture::honest_write() }.record()),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
-    },
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest_write() }.record(),
 };
 
 fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
@@ -113,8 +104,8 @@ pub(super) const NEVER_WRITTEN: Check = Check {
          process shows only at the device. Therefore also void if, for writes through the page cache, the \
          device wrote less than {WRITTEN_FROM} of the distinct blocks: a rewritten block may reach it only \
          once, but each block must reach it. The number of distinct blocks follows from the order of offsets \
-         to a few percent, hence the tolerance. Not checked if the order does not determine it or if the \
-         file is compressed."
+         to a few percent, hence the tolerance. Not checked if the order does not determine it, if the file \
+         is compressed, or if a job that trims dropped dirty bytes."
     ),
     provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate \
               -s 0 FILE; truncate -s 1g FILE` in another terminal.",
@@ -126,8 +117,8 @@ pub(super) const NEVER_WRITTEN: Check = Check {
     fires: Some(|| cancelled(20_000_000)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest_write().record();
-        super::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
+        let mut record = Fixture::honest_write().record();
+        super::change_snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
         record
     },
 };
@@ -205,7 +196,7 @@ fn the_sentence_contains_the_rate_with_the_final_sync() {
 }
 
 #[test]
-fn reads_are_not_checked_and_dirty_pages_suffice_without_counters() {
+fn reads_do_not_apply_and_dirty_pages_suffice_without_counters() {
     assert_eq!(WRITES_STILL_IN_RAM.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
     let dirty = Fixture { dirty_share: 0.5, stat_unreadable: true, ..Fixture::honest_write() };
     assert_eq!(WRITES_STILL_IN_RAM.severity(&dirty.record()), Some(Severity::Rename));
@@ -214,7 +205,7 @@ fn reads_are_not_checked_and_dirty_pages_suffice_without_counters() {
 #[cfg(test)]
 fn cancelled(bytes: u64) -> model::record::Record {
     let mut record = Fixture::honest_write().record();
-    super::snapshots(&mut record, |s| {
+    super::change_snapshots(&mut record, |s| {
         let bytes = if s.moment == Moment::Synced { bytes } else { 0 };
         s.files
             .insert("/proc/self/io".into(), Ok(format!("write_bytes: 9\ncancelled_write_bytes: {bytes}\n")));

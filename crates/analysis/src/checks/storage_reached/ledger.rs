@@ -40,7 +40,7 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
     #[cfg(test)]
     fires: None,
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -59,8 +59,8 @@ fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Share by which two counts of the same work may differ. On a quiet disk they are equal to the byte.
 const WITHIN: Share = Share(0.01);
-/// If requests are larger than operations by this factor, operations were merged, which B01 reports.
-const MERGED_FROM: f64 = 1.5;
+/// If requests are larger than operations by more than this factor, operations were merged, which B01 reports.
+const MERGED_ABOVE: f64 = 1.5;
 /// Checks that explain missing bytes at the device.
 const EXPLAIN_MISSING: &[CheckId] = &[
     CheckId::A01,
@@ -79,19 +79,19 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
     reads: "Bytes and operations that fathom issued, the `stat` files of the devices, and the io counters of \
             fathom's own cgroup, each from start to stop of every run.",
     formula: formula!(
-        "Void if (1) through the page cache, the cgroup was charged more bytes than the disk moved until the \
-         final sync, (2) direct operations moved more bytes than the disk, (3) direct operations moved more \
-         bytes than the cgroup was charged although the disk moved them, or (4) the disk counted fewer \
-         requests and merges than direct operations, each by more than {WITHIN} and the I/O in flight. (4) \
-         does not apply if requests are more than {MERGED_FROM} times as large as operations (B01). (1) \
-         allows {floor} per run, and for sequential reads through the page cache {windows} windows of \
+        "Void if (1) the cgroup was charged more bytes than the disk moved, with writes through the page \
+         cache until the final sync, (2) direct operations moved more bytes than the disk, (3) direct \
+         operations moved more bytes than the cgroup was charged although the disk moved them, or (4) the \
+         disk counted fewer requests and merges than direct operations, each by more than {WITHIN} and the \
+         I/O in flight. (3) does not apply to writes on file systems that charge them to their own threads, \
+         and (4) not if requests are more than {MERGED_ABOVE} times as large as operations (B01). (1) allows {floor} per run, and for sequential reads through the page cache {windows} windows of \
          read-ahead per worker and run, which are charged but still in flight when the counters are read. \
          Double charges are subtracted first: io_uring first submits without waiting, and the kernel charges \
          this attempt even if it refuses it, because the request must be split (see B03) or because more \
-         operations are in flight than the device's queue takes (nr_requests). A note if direct operations \
-         were charged more than the device moved, and the device moved everything that fathom issued. On a \
-         quiet disk these counts are equal to the byte. Does not apply if A01, A02, A04, A06, A07, A09, A12 \
-         or A18 explains missing bytes; extra bytes belong to D01, B03 and B04. If several streams use one \
+         operations are in flight than the device's queue takes (nr_requests), which is a note. (1) is only a \
+         note if the operations are direct and the device moved everything that fathom issued. On a quiet \
+         disk these counts are equal to the byte. If A01, A02, A04, A06, A07, A09, A12 or A18 explains \
+         missing bytes, only (1) is checked; extra bytes belong to D01, B03 and B04. If several streams use one \
          device, the sums do not show whose count is wrong, so only the bytes that a stream issued and the \
          kernel's count for its own workers are compared.",
         floor = show_bytes(FLOOR_BYTES),
@@ -105,9 +105,9 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::After(EXPLAIN_MISSING, check_ledger_disagrees),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { delivered: 0.97, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { delivered: 0.97, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -119,7 +119,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_direct = case.stream.cache.is_direct();
     let explained = EXPLAIN_MISSING.iter().any(|id| earlier.finds(*id));
     let missing = if is_direct && !explained { ledger.missing(case) } else { None };
-    let charged = ledger.charged_beyond_done();
+    let charged = ledger.describe_excess_charge();
     // If the device did every direct operation that fathom issued, the number holds, whatever was charged.
     let only_charged = if is_direct && !explained && missing.is_none() { charged.clone() } else { None };
     let contradiction = if only_charged.is_some() { None } else { charged.or(missing) };
@@ -131,7 +131,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
         numbers.insert("charged_bytes".into(), own.bytes.iter().map(|b| *b as f64).sum());
     }
     let Some(contradiction) = contradiction else {
-        if let Some(note) = full_queue(case, &numbers) {
+        if let Some(note) = full_queue_note(case, &numbers) {
             return note.found();
         }
         if let Some(charged) = only_charged {
@@ -163,7 +163,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Returns a note with these numbers if the kernel charged attempts that found the device's queue full.
-fn full_queue(case: &Case, numbers: &Evidence) -> Option<Detail> {
+fn full_queue_note(case: &Case, numbers: &Evidence) -> Option<Detail> {
     let charged = case.charged().ok()?;
     let over = |kind: &Kind| {
         let issued = case.issued(*kind).bytes;
@@ -244,7 +244,7 @@ impl Ledger {
     }
 
     /// Describes charged bytes that the disk did not move.
-    fn charged_beyond_done(&self) -> Option<String> {
+    fn describe_excess_charge(&self) -> Option<String> {
         let own = self.own?;
         Kind::MOVING.into_iter().find_map(|kind| {
             let charged = own.bytes[cgroup_slot(kind)];
@@ -281,16 +281,16 @@ impl Ledger {
                     show_bytes(charged)
                 ));
             }
-            self.too_few_requests(issued, done)
+            self.describe_missing_requests(issued, done)
         })
     }
 
     /// Describes operations beyond the requests and merges that the device counted.
-    fn too_few_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
+    fn describe_missing_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
         let seen = done.ios.saturating_add(done.merges);
         let most = seen as f64 * (1.0 + WITHIN.0) + self.device.in_flight as f64;
         let size = |bytes: u64, count: u64| share(bytes as f64, count as f64);
-        let merged = size(done.bytes, done.ios) > MERGED_FROM * size(issued.bytes, issued.ops);
+        let merged = size(done.bytes, done.ios) > MERGED_ABOVE * size(issued.bytes, issued.ops);
         (issued.ops as f64 > most && !merged).then(|| {
             format!(
                 "fathom issued {} operations, but the device counted {} requests and merges",
@@ -336,7 +336,8 @@ pub(super) const UNACCOUNTED: Check = Check {
          counts all of them. The limit is {BUFFERED_FROM} if std, stdio or fstream uses its own buffer and \
          the region is larger than {MANY_BUFFERS} buffers. Also void if at least {MISSING_FROM} of the reads \
          through the page cache are missing at the device, and less than {CACHED_FROM} of them is in the \
-         page cache at the start and at the end of the runs: then no page explains them."
+         page cache at the start and at the end of the runs: then no page explains them. Holes (A04) \
+         need no page."
     ),
     provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw randread \
               --engine posixaio --cache buffered FILE`. fathom's own tests build one.",
@@ -350,7 +351,7 @@ pub(super) const UNACCOUNTED: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = calls([0, 0]);
-        super::snapshots(&mut record, |s| {
+        super::change_snapshots(&mut record, |s| {
             s.files.remove(IO_FILE);
             s.targets.clear();
         });
@@ -471,7 +472,7 @@ fn disabled_counters_and_a_stack_without_devices_are_not_checked() {
 }
 
 #[test]
-fn memory_and_the_null_engine_are_not_checked() {
+fn a13_does_not_apply_to_memory_and_the_null_engine() {
     let tmpfs = Fixture { ram: Some("tmpfs"), ..Fixture::honest() };
     assert_eq!(COUNTERS_BLIND.answer(&tmpfs.record()), Ok(Answer::DoesNotApply));
     let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };
@@ -619,7 +620,7 @@ fn writeback_by_the_final_sync_counts() {
 fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
     let mut record = Fixture { engine: "sync", delivered: 0.0, cache, ..Fixture::honest() }.record();
-    super::snapshots(&mut record, |s| {
+    super::change_snapshots(&mut record, |s| {
         let moved = if s.moment == Moment::Start { 0 } else { moved };
         s.files.insert(IO_FILE.into(), Ok(format!("rchar: {moved}\nwchar: 0\n")));
         s.targets.iter_mut().filter_map(|t| t.pages.as_mut().ok()).for_each(|p| p.cached = pages);

@@ -10,8 +10,8 @@ use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
 use crate::checks::prelude::*;
 use model::evidence::TargetState;
 
-/// Minimum share of the top devices' bytes that a layer must move to be checked separately.
-const MATTERS_FROM: Share = Share(0.05);
+/// Above this share of the top devices' bytes, a layer is checked separately.
+const MATTERS_ABOVE: Share = Share(0.05);
 /// Minimum share of the missing bytes that never written blocks must explain, for the finding to name them as the
 /// cause. Random reads hit such blocks roughly in proportion.
 const EXPLAINS_FROM: Share = Share(0.9);
@@ -26,15 +26,16 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
     formula: formula!(
         "Bytes at the disks / bytes at the top < {ARRIVED_FROM}: all I/O of a layer must arrive below, or a \
          cache in between served it. Checked for the whole chain, and for each layer that moved more than \
-         {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a loop device \
-         with a cache moved more than the loop device, only the bytes that the kernel charged to fathom \
-         count, since other processes may use the disk too. Not checked if nothing is charged there, or if \
+         {MATTERS_ABOVE} of the bytes against the layers directly below it. If enough bytes arrived below a \
+         loop device with a cache, but not the same number within {same}, only the bytes that the kernel \
+         charged to fathom count, since other processes may use the disk too. Not checked if nothing is charged there, or if \
          too little is charged for writes that no sync makes durable. A loop device answers reads of never \
          written blocks of its image without a disk. If the holes of the image (FIEMAP) explain \
          {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a cache. A partition and \
          its disk are one device. If other streams use the disks below too, the bytes that they submitted \
          are subtracted, and the check answers if that decides. RAID levels that write more than requested \
-         pass: only missing bytes point to a cache."
+         pass: only missing bytes point to a cache.",
+        same = Share(SAME_BYTES)
     ),
     provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
     fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure \
@@ -43,13 +44,9 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
     applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::A04], check_lower_layer_cache),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { leaf_share: Some(0.02), ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { leaf_share: Some(0.02), ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || {
-        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_loop() }.record()
-    },
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest_loop() }.record(),
 };
 
 fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -58,7 +55,7 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {
         return Ok(Answer::DoesNotApply);
     }
-    let sides = Sides { tops: &tops, leaves: &leaves, all_stored: earlier.holds(CheckId::A04) };
+    let sides = Sides { upper: &tops, lower: &leaves, all_stored: earlier.holds(CheckId::A04) };
     if !case.sharers(&chain(case)).is_empty() {
         return check_shared_chain(case, sides);
     }
@@ -66,7 +63,7 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let whole_chain = missing_below(case, sides, &top);
     let single_layer = || {
         steps(case).into_iter().find_map(|(above, below)| {
-            missing_below(case, Sides { tops: &[above], leaves: &below, ..sides }, &top).ok().flatten()
+            missing_below(case, Sides { upper: &[above], lower: &below, ..sides }, &top).ok().flatten()
         })
     };
     if let Some(finding) = whole_chain.clone().ok().flatten().or_else(single_layer) {
@@ -81,8 +78,8 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
 /// The upper and the lower layers of a comparison.
 #[derive(Clone, Copy)]
 struct Sides<'s> {
-    tops: &'s [&'s Layer],
-    leaves: &'s [&'s Layer],
+    upper: &'s [&'s Layer],
+    lower: &'s [&'s Layer],
     /// Whether every byte that the job reads is known to be stored on the target.
     all_stored: bool,
 }
@@ -104,7 +101,7 @@ impl Flows {
 /// Returns the answer for a stream whose device chain other streams use too: compares the bytes at the disks, minus the
 /// bytes that the other streams submitted.
 fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
-    let Sides { tops, leaves, all_stored } = sides;
+    let Sides { upper: tops, lower: leaves, all_stored } = sides;
     let (mut is_undecided, mut numbers) = (false, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let above = case.at_device(kind)?;
@@ -159,11 +156,11 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
 /// Returns a finding if the lower layers moved fewer bytes than the upper ones. Ignores directions in which the
 /// upper layers carried only a small part of the bytes in `all`.
 fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Detail>> {
-    let (top, leaf) = (case.counted(sides.tops)?, case.counted(sides.leaves)?);
+    let (top, leaf) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let mut flows = Flows { above: flow_of(&top, kind), below: flow_of(&leaf, kind) };
-        let matters = flows.above.bytes as f64 > MATTERS_FROM.0 * flow_of(all, kind).bytes as f64;
-        if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.leaves) {
+        let matters = flows.above.bytes as f64 > MATTERS_ABOVE.0 * flow_of(all, kind).bytes as f64;
+        if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.lower) {
             flows = own_flows(case, kind, sides, flows)?;
         }
         if matters && flows.arrived() < ARRIVED_FROM {
@@ -195,12 +192,12 @@ fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows
         return Ok(flows);
     }
     let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
-    for top in sides.tops {
+    for top in sides.upper {
         let done = flow_of(&case.counted(&[top])?, kind);
         let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
         at_tops = at_tops.plus(&at_most(done, own));
     }
-    for leaf in sides.leaves {
+    for leaf in sides.lower {
         let done = flow_of(&case.counted(&[leaf])?, kind);
         let own = if is_below_cached_image(case, leaf) {
             charged(case, kind, leaf, done.bytes.min(above_bytes)).map_err(|why| {
@@ -217,7 +214,7 @@ fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows
         };
         at_leaves = at_leaves.plus(&at_most(done, own));
     }
-    // cgroup v1 charges split requests twice, so the bytes issued are the upper limit.
+    // The kernel charges split operations twice, so the bytes issued are the upper limit.
     let issued = Some(case.issued(kind).bytes).filter(|bytes| *bytes > 0);
     Ok(Flows { above: at_most(at_tops, issued.unwrap_or(at_tops.bytes)), below: at_leaves })
 }
@@ -300,7 +297,7 @@ fn never_written(case: &Case) -> Option<f64> {
 
 fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Detail {
     let Flows { above, below } = flows;
-    let (word, top, leaf) = (kind.word(), layer_names(sides.tops), layer_names(sides.leaves));
+    let (word, top, leaf) = (kind.word(), layer_names(sides.upper), layer_names(sides.lower));
     let (meaning, cure, medium) = match why {
         Why::Cache => ("a cache between them served the rest".to_owned(), None, format!("cache below {top}")),
         Why::NeverWritten(unwritten) => (
@@ -352,7 +349,7 @@ fn never_written_blocks_are_named_instead_of_a_cache() {
     };
     let sentence = |holes: Option<u64>| {
         let mut record = fixture.record();
-        super::snapshots(&mut record, |s| {
+        super::change_snapshots(&mut record, |s| {
             for state in &mut s.targets {
                 let extents = |hole_bytes| model::evidence::Extents {
                     span_bytes: 100,
@@ -380,7 +377,7 @@ fn never_written_blocks_are_named_instead_of_a_cache() {
 }
 
 #[test]
-fn a_stack_without_a_cache_holds_and_a_single_disk_is_not_checked() {
+fn a_stack_without_a_cache_holds_and_a_single_disk_does_not_apply() {
     assert!(matches!(LOWER_LAYER_CACHE.answer(&Fixture::honest_loop().record()), Ok(Answer::Holds(..))));
     assert_eq!(LOWER_LAYER_CACHE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }

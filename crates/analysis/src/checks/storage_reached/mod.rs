@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// A record with changed single reads.
 #[cfg(test)]
-fn probe(fixture: &Fixture, change: impl Fn(&mut Known<Probe>)) -> Record {
+fn with_probe(fixture: &Fixture, change: impl Fn(&mut Known<Probe>)) -> Record {
     let mut record = fixture.record();
     record.evidence.iter_mut().flat_map(|s| &mut s.targets).filter_map(|t| t.probe.as_mut()).for_each(change);
     record
@@ -61,9 +61,9 @@ fn probe(fixture: &Fixture, change: impl Fn(&mut Known<Probe>)) -> Record {
 
 /// A record with changed extent maps.
 #[cfg(test)]
-fn extents(fixture: &Fixture, change: impl Fn(Moment, &mut Extents)) -> Record {
+fn with_extents(fixture: &Fixture, change: impl Fn(Moment, &mut Extents)) -> Record {
     let mut record = fixture.record();
-    snapshots(&mut record, |s| {
+    change_snapshots(&mut record, |s| {
         let moment = s.moment;
         let known = s.targets.iter_mut().filter_map(|t| t.extents.as_mut()?.as_mut().ok());
         known.for_each(|e| change(moment, e));
@@ -73,6 +73,6 @@ fn extents(fixture: &Fixture, change: impl Fn(Moment, &mut Extents)) -> Record {
 
 /// Changes every snapshot of every run.
 #[cfg(test)]
-fn snapshots(record: &mut Record, change: impl Fn(&mut Snapshot)) {
+fn change_snapshots(record: &mut Record, change: impl Fn(&mut Snapshot)) {
     record.runs.iter_mut().flat_map(|r| &mut r.evidence).for_each(change);
 }

@@ -40,9 +40,9 @@ pub(super) const CACHE_SERVED: Check = Check {
     applies: |case| case.does(Kind::Read) && case.on_device(),
     ask: Ask::Unless(&[CheckId::A04], check_cache_served),
     #[cfg(test)]
-    fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),
+    fires: Some(|| Fixture { delivered: 0.02, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_cache_served(case: &Case) -> Known<Answer> {
@@ -60,7 +60,12 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
     ]);
     let Some(severity) = severity_of_cached_share(share_cached) else {
         if at_most <= CACHED_ABOVE {
-            return holds("The device delivered all bytes that were read.", numbers);
+            let sentence = if share_cached > 0.0 {
+                "The device delivered almost all bytes that were read."
+            } else {
+                "The device delivered all bytes that were read."
+            };
+            return holds(sentence, numbers);
         }
         return case.cannot_tell("how many of this stream's reads came from memory");
     };
@@ -118,7 +123,7 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
     formula: formula!(
         "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
          touch: readers of other parts of the file add a few. Each of several targets is also checked alone, \
-         from {few} on. Also fires if the device saw less than {ARRIVED_FROM} of the bytes of a direction, \
+         above {few}. Also fires if the device saw less than {ARRIVED_FROM} of the bytes of a direction, \
          since all direct I/O must reach it. If other streams use the same device, the bytes that it saw for \
          this stream are known within bounds (see A01). Also fires for writes to a btrfs file with checksums \
          if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back in the same time \
@@ -133,11 +138,9 @@ pub(super) const DIRECT_FELL_BACK: Check = Check {
     applies: |case| case.stream.cache.is_direct() && case.on_device(),
     ask: Ask::Unless(&[CheckId::A04], check_direct_fell_back),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { cached_share: 0.9, ..crate::fixture::Fixture::honest() }.record()
-    }),
+    fires: Some(|| Fixture { cached_share: 0.9, ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { stat_unreadable: true, ..Fixture::honest() }.record(),
 };
 
 fn check_direct_fell_back(case: &Case) -> Known<Answer> {
@@ -153,7 +156,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         let sentence = format!(
             "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during the \
              runs.",
-            file_systems(case),
+            file_system_kind(case),
             show_bytes(new.bytes as u64),
             new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
         );
@@ -180,7 +183,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
                  in memory.",
                 show_share(part),
                 kind.word(),
-                file_systems(case)
+                file_system_kind(case)
             );
             let numbers = evidence([("issued_bytes", issued as f64), ("device_bytes", seen.most as f64)]);
             return fell_back_finding(sentence, numbers);
@@ -189,8 +192,14 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
     if is_undecided {
         return case.cannot_tell("whether the device saw all of this stream's I/O");
     }
-    let numbers = pages.map_or_else(|_| Evidence::new(), NewPages::evidence);
-    holds("Direct I/O reached the device and left nothing in the page cache.", numbers)
+    let sentence = match &pages {
+        Ok(new) if new.bytes > 0.0 => {
+            "Direct I/O reached the device and left almost nothing in the page cache."
+        }
+        Ok(_) => "Direct I/O reached the device and left nothing in the page cache.",
+        Err(_) => "Direct I/O reached the device.",
+    };
+    holds(sentence, pages.map_or_else(|_| Evidence::new(), NewPages::evidence))
 }
 
 /// Returns the bytes that were dirtied and written back during direct writes to btrfs, if they match the bytes
@@ -276,7 +285,7 @@ fn new_pages(case: &Case) -> Known<NewPages> {
     Ok(worst)
 }
 
-fn file_systems(case: &Case) -> String {
+fn file_system_kind(case: &Case) -> String {
     case.places().next().map_or("the target", |p| p.kind()).to_owned()
 }
 
@@ -300,10 +309,10 @@ pub(super) const DIRECT_UNSUPPORTED: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         let none = DirectIo { memory_align: 0, offset_align: 0 };
-        crate::fixture::Fixture { direct: Some(none), ..crate::fixture::Fixture::honest() }.record()
+        Fixture { direct: Some(none), ..Fixture::honest() }.record()
     }),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { direct: None, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { direct: None, ..Fixture::honest() }.record(),
 };
 
 fn check_direct_unsupported(case: &Case) -> Known<Answer> {
@@ -357,6 +366,25 @@ fn the_cached_share_decides_between_biased_and_relabelled() {
 }
 
 #[test]
+fn beliefs_that_hold_claim_no_more_than_their_figures() {
+    let holds = |check: Check, record: &model::record::Record| match check.answer(record) {
+        Ok(Answer::Holds(sentence, _)) => sentence,
+        other => panic!("{other:?}"),
+    };
+    let delivered = |delivered| Fixture { delivered, ..Fixture::honest() }.record();
+    assert!(holds(CACHE_SERVED, &delivered(1.0)).contains("delivered all bytes"));
+    assert!(holds(CACHE_SERVED, &delivered(0.97)).contains("delivered almost all bytes"));
+    let few_pages = Fixture { cached_share: 0.01, ..Fixture::honest() }.record();
+    assert!(holds(DIRECT_FELL_BACK, &few_pages).contains("left almost nothing"));
+    let mut unknown_pages = Fixture::honest().record();
+    assert!(holds(DIRECT_FELL_BACK, &unknown_pages).contains("left nothing"));
+    super::change_snapshots(&mut unknown_pages, |s| {
+        s.targets.iter_mut().for_each(|target| target.pages = Err("Permission denied".into()));
+    });
+    assert!(!holds(DIRECT_FELL_BACK, &unknown_pages).contains("page cache"));
+}
+
+#[test]
 fn reads_by_other_processes_do_not_hide_the_cache() {
     let fixture = Fixture { delivered: 0.1, foreign_ios: 5_000, ..Fixture::honest() };
     assert_eq!(CACHE_SERVED.severity(&fixture.record()), Some(Severity::Rename));
@@ -377,7 +405,7 @@ fn a_device_that_saw_too_few_bytes_relabels() {
 }
 
 #[test]
-fn buffered_io_is_not_checked() {
+fn a02_does_not_apply_to_buffered_io() {
     let fixture = Fixture { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert_eq!(DIRECT_FELL_BACK.answer(&fixture.record()), Ok(Answer::DoesNotApply));
 }
@@ -392,7 +420,7 @@ fn new_pages_suffice_without_device_counters() {
 fn btrfs_copies_direct_writes_of_files_with_checksums() {
     let fixture = |kind, options, pages: u64| {
         let mut record = Fixture { kind, options, ..Fixture::honest_write() }.record();
-        super::snapshots(&mut record, |s| {
+        super::change_snapshots(&mut record, |s| {
             let pages = if s.moment == Moment::Start { 0 } else { pages };
             s.files.insert("/proc/vmstat".into(), Ok(format!("nr_dirtied {pages}\nnr_written {pages}\n")));
         });

@@ -7,8 +7,8 @@
 
 use crate::checks::prelude::*;
 
-/// Below this share of the requests, memory in the device chain is ignored: a few blocks of metadata.
-const SERVED_FROM: Share = Share(0.01);
+/// Up to this share of the requests, memory in the device chain is ignored: a few blocks of metadata.
+const SERVED_ABOVE: Share = Share(0.01);
 
 pub(super) const RAM_BACKED: Check = Check {
     id: CheckId::A11,
@@ -23,7 +23,7 @@ pub(super) const RAM_BACKED: Check = Check {
          some ends of the chain are memory, such as those of a RAID over a disk and a RAM disk, the work is \
          divided from the top down: each layer's share is split by the requests of the devices directly \
          below it, so other users' requests to a disk further down do not count. Fires if memory served more \
-         than {SERVED_FROM}: smaller shares are a few blocks of metadata. If the chain could not be followed \
+         than {SERVED_ABOVE}: smaller shares are a few blocks of metadata. If the chain could not be followed \
          to its end, the check does not answer and the result is suspect."
     ),
     provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` \
@@ -33,12 +33,9 @@ pub(super) const RAM_BACKED: Check = Check {
     applies: |case| case.has_storage(),
     ask: Ask::Alone(check_ram_backed),
     #[cfg(test)]
-    fires: Some(|| {
-        crate::fixture::Fixture { kind: "tmpfs", ram: Some("tmpfs"), ..crate::fixture::Fixture::honest() }
-            .record()
-    }),
+    fires: Some(|| Fixture { kind: "tmpfs", ram: Some("tmpfs"), ..Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { nothing_below: true, ..Fixture::honest() }.record(),
 };
 
 fn check_ram_backed(case: &Case) -> Known<Answer> {
@@ -90,7 +87,7 @@ fn partly_memory(case: &Case, memory_layers: &[&Layer]) -> Known<Answer> {
     let part = served.iter().filter(|(l, _)| l.ram.is_some()).map(|(_, part)| part).sum();
     let mut numbers = evidence([("memory_share", part)]);
     numbers.extend(served.iter().map(|(l, part)| (format!("{}_share", l.name), *part)));
-    if part <= SERVED_FROM {
+    if part <= SERVED_ABOVE {
         return holds("Part of the chain is memory, but it served almost no requests.", numbers);
     }
     let each: Vec<String> =
@@ -179,10 +176,10 @@ pub(super) const WRONG_PLACE: Check = Check {
     applies: |case| case.has_storage(),
     ask: Ask::Alone(check_wrong_place),
     #[cfg(test)]
-    fires: Some(|| expecting("nvme1n1", &crate::fixture::Fixture::honest())),
+    fires: Some(|| expecting("nvme1n1", &Fixture::honest())),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.hosts[0].places.clear();
         record
     },
@@ -200,11 +197,11 @@ fn check_wrong_place(case: &Case) -> Known<Answer> {
                     Some(why) if place.ram.is_none() => {
                         Err(format!("fathom cannot tell whether the target is on {name}: {why}"))
                     }
-                    _ => Ok(Answer::Finding(elsewhere(place, name))),
+                    _ => Ok(Answer::Finding(wrong_place_finding(place, name))),
                 };
             }
             Some(_) => {}
-            None => detour = detour.or_else(|| detour_of(place)),
+            None => detour = detour.or_else(|| describe_detour(place)),
         }
     }
     if let Some(detour) = detour {
@@ -223,7 +220,7 @@ fn is_on(place: &Place, name: &str) -> bool {
     place.layers.iter().any(|l| l.name == name || l.serial.as_deref().is_some_and(|s| s.trim() == name))
 }
 
-fn elsewhere(place: &Place, name: &str) -> Detail {
+fn wrong_place_finding(place: &Place, name: &str) -> Detail {
     let below: Vec<&str> = place.layers.iter().map(|l| l.name.as_str()).collect();
     let actual = match (&place.ram, below.is_empty()) {
         (Some(ram), _) => format!("in memory ({ram})"),
@@ -241,7 +238,7 @@ fn elsewhere(place: &Place, name: &str) -> Detail {
 }
 
 /// Describes an overlay, bind mount or automount point that the path does not show.
-fn detour_of(place: &Place) -> Option<String> {
+fn describe_detour(place: &Place) -> Option<String> {
     let fs = place.file_system.as_ref()?;
     let (path, at) = (&place.path, &fs.mount_point);
     let disks: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
@@ -270,7 +267,7 @@ use crate::fixture::Fixture;
 
 /// Sends `1 - memory_share` of the requests to a loop device on a disk, and `memory_share` to one on tmpfs.
 #[cfg(test)]
-fn half_in_memory(memory_share: f64) -> model::record::Record {
+fn with_memory_share(memory_share: f64) -> model::record::Record {
     let mut record = Fixture::honest_loop().record();
     let place = &mut record.header.hosts[0].places[0];
     let mut twin = place.layers[0].clone();
@@ -289,12 +286,12 @@ fn half_in_memory(memory_share: f64) -> model::record::Record {
 
 #[test]
 fn the_share_of_a_memory_end_is_reported() {
-    let Ok(Answer::Finding(f)) = RAM_BACKED.answer(&half_in_memory(0.5)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = RAM_BACKED.answer(&with_memory_share(0.5)) else { panic!("silent") };
     assert!(f.sentence.contains("loop1 50 %") && f.sentence.contains("vda 50 %"), "{}", f.sentence);
     assert_eq!(f.renames, Some(Rename::Condition("50 % memory (loop1 on tmpfs)".into())));
-    assert!(matches!(RAM_BACKED.answer(&half_in_memory(0.005)), Ok(Answer::Holds(..))));
-    let mut uncounted = half_in_memory(0.5);
-    super::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
+    assert!(matches!(RAM_BACKED.answer(&with_memory_share(0.005)), Ok(Answer::Holds(..))));
+    let mut uncounted = with_memory_share(0.5);
+    super::change_snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
     let Ok(Answer::Finding(f)) = RAM_BACKED.answer(&uncounted) else { panic!("silent") };
     assert!(f.sentence.contains("is unknown"), "{}", f.sentence);
 }
@@ -306,7 +303,7 @@ fn other_users_of_a_lower_disk_do_not_change_the_share_of_memory() {
         other => panic!("{other:?}"),
     };
     let change = |record: &mut model::record::Record, name: &str, of: &dyn Fn(u64) -> u64| {
-        super::snapshots(record, |s| {
+        super::change_snapshots(record, |s| {
             let text = s.files[name].clone().unwrap();
             let mut fields: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
             fields[0] = of(fields[0].parse().unwrap()).to_string();
@@ -314,13 +311,13 @@ fn other_users_of_a_lower_disk_do_not_change_the_share_of_memory() {
         });
     };
     // Another process does a thousand times as much on the disk below the loop device.
-    let mut busy_disk = half_in_memory(0.5);
+    let mut busy_disk = with_memory_share(0.5);
     change(&mut busy_disk, "/sys/block/vda/stat", &|n| n * 1000);
     let shares = evidence_of(&busy_disk);
     assert!((shares["memory_share"] - 0.5).abs() < 0.01, "{shares:?}");
     // A device above both, and a RAM disk that does a third of the work below the loop device: memory serves a
     // half plus a third of the other half.
-    let mut deeper = half_in_memory(0.5);
+    let mut deeper = with_memory_share(0.5);
     let place = &mut deeper.header.hosts[0].places[0];
     let mut above = place.layers[0].clone();
     (above.name, above.stat_file) = ("md0".into(), "/sys/block/md0/stat".into());
@@ -331,7 +328,7 @@ fn other_users_of_a_lower_disk_do_not_change_the_share_of_memory() {
     (third.name, third.stat_file) = ("ram0".into(), "/sys/block/ram0/stat".into());
     place.layers.push(third);
     place.layers[0].below.push(4);
-    super::snapshots(&mut deeper, |s| {
+    super::change_snapshots(&mut deeper, |s| {
         let Ok(disk) = s.files["/sys/block/vda/stat"].clone() else { return };
         s.files.insert("/sys/block/md0/stat".into(), Ok(disk.clone()));
         s.files.insert("/sys/block/ram0/stat".into(), Ok(disk));

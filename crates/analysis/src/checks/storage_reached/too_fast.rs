@@ -36,16 +36,10 @@ pub(super) const FASTER_THAN_PHYSICS: Check = Check {
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], check_faster_than_physics),
     #[cfg(test)]
     fires: Some(|| {
-        crate::fixture::Fixture {
-            latency_ns: Some(900),
-            depth: 1,
-            depth_seen: 0.9,
-            ..crate::fixture::Fixture::honest()
-        }
-        .record()
+        Fixture { latency_ns: Some(900), depth: 1, depth_seen: 0.9, ..Fixture::honest() }.record()
     }),
     #[cfg(test)]
-    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
+    blind: || Fixture { ops: 0, ..Fixture::honest() }.record(),
 };
 
 fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -208,8 +202,8 @@ pub(super) const HDD_TOO_FAST: Check = Check {
         "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} (half \
          a turn at 15,000 rpm, without the seek), or less than {each} times the operations in flight per \
          disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased on real \
-         hardware: a cache answered. A note on a virtual disk, whose driver often leaves the flag at its \
-         default. Spans below {span} fit the cache of a hard disk and are not judged.",
+         hardware: a cache answered. Not checked there if the span is below {span}, which fits the cache of a \
+         hard disk. A note on a virtual disk, whose driver often leaves the flag at its default.",
         floor = Ns(HALF_TURN_NS as f64),
         each = Ns(DEEP_QUEUE_NS),
         span = show_bytes(SPAN_FROM_BYTES)
@@ -224,10 +218,10 @@ pub(super) const HDD_TOO_FAST: Check = Check {
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], check_hdd_too_fast),
     #[cfg(test)]
-    fires: Some(|| spinning(&crate::fixture::Fixture::honest())),
+    fires: Some(|| spinning(&Fixture::honest())),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::fixture::Fixture::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.hosts[0].places[0].layers[0].queue.remove("rotational");
         record
     },
@@ -277,7 +271,7 @@ fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
 use crate::fixture::Fixture;
 
 #[test]
-fn relabelled_results_and_memory_are_not_checked() {
+fn a18_does_not_apply_to_relabelled_results_and_memory() {
     let fast = || Fixture { latency_ns: Some(900), ..Fixture::honest() };
     let cached = Fixture { delivered: 0.0, cached_share: 0.9, ..fast() };
     assert_eq!(FASTER_THAN_PHYSICS.answer(&cached.record()), Ok(Answer::DoesNotApply));
@@ -339,7 +333,7 @@ fn the_sata_link_limits_more_than_the_controller() {
 }
 
 #[test]
-fn memory_is_compared_with_copying_and_virtual_disks_are_not_checked() {
+fn memory_is_compared_with_copying_and_virtual_disks_do_not_apply() {
     let tmpfs = |block_bytes| Fixture { block_bytes, ram: Some("tmpfs"), ..Fixture::honest() };
     // The self test of the fixture copies 10 GB/s.
     assert!(matches!(ABOVE_CEILING.answer(&tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));
@@ -375,7 +369,7 @@ fn reads_faster_than_half_a_turn_bias_and_are_a_note_on_a_virtual_disk() {
 }
 
 #[test]
-fn small_spans_and_sequential_reads_are_not_checked() {
+fn small_spans_are_not_checked_and_sequential_reads_do_not_apply() {
     let mut small = spinning(&Fixture::honest());
     small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 256 << 20;
     assert!(HDD_TOO_FAST.answer(&small).is_err());
