@@ -19,7 +19,7 @@ use crate::strategy::repeats;
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
 use stats::intervals;
-use stats::intervals::Part;
+use stats::intervals::RunCounts;
 use stats::knee::{self, Cost};
 
 /// Loads of the curve in percent of the capacity.
@@ -184,7 +184,8 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let allowed = 1.0 - target.quantile;
-        let bounds = |all: &Histogram| intervals::exact(count_beyond(all, most_ns), all.count(), CONFIDENCE);
+        let bounds =
+            |all: &Histogram| intervals::exact_bounds(count_beyond(all, most_ns), all.count(), CONFIDENCE);
         match (bounds(&self.latency), bounds(&self.service)) {
             ((_, high), _) if high <= allowed => Some(true),
             (_, (low, _)) if low > allowed => Some(false),
@@ -194,7 +195,7 @@ impl Point<'_> {
 
     /// Whether the operations are too few to prove that the target is met, even if none was slow.
     fn has_too_few_operations(&self, target: &LatencyTarget) -> bool {
-        intervals::exact(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
+        intervals::exact_bounds(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
     }
 
     /// `Some(false)` if the storage caused an overload: the load is beyond the capacity, or the service time alone misses the target.
@@ -217,9 +218,11 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let answer = |times: fn(&Summary) -> &Histogram| {
-            let part =
-                |run: &&Summary| Part { beyond: count_beyond(times(run), most_ns), all: times(run).count() };
-            let parts: Vec<Part> = self.runs.iter().map(part).collect();
+            let part = |run: &&Summary| RunCounts {
+                beyond: count_beyond(times(run), most_ns),
+                all: times(run).count(),
+            };
+            let parts: Vec<RunCounts> = self.runs.iter().map(part).collect();
             intervals::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
         match answer(|run| &run.latency) {

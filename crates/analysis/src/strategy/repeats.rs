@@ -196,7 +196,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
 
 /// Runs that would make the interval narrow enough with the same variation; `None` if they are too many.
 fn needed(rates: &[f64], share: f64) -> Option<u32> {
-    intervals::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
+    intervals::runs_for(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
 
 /// Returns the total number of runs of each workload that should decide the gates, limited to `at_most` of the plan.

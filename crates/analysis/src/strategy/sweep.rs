@@ -527,7 +527,7 @@ impl<'g> InOrder<'g> {
 
     /// Applies the SNIA's rule to the tracked values; `None` if a value of the window is missing.
     pub(crate) fn rule(&self) -> Option<Snia> {
-        let rule = steady_state::rule(&self.tracked_in_window()?)?;
+        let rule = steady_state::apply_snia_criterion(&self.tracked_in_window()?)?;
         Some(Snia { rounds: self.rounds() as u32, ..rule })
     }
 

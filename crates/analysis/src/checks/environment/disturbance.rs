@@ -336,7 +336,7 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     if states.stopped == 0 && states.traced == 0 {
         return None;
     }
-    let (stopped_at_least, _) = intervals::exact(states.stopped, states.samples, CONFIDENCE.0);
+    let (stopped_at_least, _) = intervals::exact_bounds(states.stopped, states.samples, CONFIDENCE.0);
     let severity = if stopped_at_least > STOPPED_VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",
