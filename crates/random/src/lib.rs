@@ -3,8 +3,8 @@
 //!
 //! This is a separate crate so that it is optimized even in debug builds: it generates every byte that is written.
 
-/// Number of words that are generated together. They fill at most half of the vector registers of any x86-64 CPU, so the compiler keeps them in
-/// registers.
+/// Number of words that are generated together. They fill at most half of the vector registers of any x86-64 CPU, so the compiler keeps
+/// them in registers.
 const LANES: usize = 16;
 /// Size of [`LANES`] words in bytes.
 const CHUNK_BYTES: usize = LANES * 8;

@@ -2,8 +2,8 @@
 //!
 //! - [`mean`]: geometric mean over runs with a t-interval on logarithms, since runs vary by factors (Maricq et al., OSDI 2018).
 //! - [`median_of_runs`]: median over runs with an interval from order statistics, without assuming a distribution.
-//! - [`half_width`]: interval of a mean within one run, which accounts for the correlation of neighbours. It says nothing about the next run,
-//!   whose level may differ.
+//! - [`half_width`]: interval of a mean within one run, which accounts for the correlation of neighbours. It says nothing about the next
+//!   run, whose level may differ.
 //! - [`bootstrap_interval`]: interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
 //!   and by its run (Davison and Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8).
 //! - [`is_within`]: whether a proportion is at most a limit, such as the share of operations slower than a latency target.
@@ -16,7 +16,8 @@ use model::figures::Estimate;
 use model::payload::split_mix;
 use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// Minimum number of runs for an interval. With two runs it would reach nine standard deviations to either side: t(1) / sqrt(2) = 12.7 / 1.41.
+/// Minimum number of runs for an interval. With two runs it would reach nine standard deviations to either side: t(1) / sqrt(2) = 12.7 /
+/// 1.41.
 pub const FEWEST_RUNS: usize = 3;
 
 /// A mean over runs with its 95 % interval, in the unit of the values.

@@ -14,8 +14,8 @@
 //! 3. PASS: the upper bound of the slowdown is within the limit.
 //! 4. INCONCLUSIVE: the limit lies between the bounds; or both are beyond it and the number is not SLOWER, with the reason.
 //!
-//! A gate that may decide twice, on the first runs and after more runs, uses the ends of the two-sided 95 % interval as bounds. Each of these
-//! errs half as often, so both decisions together err no more often than one.
+//! A gate that may decide twice, on the first runs and after more runs, uses the ends of the two-sided 95 % interval as bounds. Each of
+//! these errs half as often, so both decisions together err no more often than one.
 
 use super::{Options, Runs};
 use crate::compare::checks;
