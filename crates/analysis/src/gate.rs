@@ -71,10 +71,8 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
                     };
                     let (case, samples) = (&answers.case, samples.as_deref());
                     for limit in limits_by_kind(condition, case) {
-                        all.push(
-                            GatedNumber { condition, limit, settles, case, result, samples, acting }
-                                .into_gate(),
-                        );
+                        let number = GatedNumber { condition, limit, settles, case, result, samples, acting };
+                        all.push(number.into_gate());
                     }
                 }
             }
@@ -223,16 +221,14 @@ impl GatedNumber<'_> {
     /// # Errors
     /// What is missing, and what to type. The text follows [`GatedNumber::describe_measured`] and a comma.
     fn estimate(&self) -> Result<Estimate, String> {
-        let min_runs = match &self.limit {
+        let needed = match &self.limit {
             Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
             Limit::Latency { .. } => FEWEST_GATED_RUNS as usize,
         };
         let (values, together) = self.values();
         let runs = values.len();
-        if runs < min_runs {
-            return Err(format!(
-                "from {runs} of the {min_runs} runs that a condition needs: --runs {min_runs}"
-            ));
+        if runs < needed {
+            return Err(format!("from {runs} of the {needed} runs that a condition needs: --runs {needed}"));
         }
         let values: Vec<f64> = values.into_iter().flatten().collect();
         if values.len() < runs {
@@ -307,25 +303,17 @@ impl GatedNumber<'_> {
         let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
         let [best, worst] = if of_latency { [low, high] } else { [high, low] };
         let runs = self.values().0.len();
-        let with_confidence = |word: &str, bound: f64| {
-            format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(CONFIDENCE))
-        };
         let shown_limit = show(limit);
+        let sentence_with = |bound_word: &str, bound: f64| {
+            format!(
+                "{number}{over_runs}, {bound_word} {} with {} confidence over {runs} runs; the limit is {shown_limit}.",
+                show(bound),
+                show_share(CONFIDENCE)
+            )
+        };
         let (word, sentence) = match (within, beyond, agrees) {
-            (true, _, true) => (
-                AnswerWord::Pass,
-                format!(
-                    "{number}{over_runs}, {}; the limit is {shown_limit}.",
-                    with_confidence(nearer, worst)
-                ),
-            ),
-            (_, true, true) => (
-                AnswerWord::Fail,
-                format!(
-                    "{number}{over_runs}, {}; the limit is {shown_limit}.",
-                    with_confidence(farther, best)
-                ),
-            ),
+            (true, _, true) => (AnswerWord::Pass, sentence_with(nearer, worst)),
+            (_, true, true) => (AnswerWord::Fail, sentence_with(farther, best)),
             (true, ..) | (_, true, _) => {
                 let all = estimate.together.map_or_else(String::new, show);
                 let sentence = format!(
@@ -578,7 +566,7 @@ mod tests {
     use model::report::Report;
 
     /// Judges a record with these conditions.
-    fn judge_conditions(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
+    fn judge_with(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
         let mut record = fixture.record();
         record.header.plan.fail_if = model::spec::conditions::conditions(conditions).unwrap();
         judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
@@ -594,43 +582,40 @@ mod tests {
 
     #[test]
     fn bounds_within_the_limit_pass_beyond_it_fail_and_around_it_are_inconclusive() {
-        let p99 = judge_conditions(&eight_runs(), "p99>10s", &[]).gates[0].value.unwrap();
+        let p99 = judge_with(&eight_runs(), "p99>10s", &[]).gates[0].value.unwrap();
         for (limit, expected, code) in [(p99 * 1.5, AnswerWord::Pass, 0), (p99 / 1.5, AnswerWord::Fail, 1)] {
-            let report = judge_conditions(&eight_runs(), &format!("p99>{}ns", limit as u64), &[]);
+            let report = judge_with(&eight_runs(), &format!("p99>{}ns", limit as u64), &[]);
             assert_eq!((word(&report), exit_code(&report)), (Some(expected), code), "{:?}", report.answer);
             assert!(report.gates[0].bounds.is_some() && report.gates[0].runs == 8);
         }
-        let report = judge_conditions(&eight_runs(), "iops<1", &[]);
+        let report = judge_with(&eight_runs(), "iops<1", &[]);
         assert_eq!(word(&report), Some(AnswerWord::Pass));
-        let report = judge_conditions(&eight_runs(), "iops<1,mb/s<100000", &[]);
+        let report = judge_with(&eight_runs(), "iops<1,mb/s<100000", &[]);
         assert_eq!(
             (word(&report), exit_code(&report)),
             (Some(AnswerWord::Fail), 1),
             "a missed condition decides"
         );
         assert_eq!(report.gates.len(), 2);
-        assert_eq!(judge_conditions(&eight_runs(), "read.p50>1h", &[]).gates[0].number, "read p50");
+        assert_eq!(judge_with(&eight_runs(), "read.p50>1h", &[]).gates[0].number, "read p50");
     }
 
     #[test]
     fn missing_numbers_never_pass() {
         let few = Fixture { runs: 5, ..Fixture::honest() };
-        let report = judge_conditions(&few, "p99>1h", &[]);
+        let report = judge_with(&few, "p99>1h", &[]);
         assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 4));
         assert!(report.gates[0].sentence.contains("--runs 8"), "{}", report.gates[0].sentence);
         let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
-        let report = judge_conditions(&thin, "p99>1h", &[]);
+        let report = judge_with(&thin, "p99>1h", &[]);
         assert_eq!(word(&report), Some(AnswerWord::Inconclusive));
         assert!(report.gates[0].sentence.contains("--time") && report.gates[0].value.is_none());
         for unknown in ["other: p99>1h", "sync.p99>1h"] {
-            assert_eq!(
-                word(&judge_conditions(&eight_runs(), unknown, &[])),
-                Some(AnswerWord::Inconclusive),
-                "{unknown}"
-            );
+            let report = judge_with(&eight_runs(), unknown, &[]);
+            assert_eq!(word(&report), Some(AnswerWord::Inconclusive), "{unknown}");
         }
         let void = Fixture { hole_share: 1.0, ..eight_runs() };
-        let report = judge_conditions(&void, "p99>1h", &[]);
+        let report = judge_with(&void, "p99>1h", &[]);
         assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Invalid), 1));
         assert!(report.gates[0].sentence.contains("--accept A04"), "{}", report.gates[0].sentence);
     }
@@ -638,7 +623,7 @@ mod tests {
     #[test]
     fn a_slow_device_fails_with_fewer_operations_than_its_percentile_takes() {
         let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
-        let report = judge_conditions(&thin, "p99>1ns", &[]);
+        let report = judge_with(&thin, "p99>1ns", &[]);
         assert_eq!((word(&report), report.gates[0].value), (Some(AnswerWord::Fail), None));
         assert!(
             report.gates[0].sentence.contains("100 % of the reads took longer"),
@@ -650,15 +635,15 @@ mod tests {
     #[test]
     fn the_page_cache_passes_only_if_the_finding_is_accepted() {
         let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..eight_runs() };
-        let report = judge_conditions(&cached, "p99>1h", &[]);
+        let report = judge_with(&cached, "p99>1h", &[]);
         assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Invalid), 1));
         assert!(report.gates[0].sentence.contains("--accept A01"), "{}", report.gates[0].sentence);
-        let accepted = judge_conditions(&cached, "p99>1h", &[CheckId::A01]);
+        let accepted = judge_with(&cached, "p99>1h", &[CheckId::A01]);
         assert_eq!((word(&accepted), exit_code(&accepted)), (Some(AnswerWord::Pass), 0));
-        let slow = judge_conditions(&cached, "p99>1ns", &[]);
+        let slow = judge_with(&cached, "p99>1ns", &[]);
         assert_eq!(word(&slow), Some(AnswerWord::Fail), "slow all the same");
         // Everything that must be accepted for a PASS is named at once.
-        let both = judge_conditions(&Fixture { errors: 1, ..cached }, "p99>1h", &[]);
+        let both = judge_with(&Fixture { errors: 1, ..cached }, "p99>1h", &[]);
         let sentence = &both.gates[0].sentence;
         assert!(sentence.contains("Type --accept A01 --accept B12 to decide"), "{sentence}");
     }

@@ -140,7 +140,7 @@ pub(crate) struct Rounds {
 
 /// Returns the rounds of a job; `None` for other strategies. If the rate never became steady, the last rounds count nevertheless, and the
 /// report mentions it.
-pub(crate) fn rounds(record: &Record, job: usize) -> Option<Rounds> {
+pub(crate) fn rounds_that_count(record: &Record, job: usize) -> Option<Rounds> {
     let Strategy::Steady { at_most } = record.header.plan.strategy else { return None };
     let (repeats, rates): (Vec<u32>, Vec<f64>) = runs_in(record, job).into_iter().unzip();
     let first = repeats.get(repeats.len().saturating_sub(WINDOW)).copied().unwrap_or(0);
@@ -313,7 +313,7 @@ fn a_summary_adds_up_phases_and_streams() {
 #[test]
 fn only_the_last_rounds_count() {
     let mut record = crate::fixture::Fixture { runs: 8, ..crate::fixture::Fixture::honest() }.record();
-    assert!(rounds(&record, 0).is_none(), "another strategy");
+    assert!(rounds_that_count(&record, 0).is_none(), "another strategy");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
     let case = &crate::case::cases(&record)[0];
     assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (5, 3, None));

@@ -203,7 +203,7 @@ pub fn latencies(all: &Histogram) -> [Option<u64>; 3] {
 
 /// The results of a job so far.
 pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Option<u64>) -> Row {
-    let counting = disturbed::counting(done, budget);
+    let counting = disturbed::counting_runs(done, budget);
     let mut runs: Vec<&Summary> =
         counting.iter().filter(|s| (s.job, s.offered_iops) == (job, offered_iops) && !s.refused).collect();
     if matches!(budget.strategy, Strategy::Steady { .. }) {

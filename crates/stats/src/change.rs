@@ -16,10 +16,11 @@ use std::ops::Range;
 const SIDE_VALUES: usize = 4;
 /// Minimum share of the series on each side of a split.
 const SIDE_SHARE: f64 = 0.125;
-/// Required difference between the levels in standard errors: a constant, plus a number divided by the length. It is high because the split
-/// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % for
-/// series of 16 or more values.
-pub const SURELY: (f64, f64) = (5.0, 100.0);
+/// Required difference between the levels in standard errors, for a long series. It is high because the split is the best of many. In
+/// simulations of noise it keeps false alarms below 1 % for series of 16 or more values.
+pub const REQUIRED_ERRORS: f64 = 5.0;
+/// Added to [`REQUIRED_ERRORS`] after division by the length, because the error of a short series is uncertain.
+pub const REQUIRED_ERRORS_BY_LENGTH: f64 = 100.0;
 /// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
 /// the best from.
 const SECOND_CUT_ERRORS: f64 = 1.0;
@@ -141,13 +142,13 @@ fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> 
     }
     let found = steps(logs, &cuts);
     let noise = Noise::from_residuals(&without_levels(logs, &found), parts.len());
-    let (least, shortness) = SURELY;
-    let errors = least + SECOND_CUT_ERRORS * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
+    let for_cuts = REQUIRED_ERRORS + SECOND_CUT_ERRORS * (cuts.len() as f64 - 1.0);
+    let errors = for_cuts + REQUIRED_ERRORS_BY_LENGTH / values.len() as f64;
     let sure = |(step, sides): (&Step, &[Range<usize>])| {
         let lengths = [sides[0].len(), sides[1].len()];
         let difference = step.after - step.before;
         difference.abs() >= errors * noise.error_of_difference(lengths)
-            && at_once(logs, step.at, lengths) / difference >= SHARE_AT_ONCE
+            && difference_around(logs, step.at, lengths) / difference >= SHARE_AT_ONCE
     };
     if found.iter().zip(parts.windows(2)).all(sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
 }
@@ -167,7 +168,7 @@ fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
 }
 
 /// Returns the difference directly around a step.
-fn at_once(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
+fn difference_around(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
     let near = (lengths[0].min(lengths[1]) / NEAR_DIVISOR).max(1);
     mean(&logs[at..at + near]) - mean(&logs[at - near..at])
 }

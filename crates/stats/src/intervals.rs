@@ -103,7 +103,7 @@ fn half_width_of_mean(variance: f64, count: f64) -> Option<f64> {
 }
 
 /// Minimum number of runs on each side for the bootstrap.
-pub const FEWEST: usize = 6;
+pub const FEWEST_FOR_BOOTSTRAP: usize = 6;
 /// Number of resamples of both sides.
 const RESAMPLES: usize = 2000;
 /// Seed of the resamples. It is fixed, so that the same runs always give the same interval.

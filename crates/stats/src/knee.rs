@@ -106,7 +106,7 @@ fn build_curve(shares: &[f64], mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
 
 /// Measures the standard loads and the ones that `next_load` adds.
 #[cfg(test)]
-fn measure_curve(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
+fn measure(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
     let mut costs = build_curve(&[0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95], &mut time);
     while let Some(load) = next_load(&costs, 0.025, 1.1) {
         assert!(costs.len() < 16 && costs.iter().all(|c| (c.iops - load).abs() > 1e-9), "{costs:?}");
@@ -118,7 +118,7 @@ fn measure_curve(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
 
 /// Mean time in M/D/c by Cosmetatos' approximation (1976): exact for one server, within a percent or two for more.
 #[cfg(test)]
-fn mean_time_in_md(servers: u32, load: f64) -> f64 {
+fn mean_time(servers: u32, load: f64) -> f64 {
     let c = f64::from(servers);
     // Erlang's C formula from his B formula, server by server.
     let b = (1..=servers).fold(1.0, |b, k| load * c * b / (f64::from(k) + load * c * b));
@@ -130,17 +130,16 @@ fn mean_time_in_md(servers: u32, load: f64) -> f64 {
 #[test]
 fn known_curves_have_the_known_knee() {
     let overloaded = |time: f64, load: f64| if load < 1.0 { time } else { 1e6 };
-    let at =
-        |time: &dyn Fn(f64) -> f64| knee(&measure_curve(|load| overloaded(time(load), load))).unwrap().iops;
+    let at = |time: &dyn Fn(f64) -> f64| knee(&measure(|load| overloaded(time(load), load))).unwrap().iops;
     let exponential = at(&|load| 1.0 / (1.0 - load));
     assert!((exponential - 0.5).abs() < 0.01, "{exponential}");
-    let constant = at(&|load| mean_time_in_md(1, load));
+    let constant = at(&|load| mean_time(1, load));
     assert!((constant - (2.0 - 2_f64.sqrt())).abs() < 0.01, "{constant}");
     // The true knee on a fine grid.
     let fine: Vec<f64> = (1..1000).map(|i| f64::from(i) / 1000.0).collect();
     for servers in [2, 4, 16, 64] {
-        let truth = knee(&build_curve(&fine, |load| mean_time_in_md(servers, load))).unwrap().iops;
-        let got = at(&|load| mean_time_in_md(servers, load));
+        let truth = knee(&build_curve(&fine, |load| mean_time(servers, load))).unwrap().iops;
+        let got = at(&|load| mean_time(servers, load));
         assert!((got / truth - 1.0).abs() < 0.02, "{servers} servers: {got} for {truth}");
         assert!(truth > 0.6, "more servers bear more load");
     }
@@ -159,10 +158,9 @@ fn noise_moves_the_knee_by_less_than_five_percent_in_90_percent_of_cases() {
     };
     for servers in [1, 4, 16] {
         let fine: Vec<f64> = (1..1000).map(|i| f64::from(i) / 1000.0).collect();
-        let truth = knee(&build_curve(&fine, |load| mean_time_in_md(servers, load))).unwrap().iops;
+        let truth = knee(&build_curve(&fine, |load| mean_time(servers, load))).unwrap().iops;
         let mut near = |_: &u32| {
-            let costs =
-                measure_curve(|load| if load < 1.0 { noise() * mean_time_in_md(servers, load) } else { 1e6 });
+            let costs = measure(|load| if load < 1.0 { noise() * mean_time(servers, load) } else { 1e6 });
             (knee(&costs).unwrap().iops / truth - 1.0).abs() < 0.05
         };
         let hits = (0..200).filter(|i| near(i)).count();
@@ -174,10 +172,10 @@ fn noise_moves_the_knee_by_less_than_five_percent_in_90_percent_of_cases() {
 fn without_variation_the_knee_is_the_capacity() {
     // A small error of the measured capacity moves the loads, not the knee.
     for truth in [0.98, 1.0, 1.02] {
-        let found = knee(&measure_curve(|load| if load <= truth { 1.0 } else { 1e4 })).unwrap();
+        let found = knee(&measure(|load| if load <= truth { 1.0 } else { 1e4 })).unwrap();
         assert!(found.reached && found.iops <= truth && found.iops > truth - 0.04, "{found:?} for {truth}");
     }
-    let found = knee(&measure_curve(|_| 1.0)).unwrap();
+    let found = knee(&measure(|_| 1.0)).unwrap();
     assert!(!found.reached && (found.iops - 1.1).abs() < 0.051, "{found:?}");
 }
 

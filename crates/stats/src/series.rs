@@ -138,7 +138,7 @@ pub fn warm_up(values: &[f64]) -> Option<usize> {
 /// Minimum change of the mean, as a share, for which the warm-up matters.
 pub const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
 /// Minimum change of the mean in standard errors of the mean without warm-up, so that noise at the start is not taken for a warm-up.
-pub const SURELY: f64 = 3.0;
+pub const SIGNIFICANT_ERRORS: f64 = 3.0;
 
 /// The warm-ups of all runs that reach a steady part.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -183,7 +183,7 @@ pub fn warm_ups(runs: &[Series]) -> Option<WarmUps> {
         longest_s: cuts.iter().map(|c| c.seconds).fold(0.0, f64::max),
         matters: 2 * warm > runs.len()
             && (whole / rest - 1.0).abs() > matters_from
-            && (whole - rest).abs() > SURELY * error,
+            && (whole - rest).abs() > SIGNIFICANT_ERRORS * error,
     })
 }
 

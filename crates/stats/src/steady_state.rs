@@ -11,7 +11,7 @@
 //! so the allowed error per session is divided by the number of applications (Bonferroni). Rounds count as independent, because their
 //! residuals are too few to prove correlation.
 //!
-//! [`apply_snia_criterion`] applies the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0):
+//! [`apply_snia`] applies the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0):
 //! within five rounds the largest and the smallest value differ by at most 20 % of the average, and the ends of the
 //! fitted line by at most 10 %. It accepts a decay of 2 % per round as steady, and rejects the noise of a shared disk
 //! as unsteady. [`is_settled`] uses this criterion to end the preconditioning.
@@ -69,7 +69,7 @@ const SLOPE_TO: f64 = 0.10;
 const ROUND_S: f64 = 60.0;
 
 /// Applies the SNIA criterion to one rate per round; `None` with fewer than five rounds, or if the mean of the last five is not positive.
-pub fn apply_snia_criterion(rounds: &[f64]) -> Option<Snia> {
+pub fn apply_snia(rounds: &[f64]) -> Option<Snia> {
     let last = rounds.get(rounds.len().checked_sub(SNIA_WINDOW)?..)?;
     let line = Line::through(last)?;
     let (least, most) = last.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
@@ -94,7 +94,7 @@ pub fn divide_into_rounds(series: &Series) -> Vec<f64> {
 /// Returns whether preconditioning may end: the rates of the rounds meet the SNIA criterion, which other tools use for preconditioning too.
 /// False with fewer than five rounds.
 pub fn is_settled(rates: &[f64]) -> bool {
-    apply_snia_criterion(rates).is_some_and(|s| s.met)
+    apply_snia(rates).is_some_and(|s| s.met)
 }
 
 #[cfg(test)]
@@ -177,31 +177,20 @@ fn invalid_rates_are_never_steady() {
 #[test]
 fn the_snia_limits_match_the_specification() {
     // Excursion 20 %, no slope; then just above.
-    assert!(apply_snia_criterion(&[105.0, 90.0, 110.0, 90.0, 105.0]).is_some_and(|s| s.met));
-    assert!(
-        apply_snia_criterion(&[105.0, 89.9, 110.2, 89.9, 105.0]).is_some_and(|s| !s.met && s.slope < 1e-9)
-    );
+    let snia = |rounds: [f64; 5]| apply_snia(&rounds).unwrap();
+    assert!(snia([105.0, 90.0, 110.0, 90.0, 105.0]).met);
+    let apart = snia([105.0, 89.9, 110.2, 89.9, 105.0]);
+    assert!(!apart.met && apart.slope < 1e-9);
     // A line of 10 % from end to end; then 12 %.
-    assert!(
-        apply_snia_criterion(&[105.0, 102.5, 100.0, 97.5, 95.0])
-            .is_some_and(|s| s.met && (s.slope - 0.1).abs() < 1e-12)
-    );
-    assert!(
-        apply_snia_criterion(&[106.0, 103.0, 100.0, 97.0, 94.0])
-            .is_some_and(|s| !s.met && s.excursion < 0.13)
-    );
+    let (met, missed) = (snia([105.0, 102.5, 100.0, 97.5, 95.0]), snia([106.0, 103.0, 100.0, 97.0, 94.0]));
+    assert!(met.met && (met.slope - 0.1).abs() < 1e-12 && !missed.met && missed.excursion < 0.13);
 }
 
 #[test]
 fn the_snia_criterion_uses_the_last_five_rounds() {
-    assert!(
-        apply_snia_criterion(&[9.0, 900.0, 100.0, 100.0, 100.0, 100.0, 100.0])
-            .is_some_and(|s| s.met && s.rounds == 7)
-    );
-    assert_eq!(
-        (apply_snia_criterion(&[1.0; 4]), apply_snia_criterion(&[0.0; 5]), apply_snia_criterion(&[])),
-        (None, None, None)
-    );
+    let snia = apply_snia(&[9.0, 900.0, 100.0, 100.0, 100.0, 100.0, 100.0]).unwrap();
+    assert!(snia.met && snia.rounds == 7);
+    assert_eq!((apply_snia(&[1.0; 4]), apply_snia(&[0.0; 5]), apply_snia(&[])), (None, None, None));
 }
 
 #[test]

@@ -333,15 +333,15 @@ pub(super) fn contradicts(one: SideResult, name: &str) -> bool {
 /// A percentile that is outside the range of the same percentile of the runs.
 struct StrayPercentile {
     name: String,
-    all_runs_ns: u64,
-    lowest_run_ns: u64,
-    highest_run_ns: u64,
+    /// The percentile of all operations.
+    all_ns: u64,
+    /// The percentile of the lowest and of the highest run.
+    runs_ns: [u64; 2],
 }
 
 impl StrayPercentile {
     fn describe(&self, side: &str) -> Detail {
-        let [whole, low, high] =
-            [self.all_runs_ns, self.lowest_run_ns, self.highest_run_ns].map(|ns| show_ns(ns as f64));
+        let [whole, low, high] = [self.all_ns, self.runs_ns[0], self.runs_ns[1]].map(|ns| show_ns(ns as f64));
         detail!(
             Severity::Void,
             Evidence::new(),
@@ -377,12 +377,8 @@ fn find_stray_percentiles(result: &Measured) -> Vec<StrayPercentile> {
             let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
             let is_outside = (whole as f64) < (1.0 - MAX_OUTSIDE.0) * low as f64
                 || whole as f64 > (1.0 + MAX_OUTSIDE.0) * high as f64;
-            is_outside.then(|| StrayPercentile {
-                name: format!("{kind} p{rank}"),
-                all_runs_ns: whole,
-                lowest_run_ns: low,
-                highest_run_ns: high,
-            })
+            let name = format!("{kind} p{rank}");
+            is_outside.then_some(StrayPercentile { name, all_ns: whole, runs_ns: [low, high] })
         })
         .collect()
 }

@@ -1,7 +1,7 @@
 //! The fingerprint of a result: the circumstances that its number depends on, and what differs between two results.
 //!
 //! 1. [`fingerprint`] lists the circumstances as named values: the work, the engine, the targets, the machine.
-//! 2. [`differences`] compares two lists. Some differences make the results different work, others are only shown.
+//! 2. [`compare_aspects`] compares two lists. Some differences make the results different work, others are only shown.
 //! 3. [`settings`] lists every field of the job's streams, so that a setting that no circumstance of step 1 states, or whose
 //!    words leave out a detail, still makes the results different work.
 //! 4. [`result_differences`] compares the findings that relabel the results, and [`acceptance_difference`] those that the user accepted.
@@ -141,8 +141,8 @@ fn add_leaves(path: String, value: &Value, leaves: &mut Vec<(String, String)>) {
     }
 }
 
-/// The differences between two fingerprints, and the circumstances that are unknown on one side.
-pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
+/// Returns the differences between two lists of aspects, and the aspects that are unknown on one side.
+pub(super) fn compare_aspects(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
     let (mut different, mut unknown) = (Vec::new(), Vec::new());
     let missing = |other: &Aspect| Aspect { value: Ok("-".into()), ..other.clone() };
     let find = |all: &[Aspect], one: &Aspect| all.iter().find(|x| x.name == one.name).cloned();
@@ -415,10 +415,9 @@ fn describe_layer(layer: &Layer) -> String {
 
 /// Findings that relabel a result by its limiter or by the depth that it reached. The work is the same, and the limiter
 /// may be the subject of the comparison.
-const SAME_WORK_FINDINGS: &[CheckId] =
-    &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
+const SAME_WORK_IDS: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
 
-/// The aspect of the findings in [`SAME_WORK_FINDINGS`].
+/// The aspect of the findings in [`SAME_WORK_IDS`].
 pub(super) const LIMITED_BY: &str = "what limited it";
 
 /// The aspect of all other relabelling findings.
@@ -441,10 +440,9 @@ pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Diff
 /// The differences in the findings that relabel the results.
 pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
     let (of_a, of_b) = (relabelling_findings(a), relabelling_findings(b));
-    let only =
-        |x: &BTreeSet<NamedFinding>, y: &BTreeSet<NamedFinding>, same_work: bool| -> Vec<NamedFinding> {
-            x.difference(y).filter(|(id, _)| SAME_WORK_FINDINGS.contains(id) == same_work).cloned().collect()
-        };
+    let only = |x: &BTreeSet<NamedFinding>, y: &_, same_work: bool| -> Vec<NamedFinding> {
+        x.difference(y).filter(|(id, _)| SAME_WORK_IDS.contains(id) == same_work).cloned().collect()
+    };
     let mut out = Vec::new();
     for (aspect, same_work) in [(MEASURED, false), (LIMITED_BY, true)] {
         let (left, right) = (only(&of_a, &of_b, same_work), only(&of_b, &of_a, same_work));

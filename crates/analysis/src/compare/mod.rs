@@ -17,7 +17,7 @@ mod weighing;
 use crate::findings;
 use crate::verdict::{accept_flags, unaccepted};
 use checks::Context;
-use fingerprint::{differences, fingerprint};
+use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
 use model::comparison::{
     Answer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
@@ -91,10 +91,7 @@ pub fn compare_each<S: AsRef<[Report]>>(a: &[Report], others: &[S], options: &Op
     let others: Vec<Other> = all_pending
         .into_iter()
         .zip(pairs)
-        .map(|(pending, pairs)| Other {
-            name: pending.name.clone(),
-            comparison: pending.conclude(pairs, options),
-        })
+        .map(|(one, pairs)| Other { name: one.name.clone(), comparison: one.conclude(pairs, options) })
         .collect();
     Comparisons { fathom: producer(options), gate: weighing::combine_gates(&others), others }
 }
@@ -229,12 +226,8 @@ fn draft_times(a: &CommandTimes, b: &CommandTimes, options: &Options) -> Draft {
         a: a.seconds.clone(),
         b: b.seconds.clone(),
     };
-    let pair = Pair {
-        name: a.name.clone(),
-        true_name_a: a.name.clone(),
-        true_name_b: b.name.clone(),
-        ..Pair::default()
-    };
+    let (name, true_name_a, true_name_b) = (a.name.clone(), a.name.clone(), b.name.clone());
+    let pair = Pair { name, true_name_a, true_name_b, ..Pair::default() };
     Draft { pair, weighed: vec![weighing::weigh(measure, options)], unknown: Vec::new() }
 }
 
@@ -290,11 +283,11 @@ fn draft(a: &PooledResult, b: &PooledResult, sessions: [usize; 2], name: &str, o
 /// Returns the differences between two results, in the circumstances and in the findings, and the circumstances that are unknown on a side.
 fn find_differences(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
-    let (mut different, mut unknown) = differences(&prints[0], &prints[1]);
+    let (mut different, mut unknown) = compare_aspects(&prints[0], &prints[1]);
     // If the fingerprints already refuse, the fields of the stream would only repeat them.
     if !different.iter().any(|d| d.refuses) {
         let settings = [a, b].map(|one| fingerprint::settings(one.result));
-        let (mut other_settings, unreadable) = differences(&settings[0], &settings[1]);
+        let (mut other_settings, unreadable) = compare_aspects(&settings[0], &settings[1]);
         // The first different entry of a list speaks for the list.
         let list = |d: &Difference| d.aspect.rsplit_once('[').map(|(list, _)| list.to_owned());
         other_settings.dedup_by(|next, first| list(next).is_some() && list(next) == list(first));
@@ -702,13 +695,9 @@ fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize
 }
 
 #[cfg(test)]
-use crate::Judging;
+use crate::fixture::{Fixture, together};
 #[cfg(test)]
-use crate::fixture::Fixture;
-#[cfg(test)]
-use crate::fixture::together;
-#[cfg(test)]
-use crate::judge;
+use crate::{Judging, judge};
 
 /// A session of one job that also repeated a slower job of an earlier session.
 #[cfg(test)]
@@ -754,7 +743,6 @@ fn a_card_belongs_to_the_own_side() {
 
 #[test]
 fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
-    use model::comparison::Answer;
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();

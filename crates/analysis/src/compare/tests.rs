@@ -2,12 +2,9 @@
 //! no report causes a panic.
 
 use super::*;
-use crate::fixture::Fixture;
-use crate::{Judging, judge};
-use model::comparison::{Answer, Passing};
+use model::comparison::Passing;
 use model::finding::Finding;
 use model::job::Cache;
-use model::report::Measured;
 
 /// Rates of five runs within 1 %.
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
@@ -17,7 +14,7 @@ fn judged(fixture: &Fixture) -> Report {
 }
 
 /// A report whose runs have the rates [`RUNS`] times a factor, with matching latencies.
-fn judge_with_rates(fixture: &Fixture, factor: f64) -> Report {
+fn with_rates(fixture: &Fixture, factor: f64) -> Report {
     let mut report = judged(fixture);
     report.results.iter_mut().for_each(|r| set_rates(r, factor));
     report
@@ -44,9 +41,9 @@ fn outcome(comparison: &Comparison, id: CheckId) -> Option<(Outcome, Option<Seve
 
 /// Returns why an honest report is not compared with its changed copy; `None` if it is.
 fn why_refused(change: impl FnOnce(&mut Report)) -> Option<String> {
-    let mut b = judge_with_rates(&Fixture::honest(), 1.0);
+    let mut b = with_rates(&Fixture::honest(), 1.0);
     change(&mut b);
-    let comparison = compare(&judge_with_rates(&Fixture::honest(), 1.0), &b, &options());
+    let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
     let refused = comparison.headline().and_then(|p| p.refused.clone());
     assert_eq!(refused.is_some(), comparison.answer == Answer::Incomparable, "{}", comparison.sentence);
     refused
@@ -67,7 +64,7 @@ fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
 
 #[test]
 fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
-    let (a, b) = (judge_with_rates(&Fixture::honest(), 1.0), judge_with_rates(&Fixture::honest(), 0.9));
+    let (a, b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 0.9));
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
     for part in
@@ -140,8 +137,7 @@ fn different_work_is_refused_and_the_difference_named() {
         let content = model::payload::Content::Stamps { seed: r.started.len() as u64 };
         stream(r).verify = Some(model::payload::Verify { content, checks: true, back: None, fatal: false });
     };
-    let (mut a, mut b) =
-        (judge_with_rates(&Fixture::honest(), 1.0), judge_with_rates(&Fixture::honest(), 1.0));
+    let (mut a, mut b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 1.0));
     b.started.push('9');
     seed(&mut a);
     seed(&mut b);
@@ -151,7 +147,7 @@ fn different_work_is_refused_and_the_difference_named() {
 #[test]
 fn settings_of_other_streams_are_compared() {
     let with_others = |change: fn(&mut Report)| {
-        let mut report = judge_with_rates(&Fixture::honest(), 1.0);
+        let mut report = with_rates(&Fixture::honest(), 1.0);
         let job = &mut report.results[0].job;
         let concurrent = job.phases[0].streams[0].clone();
         job.phases.push(job.phases[0].clone());
@@ -202,9 +198,9 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
         ("host", |r| r.hosts = vec!["other".into()]),
     ];
     for (part, change) in table {
-        let mut b = judge_with_rates(&Fixture::honest(), 0.9);
+        let mut b = with_rates(&Fixture::honest(), 0.9);
         change(&mut b);
-        let comparison = compare(&judge_with_rates(&Fixture::honest(), 1.0), &b, &options());
+        let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
         assert_eq!(comparison.answer, Answer::Slower, "{part}: {}", comparison.sentence);
         assert!(comparison.sentence.contains(&format!("They differ in: {part}")), "{}", comparison.sentence);
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Note))));
@@ -214,13 +210,13 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
 #[test]
 fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     let fallback = |cause: &str| {
-        let mut report = judge_with_rates(&Fixture::honest(), 0.9);
+        let mut report = with_rates(&Fixture::honest(), 0.9);
         stream(&mut report).engine = "libaio".into();
         stream(&mut report).engine_fallback =
             Some(model::job::EngineFallback { wanted: "io_uring".into(), cause: cause.into() });
         report
     };
-    let usual = judge_with_rates(&Fixture::honest(), 1.0);
+    let usual = with_rates(&Fixture::honest(), 1.0);
     for (a, b) in [(&usual, &fallback("a filter")), (&fallback("a filter"), &usual)] {
         let comparison = compare(a, b, &options());
         assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
@@ -253,9 +249,9 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
 
 #[test]
 fn circumstances_unknown_on_one_side_are_not_checked() {
-    let mut b = judge_with_rates(&Fixture::honest(), 0.9);
+    let mut b = with_rates(&Fixture::honest(), 0.9);
     b.machine.cpu = Err("no file".into());
-    let comparison = compare(&judge_with_rates(&Fixture::honest(), 1.0), &b, &options());
+    let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
     let answer = answers(&comparison, CheckId::E14);
     assert!(
         answer[0].outcome == Outcome::NotChecked && answer[0].sentence.contains("CPU: no file"),
@@ -289,8 +285,7 @@ fn different_limiters_of_the_same_work_are_only_named() {
     let renamed =
         judged(&busy).findings.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
     assert!(renamed, "the forged record is limited by the CPU");
-    let comparison =
-        compare(&judge_with_rates(&Fixture::honest(), 1.0), &judge_with_rates(&busy, 0.9), &options());
+    let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &with_rates(&busy, 0.9), &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
     assert!(comparison.sentence.contains("what limited it"), "{}", comparison.sentence);
 }
@@ -387,7 +382,7 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
 #[test]
 fn few_runs_cannot_tell_and_the_sentence_names_the_option() {
     let one = Fixture { runs: 1, ..Fixture::honest() };
-    let comparison = compare(&judge_with_rates(&one, 1.0), &judge_with_rates(&one, 0.5), &options());
+    let comparison = compare(&with_rates(&one, 1.0), &with_rates(&one, 0.5), &options());
     assert_eq!(comparison.answer, Answer::CannotTell);
     assert!(comparison.sentence.contains("three runs") && comparison.sentence.contains("--runs 5"));
     assert!(comparison.sentence.contains("1 run on a side is too few"), "{}", comparison.sentence);
@@ -397,8 +392,8 @@ fn few_runs_cannot_tell_and_the_sentence_names_the_option() {
 fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     let fixture = Fixture::honest();
     let (a, b) = (
-        [judge_with_rates(&fixture, 1.0), judge_with_rates(&fixture, 1.08)],
-        [judge_with_rates(&fixture, 1.1), judge_with_rates(&fixture, 1.1)],
+        [with_rates(&fixture, 1.0), with_rates(&fixture, 1.08)],
+        [with_rates(&fixture, 1.1), with_rates(&fixture, 1.1)],
     );
     let comparison = compare_sides(&a, &b, &options());
     let metric = &comparison.pairs[0].metrics[0];
@@ -410,12 +405,12 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     }
     assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biased))));
 
-    let apart = compare_sides(&a, &[judge_with_rates(&fixture, 2.0)], &options());
+    let apart = compare_sides(&a, &[with_rates(&fixture, 2.0)], &options());
     assert_eq!((apart.answer, outcome(&apart, CheckId::E15)), (Answer::Faster, Some((Outcome::Holds, None))));
 
-    let mut other = judge_with_rates(&fixture, 1.0);
+    let mut other = with_rates(&fixture, 1.0);
     other.machine.kernel = "Linux 6.18.5".into();
-    let mixed = compare_sides(&[judge_with_rates(&fixture, 1.0), other], &b, &options());
+    let mixed = compare_sides(&[with_rates(&fixture, 1.0), other], &b, &options());
     assert_eq!(mixed.answer, Answer::Incomparable);
     assert!(
         mixed.sentence.contains("sessions of A") && mixed.sentence.contains("kernel"),
@@ -428,7 +423,7 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
 fn results_are_paired_by_name_and_the_others_listed() {
     let several = Fixture { jobs: 2, ..Fixture::honest() };
     let named = |names: [&str; 2]| {
-        let mut report = judge_with_rates(&several, 1.0);
+        let mut report = with_rates(&several, 1.0);
         report.results.iter_mut().zip(names).for_each(|(r, name)| r.name = name.into());
         report.results[1].true_name = "another".into();
         report
@@ -447,18 +442,15 @@ fn results_are_paired_by_name_and_the_others_listed() {
         apart.sentence
     );
     // Two single results match whatever their names.
-    let mut renamed = judge_with_rates(&Fixture::honest(), 0.9);
+    let mut renamed = with_rates(&Fixture::honest(), 0.9);
     renamed.results[0].name = "mine".into();
-    assert_eq!(
-        compare(&judge_with_rates(&Fixture::honest(), 1.0), &renamed, &options()).answer,
-        Answer::Slower
-    );
+    assert_eq!(compare(&with_rates(&Fixture::honest(), 1.0), &renamed, &options()).answer, Answer::Slower);
 }
 
 #[test]
 fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
     let many = Fixture { jobs: 8, ..Fixture::honest() };
-    let mut a = judge_with_rates(&many, 1.0);
+    let mut a = with_rates(&many, 1.0);
     for (i, result) in a.results.iter_mut().enumerate() {
         result.name = format!("job {i}");
         result.true_name = format!("true {i}");
@@ -480,7 +472,7 @@ fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
 
 #[test]
 fn a_sum_of_percentiles_is_invalid_and_not_compared() {
-    let (a, mut b) = (judge_with_rates(&Fixture::honest(), 1.0), judge_with_rates(&Fixture::honest(), 1.0));
+    let (a, mut b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 1.0));
     let percentiles = &mut b.results[0].read.as_mut().unwrap().latency_ns.percentiles;
     let p99 = percentiles.get_mut("99").unwrap();
     *p99 = p99.map(|ns| 8 * ns);
@@ -498,7 +490,7 @@ fn a_sum_of_percentiles_is_invalid_and_not_compared() {
 
 #[test]
 fn a_number_that_some_runs_lack_is_left_out_with_a_note() {
-    let (a, mut b) = (judge_with_rates(&Fixture::honest(), 1.0), judge_with_rates(&Fixture::honest(), 1.0));
+    let (a, mut b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 1.0));
     b.results[0].runs[2].percentiles_ns.get_mut("read").unwrap().insert("99.9".into(), None);
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.pairs[0].left_out, ["read p99.9: 1 of 10 runs lack this value"]);
@@ -521,13 +513,9 @@ fn the_gate_fails_only_if_the_whole_interval_is_slower() {
     let gate = |factor: f64| {
         let limit = Some(Slower { by: 0.05, all: false });
         let options = Options { fail_if_slower: limit, ..options() };
-        compare(
-            &judge_with_rates(&Fixture::honest(), 1.0),
-            &judge_with_rates(&Fixture::honest(), factor),
-            &options,
-        )
-        .gate
-        .unwrap()
+        compare(&with_rates(&Fixture::honest(), 1.0), &with_rates(&Fixture::honest(), factor), &options)
+            .gate
+            .unwrap()
     };
     assert_eq!(
         [0.9, 0.95, 1.0].map(|f| gate(f).outcome),
@@ -539,7 +527,7 @@ fn the_gate_fails_only_if_the_whole_interval_is_slower() {
 #[test]
 fn no_report_causes_a_panic() {
     type Damage = fn(&mut Report);
-    let honest = judge_with_rates(&Fixture::honest(), 1.0);
+    let honest = with_rates(&Fixture::honest(), 1.0);
     let damages: [Damage; 9] = [
         |r| r.results.clear(),
         |r| r.results[0].runs.clear(),
@@ -568,7 +556,7 @@ fn no_report_causes_a_panic() {
 
 #[test]
 fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
-    let side = |factor| vec![judge_with_rates(&Fixture::honest(), factor)];
+    let side = |factor| vec![with_rates(&Fixture::honest(), factor)];
     let limit = Slower { by: 0.05, all: false };
     let asked = Options { fail_if_slower: Some(limit), ..options() };
     let all = compare_each(&side(1.0), &[side(1.3), side(1.0), side(0.7)], &asked);
@@ -588,7 +576,7 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
 
 #[test]
 fn headlines_of_many_sides_share_one_correction() {
-    let side = |factor| vec![judge_with_rates(&Fixture::honest(), factor)];
+    let side = |factor| vec![with_rates(&Fixture::honest(), factor)];
     let chance = |sides: usize| {
         let others: Vec<_> = std::iter::repeat_with(|| side(1.07)).take(sides).collect();
         let all = compare_each(&side(1.0), &others, &options());
@@ -877,22 +865,10 @@ mod simulation {
                 burst = 5;
             }
             let slowdown: f64 = match weather {
-                Weather::Quiet => 0.0,
                 Weather::Drift => 0.2 * now_ns as f64 / ENDS_NS as f64,
-                Weather::Bursts => {
-                    if burst > 0 {
-                        0.3
-                    } else {
-                        0.0
-                    }
-                }
-                Weather::TwoLevels => {
-                    if noise.uniform() < 0.5 {
-                        0.15
-                    } else {
-                        0.0
-                    }
-                }
+                Weather::Bursts if burst > 0 => 0.3,
+                Weather::TwoLevels if noise.uniform() < 0.5 => 0.15,
+                Weather::Quiet | Weather::Bursts | Weather::TwoLevels => 0.0,
             };
             burst = if burst > 0 { burst - 1 } else { 0 };
             let factor = if job % 2 == 1 { factor } else { 1.0 };
@@ -950,15 +926,9 @@ mod simulation {
             all.bound += f64::midpoint(bounds[0], bounds[1]);
         }
         let n = trials as f64;
-        let InTime { any_word, faster, same, held, runs, bound } = all;
-        InTime {
-            any_word: any_word / n,
-            faster: faster / n,
-            same: same / n,
-            held: held / n,
-            runs: runs / n,
-            bound: bound / n,
-        }
+        let sums = [all.any_word, all.faster, all.same, all.held, all.runs, all.bound];
+        let [any_word, faster, same, held, runs, bound] = sums.map(|sum| sum / n);
+        InTime { any_word, faster, same, held, runs, bound }
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> WeighedNumber {
     let logs = |side: &[Vec<f64>]| side.iter().flatten().map(|v| v.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
-    let is_bootstrapped = measure.is_percentile && a.len().min(b.len()) >= intervals::FEWEST;
+    let is_bootstrapped = measure.is_percentile && a.len().min(b.len()) >= intervals::FEWEST_FOR_BOOTSTRAP;
     let between = |tail: f64| {
         shift.and_then(|s| {
             if is_bootstrapped {
@@ -220,11 +220,12 @@ impl WeighedNumber {
         if self.by_ranks.abs() <= self.margin.ln_1p() || (self.by_ranks > 0.0) != grows {
             return Some("the means differ, but the medians of the runs do not".into());
         }
-        let overlap = self.measure.is_percentile && n.min(m) < intervals::FEWEST && !self.is_separated();
+        let overlap =
+            self.measure.is_percentile && n.min(m) < intervals::FEWEST_FOR_BOOTSTRAP && !self.is_separated();
         overlap.then(|| {
             format!(
                 "with fewer than {} runs on a side, a percentile counts as different only if the runs of both sides do not overlap",
-                intervals::FEWEST
+                intervals::FEWEST_FOR_BOOTSTRAP
             )
         })
     }
@@ -616,21 +617,7 @@ fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> M
 
 #[cfg(test)]
 pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
-    Pair {
-        name: "RND4K Q32T1 read".into(),
-        true_name_a: String::new(),
-        true_name_b: String::new(),
-        phase: 0,
-        stream: 0,
-        headline,
-        refused: None,
-        no_number: false,
-        cannot_tell: false,
-        accepted: Vec::new(),
-        differences: Vec::new(),
-        metrics,
-        left_out: Vec::new(),
-    }
+    Pair { name: "RND4K Q32T1 read".into(), headline, metrics, ..Pair::default() }
 }
 
 #[test]

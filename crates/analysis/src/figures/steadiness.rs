@@ -401,9 +401,9 @@ impl Observations {
     fn snia(&self) -> Option<Snia> {
         match self.all() {
             [only] if self.rates.len() == 1 => {
-                steady_state::apply_snia_criterion(&steady_state::divide_into_rounds(only))
+                steady_state::apply_snia(&steady_state::divide_into_rounds(only))
             }
-            _ => steady_state::apply_snia_criterion(&self.rates),
+            _ => steady_state::apply_snia(&self.rates),
         }
     }
 }
@@ -694,8 +694,7 @@ mod tests {
                     .zip(&mut states)
                     .filter(|(s, _)| **s == answer.state)
                     .for_each(|(_, c)| *c += 1.0);
-                let any = (5..=count)
-                    .any(|n| steady_state::apply_snia_criterion(&rates[..n]).is_some_and(|s| s.met));
+                let any = (5..=count).any(|n| steady_state::apply_snia(&rates[..n]).is_some_and(|s| s.met));
                 rule[0] += f64::from(u8::from(answer.snia.is_some_and(|s| s.met)));
                 rule[1] += f64::from(u8::from(any));
             }

@@ -19,8 +19,7 @@
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
-use crate::figures::traffic;
-use crate::figures::traffic::Traffic;
+use crate::figures::traffic::{self, Traffic};
 use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
 use model::machine::LayerKind;
 use model::plan::Strategy;
@@ -287,7 +286,7 @@ impl Summary {
 }
 
 /// Returns the runs that count.
-pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Summary]> {
+pub(crate) fn counting_runs<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Summary]> {
     if done.iter().all(|s| s.attempt == 0) {
         return Cow::Borrowed(done);
     }
@@ -447,7 +446,7 @@ mod tests {
         // A single run shows nothing about the machine.
         assert_eq!(order(&fixed(1, 1), |_| true).len(), 3);
         let done = play(&fixed(1, 5), |_| (1.0, true));
-        let counts: Vec<u32> = counting(&done, &fixed(1, 5)).iter().map(|s| s.attempt).collect();
+        let counts: Vec<u32> = counting_runs(&done, &fixed(1, 5)).iter().map(|s| s.attempt).collect();
         assert_eq!(counts, [0; 5], "the first attempts count");
     }
 
@@ -514,20 +513,18 @@ mod tests {
         }
     }
 
-    fn is_disturbing(bytes: u64, ios: u64, seconds: f64) -> bool {
+    fn disturbs(bytes: u64, ios: u64, seconds: f64) -> bool {
         ForeignTraffic { device: "vda".into(), bytes, ios: Some(ios), seconds }.disturbance().is_some()
     }
 
     #[test]
     fn traffic_of_others_disturbs_by_rate_and_only_above_a_minimum() {
         assert!(
-            is_disturbing(240_000_000, 240, 1.0)
-                && is_disturbing(1 << 20, 300, 1.0)
-                && is_disturbing(30_000_000, 1, 2.0)
+            disturbs(240_000_000, 240, 1.0) && disturbs(1 << 20, 300, 1.0) && disturbs(30_000_000, 1, 2.0)
         );
-        assert!(!is_disturbing(9_000_000, 100, 1.0) && !is_disturbing(300 << 20, 1_000, 60.0));
-        assert!(!is_disturbing(2 << 20, 90, 0.1), "a commit in a short run");
-        assert!(!is_disturbing(1 << 30, 1 << 20, 0.0));
+        assert!(!disturbs(9_000_000, 100, 1.0) && !disturbs(300 << 20, 1_000, 60.0));
+        assert!(!disturbs(2 << 20, 90, 0.1), "a commit in a short run");
+        assert!(!disturbs(1 << 30, 1 << 20, 0.0));
     }
 
     /// The disturbances of the second run of a record, judged alone as while measuring.
@@ -543,7 +540,7 @@ mod tests {
         let [Disturbance::ForeignIo { device, bytes_per_s, ios_per_s }] =
             &second(&Fixture { foreign_ios: 4_400, ..Fixture::honest() }.record())[..]
         else {
-            panic!("no disturbance")
+            panic!("none")
         };
         // A warm-up of a tenth belongs to the run.
         assert!(
@@ -568,9 +565,7 @@ mod tests {
             record.runs[run].evidence[at].files.insert(LIMITS.into(), Ok(text.into()));
         };
         set(&mut record, 1, 1, limit);
-        let [Disturbance::LimitChanged { before, after }] = &second(&record)[..] else {
-            panic!("no disturbance")
-        };
+        let [Disturbance::LimitChanged { before, after }] = &second(&record)[..] else { panic!("none") };
         assert_eq!((before.as_str(), after.as_str()), ("", limit));
         // The limit was set between two runs and remains.
         set(&mut record, 1, 0, limit);
@@ -637,9 +632,9 @@ mod tests {
                 }
                 let foreign = (300e6 * hit) as u64;
                 let rate = (0.03 * noise.normal()).exp() * (1.0 - bursts.lost_share * hit);
-                (rate, has_repeats && is_disturbing(foreign, foreign >> 20, 1.0))
+                (rate, has_repeats && disturbs(foreign, foreign >> 20, 1.0))
             });
-            let counting = counting(&done, &budget);
+            let counting = counting_runs(&done, &budget);
             for job in 0..budget.jobs {
                 let runs: Vec<&Summary> = counting.iter().filter(|s| s.job == job).collect();
                 assert_eq!(runs.len(), 5);
@@ -684,7 +679,7 @@ mod tests {
                     let own = 190e6 * (0.1 * noise.normal()).exp();
                     (own, hit(BYTES_PER_S * (0.2 * noise.normal() - 0.25).exp(), own))
                 });
-                let counting = counting(&done, &budget);
+                let counting = counting_runs(&done, &budget);
                 sum += counting.iter().map(|s| (s.iops / 190e6).ln()).sum::<f64>() / counting.len() as f64;
             }
             sum / 2_000.0

@@ -4,8 +4,8 @@
 //! 2. With a latency target, a load that a condition requires (`--fail-if 'iops<20000'`) is decided first.
 //! 3. Single runs find a load that clearly meets the target and one that clearly misses it. Bisection on the logarithm of the load brings
 //!    them together until they are near, or the loads in between are undecided.
-//! 4. More runs prove both ends, each with a confidence of 99 %, so that the answer of a whole search has 95 %. An end that stays unproven
-//!    moves outward.
+//! 4. More runs prove both ends, each with a confidence of 99 %, so that at most 5 % of whole searches err. An end that stays unproven moves
+//!    outward.
 //! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow.
 //! 6. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
 //!    loads around the knee.
@@ -21,8 +21,7 @@ use crate::runs::{capacity, falls_short, lowest_limit};
 use crate::strategy::repeats;
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
-use stats::intervals;
-use stats::intervals::RunCounts;
+use stats::intervals::{self, RunCounts};
 use stats::knee::{self, Cost};
 
 /// Loads of the curve in percent of the capacity.
@@ -389,7 +388,7 @@ impl Search<'_> {
 fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
-        let order = repeats::shuffled(CURVE_PERCENT.len(), budget.seed, repeat);
+        let order = repeats::random_order(CURVE_PERCENT.len(), budget.seed, repeat);
         let rates = order
             .into_iter()
             .filter_map(|i| Some(whole_number(capacity * *CURVE_PERCENT.get(i)? as f64 / 100.0)));

@@ -102,7 +102,7 @@ pub struct RemainingRuns {
 
 /// Returns the next run, which may repeat a disturbed one.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
-    let counting = disturbed::counting(done, budget);
+    let counting = disturbed::counting_runs(done, budget);
     match budget.strategy {
         // The time of repeats also counts towards the budget.
         Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
@@ -142,7 +142,7 @@ pub fn remaining_runs(done: &[Summary], budget: &Budget) -> RemainingRuns {
 
 /// Returns the remaining work according to the runs that count, without repeats.
 fn remaining_undisturbed(done: &[Summary], budget: &Budget) -> RemainingRuns {
-    let counting = disturbed::counting(done, budget);
+    let counting = disturbed::counting_runs(done, budget);
     let rates = (0..budget.jobs).map(|job| rates(&counting, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
         Strategy::Fixed | Strategy::Settle { .. } => {
@@ -150,22 +150,14 @@ fn remaining_undisturbed(done: &[Summary], budget: &Budget) -> RemainingRuns {
         }
         Strategy::Targets(layout) => (targets::remaining_runs(done, &counting, budget, layout), true),
         Strategy::Limit(latency_target) => (limit::remaining_runs(&counting, budget, &latency_target), false),
-        Strategy::Precision { share, at_most } => (
-            rates
-                .map(|r| {
-                    runs_up_to(
-                        &r,
-                        at_most,
-                        repeats::needs_runs_for_precision(&r, budget.runs, share, at_most),
-                    )
-                })
-                .collect(),
-            true,
-        ),
-        Strategy::Steady { at_most } => (
-            rates.map(|r| runs_up_to(&r, at_most, repeats::needs_runs_until_steady(&r, at_most))).collect(),
-            true,
-        ),
+        Strategy::Precision { share, at_most } => {
+            let is_open = |r: &[f64]| repeats::needs_runs_for_precision(r, budget.runs, share, at_most);
+            (rates.map(|r| runs_up_to(&r, at_most, is_open(&r))).collect(), true)
+        }
+        Strategy::Steady { at_most } => {
+            let is_open = |r: &[f64]| repeats::needs_runs_until_steady(r, at_most);
+            (rates.map(|r| runs_up_to(&r, at_most, is_open(&r))).collect(), true)
+        }
     };
     RemainingRuns { runs, at_most, repeats: 0 }
 }

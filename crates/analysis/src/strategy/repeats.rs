@@ -47,7 +47,7 @@ pub(super) fn next_among(
 }
 
 /// Returns the numbers below `count` in the random order of a round (Fisher and Yates).
-pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
+pub(super) fn random_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = split_mix(seed ^ split_mix(u64::from(round)));
     for last in (1..order.len()).rev() {
@@ -60,7 +60,7 @@ pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
 
 /// Returns the jobs in the order of a round. Jobs of a block stay together, at the place of the block's first job.
 pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
-    let mut order = shuffled(budget.jobs, budget.seed, repeat);
+    let mut order = random_order(budget.jobs, budget.seed, repeat);
     if !budget.blocks.is_empty() {
         let shuffled = order.clone();
         let block = |job: usize| budget.blocks.get(job);
@@ -80,7 +80,7 @@ pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32)
         let repeat = rates(done, job).len() as u32;
         return Next::Measure { job, repeat, attempt: 0, offered_iops: None };
     }
-    end_of_jobs(
+    describe_end(
         done,
         budget,
         |rates| is_steady(rates, at_most),
@@ -90,7 +90,7 @@ pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32)
 }
 
 /// Describes the end of a strategy: which jobs reached its goal, and which did not within the maximum number of runs.
-fn end_of_jobs(
+fn describe_end(
     done: &[Summary],
     budget: &Budget,
     is_achieved: impl Fn(&[f64]) -> bool,
@@ -141,7 +141,7 @@ pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, 
         .unwrap_or_else(|| {
             let reached = format!("reached {}", show_share(share));
             let within = format!("{at_most} runs");
-            end_of_jobs(done, budget, |rates| is_reached(rates, share), [&reached, &reached], &within)
+            describe_end(done, budget, |rates| is_reached(rates, share), [&reached, &reached], &within)
         })
 }
 
@@ -231,20 +231,9 @@ pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
 }
 
 #[cfg(test)]
-use crate::Judging;
-
+use crate::strategy::{play, remaining_runs};
 #[cfg(test)]
-use crate::fixture::Fixture;
-
-#[cfg(test)]
-use crate::judge;
-
-#[cfg(test)]
-use crate::strategy::remaining_runs;
-
-#[cfg(test)]
-use crate::strategy::play;
-
+use crate::{Judging, fixture::Fixture, judge};
 #[cfg(test)]
 use stats::series::Noise;
 
@@ -271,10 +260,7 @@ fn budget(jobs: usize, share: f64) -> Budget {
         runs: 5,
         strategy: Strategy::Precision { share, at_most: 10 },
         seed: 3,
-        paired: false,
         attempts: 3,
-        ends_ns: None,
-        blocks: Vec::new(),
         ..Budget::default()
     }
 }
@@ -341,17 +327,7 @@ fn a_replay_of_the_summaries_continues_where_it_stopped() {
 
 #[test]
 fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
-    let budget = Budget {
-        jobs: 3,
-        runs: 5,
-        strategy: Strategy::Steady { at_most: MAX_ROUNDS },
-        seed: 3,
-        paired: false,
-        attempts: 3,
-        ends_ns: None,
-        blocks: Vec::new(),
-        ..Budget::default()
-    };
+    let budget = Budget { strategy: Strategy::Steady { at_most: MAX_ROUNDS }, ..fixed(3, 5, 3) };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,
         1 => 100.0 * 0.95_f64.powi(repeat.min(8) as i32),

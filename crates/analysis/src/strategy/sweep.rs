@@ -539,7 +539,7 @@ impl<'g> InOrder<'g> {
 
     /// Applies the SNIA's criterion to the tracked values; `None` if a value of the window is missing.
     pub(crate) fn snia(&self) -> Option<Snia> {
-        let snia = steady_state::apply_snia_criterion(&self.tracked_in_window()?)?;
+        let snia = steady_state::apply_snia(&self.tracked_in_window()?)?;
         Some(Snia { rounds: self.rounds() as u32, ..snia })
     }
 

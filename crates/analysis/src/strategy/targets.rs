@@ -60,7 +60,7 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
     };
     let least = (0..groups).map(done).min().unwrap_or(budget.runs);
     if least < budget.runs {
-        let order = repeats::shuffled(groups, budget.seed, least);
+        let order = repeats::random_order(groups, budget.seed, least);
         let mut round = order.into_iter().filter(|group| done(*group) == least);
         return match round.find(|group| clock.has_time_for(*group)) {
             Some(group) => begin(group),
@@ -94,7 +94,7 @@ fn jobs_in_order(
     budget: &Budget,
 ) -> impl Iterator<Item = usize> + use<> {
     let jobs = layout.jobs(group);
-    let order = repeats::shuffled(jobs.len(), budget.seed ^ group as u64, round);
+    let order = repeats::random_order(jobs.len(), budget.seed ^ group as u64, round);
     order.into_iter().map(move |at| jobs.start + at)
 }
 
@@ -261,7 +261,6 @@ fn budget(tests: u32, targets: u32, seconds: u64) -> Budget {
         paired: true,
         attempts: 3,
         ends_ns: Some(seconds * SECOND),
-        blocks: Vec::new(),
         ..Budget::default()
     }
 }

@@ -181,8 +181,8 @@ impl Lane {
         (self.memory, self.cpu_or_worst())
     }
 
-    /// Whether the lane has enough fresh runs, or failed.
-    fn has_fresh_runs(&self) -> bool {
+    /// Whether the lane needs no more fresh runs: it has enough, or it failed.
+    fn is_complete(&self) -> bool {
         self.failed || self.fresh.len() >= FRESH_RUNS
     }
 }
@@ -357,9 +357,7 @@ impl Race {
     pub fn cheapest(&self) -> Option<&Lane> {
         let winner = self.winner()?;
         let cheaper = self.decision.as_ref()?.cheaper.iter().filter_map(|at| self.lanes.get(*at));
-        Some(
-            cheaper.take_while(|l| l.has_fresh_runs()).find(|l| self.is_as_fast(l, winner)).unwrap_or(winner),
-        )
+        Some(cheaper.take_while(|l| l.is_complete()).find(|l| self.is_as_fast(l, winner)).unwrap_or(winner))
     }
 
     /// Whether the fresh runs of a lane are slower than those of the winner by no more than the tolerance.
@@ -379,11 +377,11 @@ impl Race {
         // Measure one cheaper cell after another, in turns with fresh runs of the winner.
         let mut rounds = 1;
         for (at, lane) in cheaper {
-            if !lane.has_fresh_runs() {
+            if !lane.is_complete() {
                 out.push((lane, FRESH_RUNS));
             }
             rounds = at + 1;
-            if !lane.has_fresh_runs() || self.is_as_fast(lane, winner) {
+            if !lane.is_complete() || self.is_as_fast(lane, winner) {
                 break;
             }
         }
@@ -507,18 +505,16 @@ impl Levels {
         let (mut pairs, mut pairs_of_many) = (elsewhere.to_vec(), Vec::new());
         for runs in cells {
             let scores = without_states(runs, &states);
-            let differences = scores.windows(2).zip(runs.windows(2)).map(|(scores, runs)| {
+            let gaps = scores.windows(2).zip(runs.windows(2)).map(|(scores, runs)| {
                 let fewest = members[runs[0].round].min(members[runs[1].round]);
                 (scores[1] - scores[0]).abs() * hidden(fewest).sqrt()
             });
-            let differences: Vec<f64> = differences.collect();
-            pairs.extend(&differences);
+            let gaps: Vec<f64> = gaps.collect();
+            pairs.extend(&gaps);
             // Only rounds after the passes through all cells count: in the passes, the states follow the noisier cells.
-            let later = differences
-                .iter()
-                .zip(runs)
-                .filter(|(_, run)| run.round >= PASSES && runs.len() >= MANY_RUNS);
-            pairs_of_many.extend(later.map(|(difference, _)| difference));
+            let later =
+                gaps.iter().zip(runs).filter(|(_, run)| run.round >= PASSES && runs.len() >= MANY_RUNS);
+            pairs_of_many.extend(later.map(|(gap, _)| gap));
         }
         let overall = deviation_of_pairs(&mut pairs);
         let frequent =

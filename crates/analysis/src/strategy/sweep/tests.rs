@@ -143,8 +143,9 @@ impl Device {
     }
 }
 
-fn failed(job: usize) -> Sample {
-    Sample { job, took_ns: ADAPTIVE_RUN_NS, ..Sample::default() }
+/// A run of a job with this rate; without a rate, the run failed.
+fn sample(job: usize, bytes_per_s: Option<f64>, took_ns: u64) -> Sample {
+    Sample { job, bytes_per_s, took_ns, ..Sample::default() }
 }
 
 /// Numbers between 0 and 1, drawn by seed.
@@ -169,7 +170,7 @@ impl Draws {
 }
 
 /// Plays a search to its end; returns its samples.
-fn play_search(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<Sample> {
+fn play(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<Sample> {
     let mut device = Device::new(noise, seed);
     let mut samples = Vec::new();
     let mut search = Search::new(grid, RUNS, seed);
@@ -203,12 +204,12 @@ struct Shares {
 }
 
 /// Plays searches of a grid with one work.
-fn play_searches(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
+fn play_all(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
     let log = |job: usize| truth(grid.setting(job).unwrap()).ln();
     let best = grid.jobs().into_iter().map(log).fold(f64::NEG_INFINITY, f64::max);
     let mut shares = Shares::default();
     for seed in 0..seeds {
-        let samples = play_search(grid, truth, noise, seed);
+        let samples = play(grid, truth, noise, seed);
         let search = Search::after(grid, RUNS, seed, &samples);
         let race = &search.races[0];
         let rivals = race.rivals().unwrap();
@@ -251,8 +252,7 @@ fn check_bounds(seeds: u64, names: &[&str]) {
         }
         grid.search = budget(grid.cells.len());
         for (noise_name, noise) in NOISES {
-            let Shares { wrong, far, decided, fallen, bound, longest } =
-                play_searches(&grid, truth, noise, seeds);
+            let Shares { wrong, far, decided, fallen, bound, longest } = play_all(&grid, truth, noise, seeds);
             let [wrong_p, far_p, decided_p, fallen_p, bound_p] =
                 [wrong, far, decided, fallen, bound].map(|share| 100.0 * share);
             println!(
@@ -285,13 +285,13 @@ fn the_recommended_budget_is_likely_to_reach_the_tolerance() {
         let mut grid = row(12);
         grid.search = How::Adaptive { budget_ns: 25_000_000_000 };
         let noise = Noise { spread: 0.06, ..QUIET };
-        let samples = play_search(&grid, level, noise, seed);
+        let samples = play(&grid, level, noise, seed);
         let search = Search::after(&grid, RUNS, seed, &samples);
         let Some(budget_ns) = search.sufficient_budget_ns().filter(|ns| *ns > 25_000_000_000) else {
             continue;
         };
         grid.search = How::Adaptive { budget_ns };
-        let samples = play_search(&grid, level, noise, seed);
+        let samples = play(&grid, level, noise, seed);
         open += 1;
         let search = Search::after(&grid, RUNS, seed, &samples);
         reached += u32::from(search.races[0].rivals().is_some_and(|r| r.open == 0));
@@ -315,12 +315,7 @@ fn a_stall_rules_no_cell_out() {
             let is_stalled = job == best && search.times(job) == stalled;
             let log = 0.01 * draws.normal() - if is_stalled { 1.6 } else { 0.0 };
             let rate = peak(grid.setting(job).unwrap()) * log.exp();
-            search.take(&Sample {
-                job,
-                bytes_per_s: Some(rate),
-                took_ns: ADAPTIVE_RUN_NS,
-                ..Sample::default()
-            });
+            search.take(&sample(job, Some(rate), ADAPTIVE_RUN_NS));
         }
         let race = &search.races[0];
         assert_eq!(race.winner().map(|w| w.job), Some(best), "stalled in run {stalled}: {:?}", race.rivals());
@@ -332,7 +327,7 @@ fn a_stall_rules_no_cell_out() {
 fn a_disturbed_run_is_measured_again_after_its_pass_or_at_once() {
     let mut grid = grid(&["read"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let samples = play_search(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
+    let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
     let cells = grid.cells.len();
     let may = |runs: usize, repeat: u32| Search::after(&grid, RUNS, 5, &samples[..runs]).may_repeat(repeat);
     assert!(!may(cells / 2, 0), "other cells were not measured at all yet");
@@ -347,7 +342,7 @@ fn a_disturbed_run_is_measured_again_after_its_pass_or_at_once() {
 fn a_search_that_an_earlier_version_ended_has_a_winner() {
     let mut grid = grid(&["read"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let samples = play_search(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
+    let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
     let mut search = Search::after(&grid, RUNS, 5, &samples[..grid.cells.len() * 3 / 2]);
     assert!(search.races[0].winner().is_none());
     search.close();
@@ -358,7 +353,7 @@ fn a_search_that_an_earlier_version_ended_has_a_winner() {
 fn a_quiet_device_is_decided_early() {
     let mut grid = grid(&["read"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let samples = play_search(&grid, peak, Noise { spread: 0.002, ..QUIET }, 7);
+    let samples = play(&grid, peak, Noise { spread: 0.002, ..QUIET }, 7);
     let search = Search::after(&grid, RUNS, 7, &samples);
     let rivals = search.races[0].rivals().unwrap();
     assert_eq!(rivals.open, 0, "surely nothing is 5 % faster: {rivals:?}");
@@ -377,7 +372,7 @@ fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
     let jobs = grid.cells.len();
     let cp = Baseline { name: "cp".into(), setting: setting(128, 1, "read"), job: jobs };
     grid.baselines.push(cp);
-    let samples = play_search(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 3);
+    let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 3);
     let search = Search::after(&grid, RUNS, 3, &samples);
     assert!((0..jobs).all(|job| search.times(job) > 0));
     for race in &search.races {
@@ -402,12 +397,7 @@ fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
         let mut search = Search::new(&grid, 1, seed);
         while let Some(job) = search.next() {
             let rate = peak(grid.setting(job).unwrap()) * (0.02 * random.normal()).exp();
-            search.take(&Sample {
-                job,
-                bytes_per_s: Some(rate),
-                took_ns: EXHAUSTIVE_RUN_NS,
-                ..Sample::default()
-            });
+            search.take(&sample(job, Some(rate), EXHAUSTIVE_RUN_NS));
         }
         for race in &search.races {
             assert!(race.knows_its_noise(), "{seed}: {}", race.work);
@@ -432,7 +422,7 @@ fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
 #[test]
 fn an_exhaustive_search_measures_all_equally_often() {
     let grid = grid(&["read"], How::Exhaustive);
-    let samples = play_search(&grid, peak, Noise { spread: 0.03, ..QUIET }, 1);
+    let samples = play(&grid, peak, Noise { spread: 0.03, ..QUIET }, 1);
     let search = Search::after(&grid, RUNS, 1, &samples);
     let reference = search.reference();
     for lane in search.races[0].lanes.iter().filter(|l| Some(l.job) != reference) {
@@ -446,7 +436,7 @@ fn an_exhaustive_search_measures_all_equally_often() {
 fn replaying_a_part_continues_identically() {
     let mut grid = grid(&["read", "write"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let samples = play_search(&grid, plateau, Noise { spread: 0.05, stalls: 0.01, ..QUIET }, 11);
+    let samples = play(&grid, plateau, Noise { spread: 0.05, stalls: 0.01, ..QUIET }, 11);
     for cut in (0..samples.len()).step_by(7) {
         let search = Search::after(&grid, RUNS, 11, &samples[..cut]);
         assert_eq!(search.next(), Some(samples[cut].job), "after {cut} runs");
@@ -463,7 +453,7 @@ fn failed_cells_are_out_and_without_cells_there_is_no_winner() {
     while let Some(job) = search.next() {
         let broken = grid.setting(job).is_some_and(|s| s.depth != 1);
         let rate = (!broken).then(|| plateau(grid.setting(job).unwrap()));
-        search.take(&Sample { job, bytes_per_s: rate, took_ns: ADAPTIVE_RUN_NS, ..Sample::default() });
+        search.take(&sample(job, rate, ADAPTIVE_RUN_NS));
         runs += 1;
         assert!(runs < 2_000);
     }
@@ -472,7 +462,7 @@ fn failed_cells_are_out_and_without_cells_there_is_no_winner() {
 
     let mut search = Search::new(&grid, RUNS, 5);
     while let Some(job) = search.next() {
-        search.take(&failed(job));
+        search.take(&sample(job, None, ADAPTIVE_RUN_NS));
     }
     assert!(search.races[0].decision.is_some() && search.races[0].winner().is_none());
 }
@@ -482,7 +472,7 @@ fn no_forged_sample_stops_the_search() {
     let empty = Grid { cells: Vec::new(), ..grid(&[], How::Exhaustive) };
     assert_eq!(Search::new(&empty, 0, 0).next(), None);
     let mut search = Search::new(&empty, 3, 0);
-    search.take(&failed(usize::MAX));
+    search.take(&sample(usize::MAX, None, ADAPTIVE_RUN_NS));
     let one = grid(&["read"], How::Adaptive { budget_ns: 0 });
     let mut search = Search::new(&one, 3, 0);
     for rate in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
