@@ -182,13 +182,16 @@ fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     let largest = u64::from(stream.access.largest_bytes());
     let seconds = whole_ns(phase) as f64 / 1e9;
     let in_flight = stream.total_depth().saturating_mul(largest);
-    // Poisson arrivals are practically never five deviations above their mean.
-    let most_ops = |iops: f64| (iops * seconds + 5.0 * (iops * seconds).sqrt()) as u64;
+    // The number of arrivals is practically never five deviations above its mean.
+    let most_ops =
+        |iops: f64, dispersion: f64| (iops * seconds + 5.0 * (iops * seconds * dispersion).sqrt()) as u64;
     let by_pace = match stream.pace {
-        Pace::Open { iops, .. } if iops > 0.0 => Some(most_ops(iops).saturating_mul(largest)),
+        Pace::Open { iops, arrivals } if iops > 0.0 => {
+            Some(most_ops(iops, arrivals.dispersion(iops).max(1.0)).saturating_mul(largest))
+        }
         Pace::Limited { .. } | Pace::Each { .. } => {
             let (iops, bytes_per_s) = most_written(&stream.pace);
-            let operations = (iops > 0.0).then(|| most_ops(iops).saturating_mul(largest));
+            let operations = (iops > 0.0).then(|| most_ops(iops, 1.0).saturating_mul(largest));
             let bytes = (bytes_per_s > 0.0).then_some((bytes_per_s * seconds) as u64);
             operations.into_iter().chain(bytes).min()
         }
@@ -269,6 +272,10 @@ fn writes_are_bounded_by_rate_or_count_or_unbounded() {
     assert!(cost(&plan).unbounded_ns > 0);
     plan.jobs[0].phases[0].streams[0].pace = Pace::Closed.offering(50.0);
     assert_eq!(cost(&plan).bounded_bytes, 5 * (150 * 4096 + in_flight));
+    // 100 arrivals in batches of 8.5 on average have a deviation of 40.
+    let arrivals = model::job::Arrivals::Batch { mean: 8.5 };
+    plan.jobs[0].phases[0].streams[0].pace = Pace::Open { iops: 50.0, arrivals };
+    assert_eq!(cost(&plan).bounded_bytes, 5 * (300 * 4096 + in_flight));
     plan.targets[0].role = Role::None;
     assert_eq!((cost(&plan).unbounded_ns, cost(&plan).bounded_bytes), (0, 0), "nothing is touched");
 }
