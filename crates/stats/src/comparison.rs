@@ -1,7 +1,7 @@
 //! Comparisons of two or more sets of runs.
 //!
 //! - [`Shift`]: difference of two means of logarithms with Welch's interval, the probability of a difference beyond a margin, the smallest
-//!   visible difference and the runs needed (B. L. Welch, "The generalization of Student's problem when several different population
+//!   detectable difference and the runs needed (B. L. Welch, "The generalization of Student's problem when several different population
 //!   variances are involved", Biometrika 34, 1947).
 //! - [`Ratio`]: ratio of two rates of one session, faster or slower only if the whole 95 % interval is.
 //! - [`hodges_lehmann`], [`mann_whitney`], [`exact_rank_test`]: shift of Hodges and Lehmann and rank test of Mann and Whitney (Annals of
@@ -61,11 +61,11 @@ impl Shift {
 
     /// Returns the 95 % interval of the difference.
     pub fn interval(&self) -> [f64; 2] {
-        self.between(SIGNIFICANCE / 2.0)
+        self.interval_at(SIGNIFICANCE / 2.0)
     }
 
     /// Returns the interval of the difference with the probability `tail` at each end.
-    pub fn between(&self, tail: f64) -> [f64; 2] {
+    pub fn interval_at(&self, tail: f64) -> [f64; 2] {
         let half = self.times_error(1.0 - tail);
         [self.delta - half, self.delta + half]
     }
@@ -95,7 +95,7 @@ impl Shift {
 
     /// Returns the smallest true difference that [`POWER`] of such comparisons would find, corrected for the number of comparisons. The
     /// difference includes the margin, because the whole interval must be beyond the margin.
-    pub fn visible(&self, margin: f64, comparisons: usize) -> f64 {
+    pub fn smallest_detectable(&self, margin: f64, comparisons: usize) -> f64 {
         margin + self.times_error(upper_level(comparisons)) + self.times_error(POWER)
     }
 
@@ -439,7 +439,7 @@ fn two_runs_have_no_shift_and_constant_runs_have_a_certain_one() {
     let sure = Shift::new(&[1.0; 5], &[1.5; 5]).unwrap();
     assert_eq!((sure.interval(), sure.degrees()), ([0.5, 0.5], None));
     assert_eq!((sure.chance_beyond(0.1), sure.chance_beyond(0.6)), (0.0, 1.0));
-    assert_eq!((sure.visible(0.1, 9), sure.runs_needed([0.1; 2], 1)), (0.1, Some(4)));
+    assert_eq!((sure.smallest_detectable(0.1, 9), sure.runs_needed([0.1; 2], 1)), (0.1, Some(4)));
 }
 
 #[test]

@@ -66,16 +66,16 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> WeighedNumber {
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
     let is_bootstrapped = measure.is_percentile && a.len().min(b.len()) >= intervals::FEWEST_FOR_BOOTSTRAP;
-    let between = |tail: f64| {
+    let interval_at = |tail: f64| {
         shift.and_then(|s| {
             if is_bootstrapped {
                 intervals::bootstrap_interval(&a, &b, s.degrees(), tail)
             } else {
-                Some(s.between(tail))
+                Some(s.interval_at(tail))
             }
         })
     };
-    let (interval, bounds) = (between(SIGNIFICANCE / 2.0), between(SIGNIFICANCE));
+    let (interval, bounds) = (interval_at(SIGNIFICANCE / 2.0), interval_at(SIGNIFICANCE));
     let floor = find_floor(&measure.a, &measure.b);
     let least = if measure.is_percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
     let knows_floor = floor.is_some() || options.runs != Runs::Apart;
@@ -147,7 +147,7 @@ impl WeighedNumber {
             tolerance: Some(self.tolerance),
             floor: self.floor,
             could_have_seen: detecting
-                .map(|s| s.visible(limits[0], numbers).exp_m1())
+                .map(|s| s.smallest_detectable(limits[0], numbers).exp_m1())
                 .filter(|v| v.is_finite()),
             // These runs did not decide, so at least one more is needed.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),

@@ -297,24 +297,24 @@ pub(crate) fn counting_runs<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s,
 
 /// Returns the next run: a repeat if one is due, else `otherwise`.
 pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
-    let waiting = waiting(done, budget);
+    let waiting = waiting_repeats(done, budget);
     let due = waiting.first().filter(|repeat| repeat.is_due(&otherwise, budget.strategy));
     due.map_or(otherwise, Repeat::measure)
 }
 
 /// Returns the disturbed runs that are still to be repeated, the next one first.
-pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
+pub(super) fn waiting_repeats(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
     // A repeat would change the state of the device.
     if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
         return Vec::new();
     }
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
     let left: u32 = super::remaining_undisturbed(done, budget).runs.iter().sum();
-    waiting_of(&tried, budget.pairing(), left as usize, budget.attempts)
+    repeats_of(&tried, budget.pairing(), left as usize, budget.attempts)
 }
 
 /// Returns the runs of these attempts that wait for a repeat, the next one first. About `left` runs have no attempt yet.
-pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Repeat> {
+pub(super) fn repeats_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Repeat> {
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
         units.entry(one.unit(pairing)).or_default().push((order, *one));
@@ -475,7 +475,7 @@ mod tests {
             disturbed: (job == 0).then(|| a_disturbance(0)),
             ..Summary::refused(job, 0)
         }));
-        let repeats: Vec<usize> = waiting(&done, &paired).iter().map(|a| a.at.job).collect();
+        let repeats: Vec<usize> = waiting_repeats(&done, &paired).iter().map(|a| a.at.job).collect();
         assert_eq!(repeats, [0, 2]);
     }
 
@@ -528,7 +528,7 @@ mod tests {
     }
 
     /// The disturbances of the second run of a record, judged alone as while measuring.
-    fn second(record: &Record) -> Vec<Disturbance> {
+    fn judge_second(record: &Record) -> Vec<Disturbance> {
         let mut one = record.clone();
         one.runs = vec![one.runs.remove(1)];
         disturbances(&one)
@@ -536,9 +536,9 @@ mod tests {
 
     #[test]
     fn the_evidence_of_a_run_is_read_from_its_edges() {
-        assert_eq!(second(&Fixture::honest().record()), []);
+        assert_eq!(judge_second(&Fixture::honest().record()), []);
         let [Disturbance::ForeignIo { device, bytes_per_s, ios_per_s }] =
-            &second(&Fixture { foreign_ios: 4_400, ..Fixture::honest() }.record())[..]
+            &judge_second(&Fixture { foreign_ios: 4_400, ..Fixture::honest() }.record())[..]
         else {
             panic!("none")
         };
@@ -550,11 +550,11 @@ mod tests {
         );
         // The same traffic during a run that is ten times as fast: its share is small, but it disturbs as much.
         let fast = Fixture { ops: 100_000, foreign_ios: 4_400, ..Fixture::honest() };
-        assert_eq!(second(&fast.record()).len(), 1);
+        assert_eq!(judge_second(&fast.record()).len(), 1);
         let loud = Fixture { device_time_share: 0.1, cpu_share: 1.0, errors: 7, ..Fixture::honest() };
-        assert_eq!(second(&loud.record()), [], "fathom's own load");
+        assert_eq!(judge_second(&loud.record()), [], "fathom's own load");
         let blind = Fixture { stat_unreadable: true, foreign_ios: 9_000, ..Fixture::honest() };
-        assert_eq!(second(&blind.record()), [], "missing counters decide nothing");
+        assert_eq!(judge_second(&blind.record()), [], "missing counters decide nothing");
     }
 
     #[test]
@@ -565,14 +565,14 @@ mod tests {
             record.runs[run].evidence[at].files.insert(LIMITS.into(), Ok(text.into()));
         };
         set(&mut record, 1, 1, limit);
-        let [Disturbance::LimitChanged { before, after }] = &second(&record)[..] else { panic!("none") };
+        let [Disturbance::LimitChanged { before, after }] = &judge_second(&record)[..] else { panic!() };
         assert_eq!((before.as_str(), after.as_str()), ("", limit));
         // The limit was set between two runs and remains.
         set(&mut record, 1, 0, limit);
-        assert_eq!(second(&record).len(), 1);
+        assert_eq!(judge_second(&record).len(), 1);
         set(&mut record, 1, 0, &limit.replace("254:0", "8:0"));
         set(&mut record, 1, 1, "");
-        assert_eq!(second(&record), [], "of another device");
+        assert_eq!(judge_second(&record), [], "of another device");
     }
 
     #[test]
@@ -584,7 +584,7 @@ mod tests {
                 .files
                 .insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
             record.runs[1].evidence[1].files.insert("/proc/stat".into(), Ok(text));
-            !second(&record).is_empty()
+            !judge_second(&record).is_empty()
         };
         assert!(!stolen(3) && stolen(4));
     }

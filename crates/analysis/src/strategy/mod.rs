@@ -128,7 +128,7 @@ fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
 /// Returns the remaining work, as far as it can be known.
 pub fn remaining_runs(done: &[Summary], budget: &Budget) -> RemainingRuns {
     let mut remaining = remaining_undisturbed(done, budget);
-    for repeat in disturbed::waiting(done, budget) {
+    for repeat in disturbed::waiting_repeats(done, budget) {
         remaining.repeats += 1;
         remaining.runs.iter_mut().skip(repeat.at.job).take(1).for_each(|runs| *runs += 1);
     }

@@ -19,7 +19,7 @@
 mod race;
 
 use crate::runs::{Sample, SweepRun, counting_samples};
-use crate::strategy::disturbed::{Repeat, waiting_of};
+use crate::strategy::disturbed::{Repeat, repeats_of};
 use model::figures::Snia;
 use model::payload::split_mix;
 use model::plan::Plan;
@@ -111,7 +111,7 @@ impl<'g> Search<'g> {
         } else if is_over {
             race.decision = Some(race.decide());
         }
-        if self.must_close(&self.races[at]) {
+        if self.must_decide(&self.races[at]) {
             self.races[at].decision = Some(self.races[at].decide());
         }
     }
@@ -132,7 +132,7 @@ impl<'g> Search<'g> {
     }
 
     /// Whether an open race must end now, because the remaining time is needed for fresh runs.
-    fn must_close(&self, race: &Race) -> bool {
+    fn must_decide(&self, race: &Race) -> bool {
         let How::Adaptive { budget_ns } = self.grid.search else { return false };
         race.decision.is_none()
             && race.round > 0
@@ -148,7 +148,7 @@ impl<'g> Search<'g> {
 
     /// Returns the job to measure next; `None` at the end.
     pub fn next(&self) -> Option<usize> {
-        let pick = self.due().or_else(|| self.unproven())?;
+        let pick = self.due_cell().or_else(|| self.cell_for_fresh_run())?;
         Some(self.due_reference().unwrap_or(pick))
     }
 
@@ -205,7 +205,7 @@ impl<'g> Search<'g> {
     /// Whether a disturbed run may be repeated now: after its round while cells lack their minimum number of runs, later at once. No repeat
     /// starts after the time is up.
     pub fn may_repeat(&self, repeat: u32) -> bool {
-        let is_round_over = || self.due().is_none_or(|job| self.times(job) as u32 > repeat);
+        let is_round_over = || self.due_cell().is_none_or(|job| self.times(job) as u32 > repeat);
         !self.is_time_up() && (self.missing_runs() == 0 || is_round_over())
     }
 
@@ -245,7 +245,7 @@ impl<'g> Search<'g> {
 
     /// Returns the cell that is due in the current round: first in the passes through all cells, then in the race with
     /// the fewest runs. The order within a round is random.
-    fn due(&self) -> Option<usize> {
+    fn due_cell(&self) -> Option<usize> {
         let draw =
             |race: &Race, job: usize| split_mix(self.seed ^ split_mix((race.round << 32 | job) as u64));
         // The last round that may be a pass through all cells.
@@ -260,10 +260,10 @@ impl<'g> Search<'g> {
 
     /// Returns the cell with the fewest fresh runs among those that need them; of the winner, only the latest five count. Ties are decided
     /// at random.
-    fn unproven(&self) -> Option<usize> {
+    fn cell_for_fresh_run(&self) -> Option<usize> {
         let mut wanted: Vec<(usize, u64, usize)> = Vec::new();
         for race in &self.races {
-            for (lane, want) in race.wanted(self.is_time_up()) {
+            for (lane, want) in race.lanes_for_fresh_runs(self.is_time_up()) {
                 if lane.fresh.len() < want && !lane.failed {
                     let begun = (lane.fresh.len() + FRESH_RUNS).saturating_sub(want);
                     let draw = split_mix(self.seed ^ split_mix((self.done << 32 | lane.job) as u64));
@@ -375,7 +375,7 @@ impl<'g> SweepProgress<'g> {
         if tried.iter().all(|a| !a.disturbed) {
             return Vec::new();
         }
-        waiting_of(&tried, Pairing::Runs, search.missing_runs(), self.max_attempts)
+        repeats_of(&tried, Pairing::Runs, search.missing_runs(), self.max_attempts)
     }
 
     /// Returns how often a job was measured. Attempts at one run count once.
@@ -446,13 +446,13 @@ impl<'g> InOrder<'g> {
             return None;
         }
         match self.until {
-            Until::Slow => self.open().next(),
+            Until::Slow => self.open_cells().next(),
             Until::Rounds { .. } => self.jobs.get(self.samples.len() % self.jobs.len()).copied(),
         }
     }
 
     /// Returns the cells that are measured once and have no run yet.
-    fn open(&self) -> impl Iterator<Item = usize> {
+    fn open_cells(&self) -> impl Iterator<Item = usize> {
         self.jobs.iter().copied().filter(|job| self.times(*job) == 0 && self.slow_cell_of(*job).is_none())
     }
 
@@ -461,7 +461,7 @@ impl<'g> InOrder<'g> {
             return true;
         }
         match self.until {
-            Until::Slow => self.open().next().is_none(),
+            Until::Slow => self.open_cells().next().is_none(),
             Until::Rounds { bytes, rounds_at_most, .. } => {
                 let is_round_complete = self.samples.len().is_multiple_of(self.jobs.len());
                 let is_enough = match bytes {
@@ -509,7 +509,7 @@ impl<'g> InOrder<'g> {
     }
 
     /// Returns the tracked value in each complete round.
-    pub(crate) fn tracked(&self) -> Vec<Option<f64>> {
+    pub(crate) fn tracked_values(&self) -> Vec<Option<f64>> {
         let Until::Rounds { tracked, variable, .. } = self.until else { return Vec::new() };
         let rounds = self.samples.chunks_exact(self.jobs.len().max(1));
         rounds.map(|r| self.value(variable, r.iter().find(|s| s.job == tracked)?)).collect()
@@ -533,7 +533,7 @@ impl<'g> InOrder<'g> {
 
     /// Returns the tracked values of the window; `None` if one is missing.
     fn tracked_in_window(&self) -> Option<Vec<f64>> {
-        let tracked = self.tracked();
+        let tracked = self.tracked_values();
         tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect()
     }
 
@@ -569,7 +569,7 @@ impl<'g> InOrder<'g> {
         }
         let each = self.spent_ns().checked_div(self.samples.len() as u64).unwrap_or(run_ns);
         let runs_left = match self.until {
-            Until::Slow => self.open().count(),
+            Until::Slow => self.open_cells().count(),
             Until::Rounds { rounds_at_most, .. } => {
                 let all = self.jobs.len().saturating_mul(rounds_at_most as usize);
                 all.saturating_sub(self.samples.len())

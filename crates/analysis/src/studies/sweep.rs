@@ -718,7 +718,7 @@ fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
     Some(Rounds {
         tracked: grid.setting(tracked)?.clone(),
         variable,
-        by_round: order.tracked(),
+        by_round: order.tracked_values(),
         at_most: rounds_at_most,
         bytes_wanted: bytes,
         bytes_written: order.written_bytes(),

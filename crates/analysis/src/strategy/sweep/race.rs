@@ -367,7 +367,7 @@ impl Race {
 
     /// Returns the lanes that are measured after the race, each with the number of fresh runs that it needs. After the
     /// time is up, only the winner.
-    pub(super) fn wanted(&self, is_time_up: bool) -> Vec<(&Lane, usize)> {
+    pub(super) fn lanes_for_fresh_runs(&self, is_time_up: bool) -> Vec<(&Lane, usize)> {
         let Some((decision, winner)) = self.decision.as_ref().zip(self.winner()) else { return Vec::new() };
         if is_time_up {
             return vec![(winner, FRESH_RUNS)];
@@ -394,7 +394,7 @@ impl Race {
         if self.decision.is_none() {
             return FRESH_RUNS * (2 + self.baselines.len());
         }
-        self.wanted(false).iter().map(|(l, want)| want.saturating_sub(l.fresh.len())).sum()
+        self.lanes_for_fresh_runs(false).iter().map(|(l, want)| want.saturating_sub(l.fresh.len())).sum()
     }
 }
 

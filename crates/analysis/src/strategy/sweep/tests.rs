@@ -627,7 +627,7 @@ mod in_order {
         for job in [0, 5] {
             sweep.take(&sample(job, Some(f64::NAN)));
         }
-        assert_eq!((sweep.next(), sweep.tracked(), sweep.left_ns(1)), (None, vec![None, None], 0));
+        assert_eq!((sweep.next(), sweep.tracked_values(), sweep.left_ns(1)), (None, vec![None, None], 0));
         assert!(sweep.stage().contains("round 3"));
     }
 }
