@@ -130,7 +130,8 @@ impl Measurement {
         if matches!(budget.strategy, Strategy::Settle { .. }) {
             budget.strategy = Strategy::Fixed;
         }
-        at.offered_iops.is_some() || strategy::left(&self.done, &budget).runs.get(at.job) == Some(&0)
+        at.offered_iops.is_some()
+            || strategy::remaining_runs(&self.done, &budget).runs.get(at.job) == Some(&0)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::failure::INTERRUPTED;
 use crate::fleet::{CommonStart, Fleet};
 use crate::live::{Left, Live, Progress};
 use crate::session::Session;
-use analysis::runs::{SweepRun, tries};
+use analysis::runs::{SweepRun, sweep_runs};
 use analysis::strategy::cost::{run_ns, search_left, time_left};
 use analysis::strategy::sweep::SweepProgress;
 use analysis::strategy::{self, Budget, Next, Summary};
@@ -251,7 +251,7 @@ impl Measurement {
         // If the session cannot be read, the failure is reported when the report is made.
         let record = self.session.record().ok()?;
         let judging = Judging { accept: self.accept.clone().unwrap_or_default(), ..Judging::default() };
-        strategy::repeats::runs(&analysis::judge(&record, &judging), &self.plan)
+        strategy::repeats::runs_to_settle(&analysis::judge(&record, &judging), &self.plan)
     }
 
     /// Measures all remaining runs from round `from` on.
@@ -339,7 +339,7 @@ impl Measurement {
 
     /// Prints which run begins, of how many.
     fn announce_run(&self, budget: &Budget, at: &Attempt) {
-        let strategy::Left { runs, at_most, repeats } = strategy::left(&self.done, budget);
+        let strategy::RemainingRuns { runs, at_most, repeats } = strategy::remaining_runs(&self.done, budget);
         // Repeats do not change the run's number or the total.
         let repeated = self.done.iter().filter(|s| s.attempt > 0).count();
         let first_runs = self.done.len() - repeated;
@@ -540,7 +540,7 @@ impl Measurement {
         end_of_watch.files.insert(NEIGHBOURS.into(), moved);
         self.session.append(&Frame::Evidence(Box::new(end_of_watch.clone())))?;
         self.last.evidence.extend([start_of_watch, end_of_watch]);
-        let neighbour = strategy::disturbed::before_runs(&self.last).map(|neighbour| neighbour.sentence());
+        let neighbour = strategy::disturbed::find_neighbour(&self.last).map(|neighbour| neighbour.sentence());
         // Hosts that measure together must agree on repeats.
         let Some(mut sentence) = self.fleet.any_reason(neighbour)? else { return Ok(()) };
         let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
@@ -646,7 +646,7 @@ impl EarlierSession {
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
         let runs = record.measured().into_iter().filter(ended).cloned().collect();
-        Self { tries: tries(&record), preconditioned: record.preconditioned.take(), runs }
+        Self { tries: sweep_runs(&record), preconditioned: record.preconditioned.take(), runs }
     }
 
     /// Time from the beginning of the earlier session to the end of its last run. The new session continues from there.

@@ -146,7 +146,7 @@ impl<'a> Case<'a> {
         let plan = &record.header.plan;
         let job = job_at_load(record, plan.jobs.get(at)?, offered);
         let streams = &plan.jobs.get(at)?.phases.get(phase)?.streams;
-        let rounds = runs::rounds(record, at);
+        let rounds = runs::rounds_that_count(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
         let case_run = |run| CaseRun::new(run, index, streams, plan.part);

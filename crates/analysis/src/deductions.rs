@@ -1,7 +1,8 @@
 //! Deductions: the conclusions that a person would draw from a table of results.
 //!
 //! 1. Between results: the cost of a seek, scaling with depth, the write cache, the highest rates, and the limiter of each row ("IO
-//!    Performance Benchmarking 101"). They leave out figures that a finding invalidates or relabels.
+//!    Performance Benchmarking 101"). They leave out figures that a finding invalidates, and except for the limiters those that a finding
+//!    relabels.
 //! 2. Within a result: a burst, that is the bytes that the storage wrote fast before it fell to its lasting rate.
 
 use crate::case::{Case, CaseRun, asked_depth};
@@ -27,7 +28,7 @@ use stats::series::Series;
 use std::collections::BTreeMap;
 
 /// Minimum ratio of two rates that count as different. A smaller ratio would change no decision.
-const DIFFERENT: f64 = 1.1;
+const MIN_RATIO: f64 = 1.1;
 
 /// A result that measured what its name claims.
 struct ResultRow<'a> {
@@ -59,34 +60,34 @@ impl ResultRow<'_> {
     }
 }
 
-/// All deductions from independent jobs; none of a quick bench, because they need the variation between runs.
-pub(crate) fn of_jobs(judged: &Judged) -> Vec<Deduction> {
+/// Returns all deductions from independent jobs; none of a quick bench, because they need the variation between runs.
+pub(crate) fn deduce_from_jobs(judged: &Judged) -> Vec<Deduction> {
     match judged.record.header.plan.quick_ns {
         Some(_) => Vec::new(),
-        None => [deduce(judged.answered, judged.results), bursts(judged.answered)].concat(),
+        None => [deduce(judged.answered, judged.results), find_bursts(judged.answered)].concat(),
     }
 }
 
-/// Every deduction that the figures allow, in a fixed order.
+/// Returns every deduction between results that the figures allow, in a fixed order.
 fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
-    let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| row(a, m)).collect();
+    let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| sound_row(a, m)).collect();
     let mut out = Vec::new();
     for read_percent in [100, 0] {
-        out.extend(seek(&rows, read_percent));
+        out.extend(deduce_seek(&rows, read_percent));
     }
     for read_percent in [100, 0] {
-        out.extend(scaling(&rows, read_percent));
+        out.extend(deduce_scaling(&rows, read_percent));
     }
-    out.extend(write_cache(&rows));
-    out.extend(highest_rate(&rows, Pattern::Sequential));
-    out.extend(highest_rate(&rows, Pattern::Random));
-    out.extend(limits(results));
+    out.extend(deduce_write_cache(&rows));
+    out.extend(deduce_highest_rate(&rows, Pattern::Sequential));
+    out.extend(deduce_highest_rate(&rows, Pattern::Random));
+    out.extend(list_limiters(results));
     out
 }
 
-/// Returns the row of a result; `None` if its stream did not run alone, or if a finding or the job itself limits the
-/// figures.
-fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
+/// Returns the row of a result; `None` if it has no rate or no storage, if its stream did not run alone, or if a finding or the job itself
+/// limits the figures.
+fn sound_row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
@@ -100,7 +101,7 @@ fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRo
 }
 
 /// States the cost of a random operation beyond its transfer.
-fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
+fn deduce_seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
     let random = rows.iter().find(|r| r.has_access(Pattern::Random, read_percent) && r.has_depth_one())?;
     let sequential = rows.iter().filter(|r| r.has_access(Pattern::Sequential, read_percent));
     let sequential = sequential.max_by(|a, b| a.rates.mb_per_s.total_cmp(&b.rates.mb_per_s))?;
@@ -128,7 +129,7 @@ fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
 }
 
 /// States the gain of a queue over one operation at a time.
-fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
+fn deduce_scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
     let Some(single) = rows.iter().find(|r| r.has_access(Pattern::Random, read_percent) && r.has_depth_one())
     else {
         return Vec::new();
@@ -138,16 +139,16 @@ fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
         .iter()
         .filter(|r| r.has_access(Pattern::Random, read_percent) && !r.has_depth_one())
         .filter(same_block);
-    queued.filter_map(|r| scaling_of_row(single, r)).collect()
+    queued.filter_map(|r| deduce_scaling_of_row(single, r)).collect()
 }
 
-fn scaling_of_row(single: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
+fn deduce_scaling_of_row(single: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
     let depth = asked_depth(queued.stream);
     let ratio = queued.rates.iops / single.rates.iops;
     let interval = Ratio::from_rates(&queued.runs, &single.runs)?;
     let meaning = match interval {
-        r if r.is_below(1.0 / DIFFERENT) => " Queueing costs more than it gains here.",
-        r if r.is_one(DIFFERENT) => {
+        r if r.is_below(1.0 / MIN_RATIO) => " Queueing costs more than it gains here.",
+        r if r.is_one(MIN_RATIO) => {
             " 1.0 means that a queue gains nothing: operations run one after another."
         }
         r if r.is_above(depth / 2.0) => " Operations run in parallel.",
@@ -171,21 +172,21 @@ fn scaling_of_row(single: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
     ))
 }
 
-/// Whether a write cache acknowledges writes, by comparing writes with reads.
-fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
+/// States whether a write cache acknowledges writes, by comparing writes with reads.
+fn deduce_write_cache(rows: &[ResultRow]) -> Option<Deduction> {
     let find = |p: u8| rows.iter().find(|r| r.has_access(Pattern::Random, p) && r.has_depth_one());
     let (read, write) = (find(100)?, find(0)?);
     let bytes = read.block_bytes().filter(|b| write.block_bytes() == Some(*b))?;
     let ratio = write.rates.iops / read.rates.iops;
     let block = show_block(u64::from(bytes));
     let interval = Ratio::from_rates(&write.runs, &read.runs)?;
-    let meaning = if interval.is_above(DIFFERENT) {
+    let meaning = if interval.is_above(MIN_RATIO) {
         format!(
             "are {ratio:.1} times as fast as reads: a write cache acknowledges them before they are on the medium"
         )
-    } else if interval.is_below(1.0 / DIFFERENT) {
+    } else if interval.is_below(1.0 / MIN_RATIO) {
         format!("take {:.1} times as long as reads: no write cache hides the cost of writing", 1.0 / ratio)
-    } else if interval.is_one(DIFFERENT) {
+    } else if interval.is_one(MIN_RATIO) {
         "are as fast as reads: a write cache makes no difference that can be seen".to_owned()
     } else {
         "cannot be distinguished from reads in these runs, so whether a write cache helps them is not known"
@@ -203,7 +204,7 @@ fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
 }
 
 /// States the highest rate of the rows with this order: in bytes if sequential, in operations if random.
-fn highest_rate(rows: &[ResultRow], pattern: Pattern) -> Option<Deduction> {
+fn deduce_highest_rate(rows: &[ResultRow], pattern: Pattern) -> Option<Deduction> {
     let in_bytes = pattern == Pattern::Sequential;
     let rate = |row: &ResultRow| if in_bytes { row.rates.mb_per_s } else { row.rates.iops };
     let alike = rows.iter().filter(|r| r.stream.access.pattern() == Some(pattern));
@@ -218,7 +219,7 @@ fn highest_rate(rows: &[ResultRow], pattern: Pattern) -> Option<Deduction> {
 }
 
 /// Lists the limiters with their rows. Relabelled rows are included, because their limiter is the reason for the label.
-fn limits(results: &[Measured]) -> Option<Deduction> {
+fn list_limiters(results: &[Measured]) -> Option<Deduction> {
     let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for result in results.iter().filter(|r| r.total.is_some() && !r.void) {
         by.entry(&result.limiter.name).or_default().push(result.name.clone());
@@ -258,19 +259,19 @@ struct Burst<'a> {
     after: Vec<f64>,
 }
 
-/// The burst of every result that has one.
-fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
-    answered.iter().filter(|a| !a.is_void()).filter_map(|a| burst_of_case(&a.case)).collect()
+/// Returns the burst of every result that has one.
+fn find_bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
+    answered.iter().filter(|a| !a.is_void()).filter_map(|a| find_burst_of_case(&a.case)).collect()
 }
 
-fn burst_of_case(case: &Case) -> Option<Deduction> {
+fn find_burst_of_case(case: &Case) -> Option<Deduction> {
     let streams = &case.job.phases.get(case.phase)?.streams;
     // Concurrent streams fill the device too, and the device does not count them separately.
     if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
         return None;
     }
     let courses = courses(case).ok()?;
-    let burst_of_run = |(ran, course)| burst(case, ran, course, steps(course).steps());
+    let burst_of_run = |(ran, course)| find_burst(case, ran, course, steps(course).steps());
     let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(burst_of_run).collect();
     // The first run is least affected by earlier writes.
     let first = all.first()?;
@@ -284,20 +285,20 @@ fn burst_of_case(case: &Case) -> Option<Deduction> {
         ("after_mb_per_s", first.after.last().map_or(f64::NAN, mb)),
         ("runs_with_a_burst", all.len() as f64),
     ]);
-    let (context, more) = drive_state(case, first);
+    let (context, more) = describe_drive_state(case, first);
     let sentence = format!(
         "{}: {} at {} MB/s, {}{through}{}. {context}",
         case.name,
         show_bytes(first.bytes as u64),
         show_rate(mb(&first.before)),
         then.join(", "),
-        other_runs_sentence(case, &all),
+        describe_other_runs(case, &all),
     );
     Some(Deduction { name: "burst".into(), sentence, evidence: numbers.into_iter().chain(more).collect() })
 }
 
-/// Returns the burst of a run; `None` if the rate did not fall, or if it ended no lower than it began.
-fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
+/// Returns the burst of a run; `None` if the rate did not fall, or if it ended no lower than before its first fall.
+fn find_burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
     let fall = steps.iter().position(|s| s.after < s.before)?;
     let edge = |at: usize| course.from_ns + course.step_ns * at as f64;
     let mut edges = vec![edge(0)];
@@ -319,7 +320,7 @@ fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> 
     (last < before).then_some(Burst { ran, bytes, until_s, before, after })
 }
 
-/// Bytes written between two times in ns since the workers began.
+/// Returns the bytes written between two times in ns since the workers began.
 fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
     let bytes_within = |row: &Interval| {
         let (a, b) = (row.start_ns as f64, row.end_ns as f64);
@@ -331,7 +332,7 @@ fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
 
 /// Describes the other runs of the result, ` (run 1; 3 of 5 runs fell like this, after 5.10 GiB to 5.80 GiB)`; empty
 /// for a single run.
-fn other_runs_sentence(case: &Case, all: &[Burst]) -> String {
+fn describe_other_runs(case: &Case, all: &[Burst]) -> String {
     let (runs, Some(first)) = (case.runs.len(), all.first()) else { return String::new() };
     if runs == 1 {
         return String::new();
@@ -346,7 +347,7 @@ fn other_runs_sentence(case: &Case, all: &[Burst]) -> String {
 }
 
 /// Describes the drive's state in the run of a burst: its temperature, and the bytes written to it before.
-fn drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
+fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     let mut numbers = Evidence::new();
     let heat = match drive_temperatures(burst.ran) {
         Some([start, stop]) => {
@@ -373,8 +374,8 @@ fn drive_temperatures(ran: &CaseRun) -> Option<[f64; 2]> {
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
 }
 
-/// Bytes written to the target's own devices before the run, with the names of the devices and the start of the count. Disks below a loop
-/// device do not count: they hold other data.
+/// Returns the bytes written to the target's own devices before the run, with the names of the devices and the start of the count. Disks
+/// below a loop device do not count: they hold other data.
 fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
     let start = ran.at(Moment::Start).ok()?;
     let written_bytes =
@@ -401,7 +402,7 @@ fn falling(runs: u32) -> Record {
 
 #[cfg(test)]
 fn deductions(record: &Record) -> Vec<Deduction> {
-    crate::case::cases(record).iter().filter_map(burst_of_case).collect()
+    crate::case::cases(record).iter().filter_map(find_burst_of_case).collect()
 }
 
 #[cfg(test)]

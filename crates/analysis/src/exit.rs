@@ -21,7 +21,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
         return Some(answer);
     }
     // A relabelled number does not make the verdict INVALID, so the verdict may have another reason.
-    let relabels = relabelling(report).filter(|_| !is_invalid(report));
+    let relabels = find_relabelling(report).filter(|_| !is_invalid(report));
     let reason = &relabels.map_or_else(|| report.verdict_reason.clone(), |f| relabelled(f).reason);
     let ids = findings_to_accept(report);
     let accept = if ids.is_empty() { String::new() } else { format!(" {}", type_accept(&ids)) };
@@ -63,15 +63,15 @@ pub fn exit_code_of(reports: &[Report]) -> u8 {
 
 /// The exit code without any condition.
 fn exit_code_of_findings(report: &Report) -> u8 {
-    u8::from(is_invalid(report) || relabelling(report).is_some())
+    u8::from(is_invalid(report) || find_relabelling(report).is_some())
 }
 
 fn is_invalid(report: &Report) -> bool {
     report.verdict == Verdict::Invalid || report.headline.value.is_none()
 }
 
-/// The first finding that relabels the main number and that the user did not accept.
-fn relabelling(report: &Report) -> Option<&Finding> {
+/// Returns the first finding that relabels the main number and that the user did not accept.
+fn find_relabelling(report: &Report) -> Option<&Finding> {
     let main = main_results(report);
     report.findings.iter().find(|f| {
         let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename) && !f.accepted;
@@ -79,7 +79,7 @@ fn relabelling(report: &Report) -> Option<&Finding> {
     })
 }
 
-/// The results that the headline depends on.
+/// Returns the results that the headline depends on.
 fn main_results(report: &Report) -> Vec<&Measured> {
     let conclusion = studies::conclusion(&report.study);
     let quoted: Vec<&str> = conclusion.quoted(&report.results).iter().map(|r| r.name.as_str()).collect();
@@ -91,8 +91,8 @@ fn main_results(report: &Report) -> Vec<&Measured> {
     report.results.iter().enumerate().filter(is_main).map(|(_, result)| result).collect()
 }
 
-/// The ids of all findings that the user must accept before the exit code of the findings is 0. Empty if accepting cannot help, because
-/// a number was not measured.
+/// Returns the ids of all findings that the user must accept before the exit code of the findings is 0. Empty if accepting cannot help,
+/// because a number was not measured.
 fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
     let main = main_results(report);
     let findings = &report.findings;

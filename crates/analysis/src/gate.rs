@@ -1,7 +1,8 @@
 //! The conditions of `--fail-if`: whether a result meets a condition, misses it, or neither can be shown.
 //!
 //! 1. Each run is one value: operations within a run resemble each other too much to count separately.
-//! 2. PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it.
+//! 2. PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. A percentile of all runs together
+//!    must agree. If runs have too few operations for a percentile, counting the slow operations may still decide FAIL.
 //! 3. If a condition may be decided twice (`--settle`: after the first runs and after more runs), each decision may err
 //!    only half as often.
 //! 4. A condition on a load curve is about the highest load that meets the latency target.
@@ -38,7 +39,7 @@ const MIN_BEYOND: f64 = 10.0;
 /// Maximum number of runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
 
-/// Of the outcomes of several conditions, the first in this order decides.
+/// The outcomes of several conditions, in the order in which they decide.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
@@ -47,7 +48,7 @@ const MAX_NAMED: usize = 3;
 
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
 /// study ([`Conclusion::subject`]).
-pub(crate) fn gates(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
+pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
     let Judged { record, answered, results, acting } = *judged;
     let mut all = Vec::new();
     let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
@@ -62,15 +63,16 @@ pub(crate) fn gates(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
         };
         let before = all.len();
         match &subject {
-            Subject::Load(curve, target) => all.push(load_gate(condition, curve, target, results, acting)),
+            Subject::Load(curve, target) => all.push(gate_of_load(condition, curve, target, results, acting)),
             Subject::Results(about) => {
                 for GatedResult { result, samples } in about {
                     let (Some(answers), Some(result)) = (answered.get(*result), results.get(*result)) else {
                         continue;
                     };
                     let (case, samples) = (&answers.case, samples.as_deref());
-                    for limit in limits(condition, case) {
-                        all.push(Gated { condition, limit, settles, case, result, samples, acting }.gate());
+                    for limit in limits_by_kind(condition, case) {
+                        let number = GatedNumber { condition, limit, settles, case, result, samples, acting };
+                        all.push(number.into_gate());
                     }
                 }
             }
@@ -82,8 +84,8 @@ pub(crate) fn gates(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
     all
 }
 
-/// The limit for each kind of operation of the case.
-fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
+/// Returns the limit for each kind of operation of the case that the condition is about.
+fn limits_by_kind(condition: &Condition, case: &Case) -> Vec<Limit> {
     let Limit::Latency { kind, percentile, at_most_ns } = &condition.limit else {
         return vec![condition.limit.clone()];
     };
@@ -101,7 +103,7 @@ pub(crate) fn gate_without_number(condition: &Condition, limit: &Limit) -> Gate 
         condition: condition.to_flag(),
         result: condition.result.clone().unwrap_or_default(),
         number: limit.number(),
-        unit: unit(limit).into(),
+        unit: unit_of(limit).into(),
         limit: limit.value(),
         value: None,
         bounds: None,
@@ -112,7 +114,7 @@ pub(crate) fn gate_without_number(condition: &Condition, limit: &Limit) -> Gate 
     }
 }
 
-fn unit(limit: &Limit) -> &'static str {
+fn unit_of(limit: &Limit) -> &'static str {
     match limit {
         Limit::Latency { .. } | Limit::Time { .. } => "ns",
         Limit::Iops { .. } => "IOPS",
@@ -121,7 +123,7 @@ fn unit(limit: &Limit) -> &'static str {
 }
 
 /// One number of one result, compared with the limit of a condition.
-struct Gated<'a> {
+struct GatedNumber<'a> {
     condition: &'a Condition,
     limit: Limit,
     /// Whether the condition may be decided twice (`--settle`).
@@ -130,27 +132,30 @@ struct Gated<'a> {
     result: &'a Measured,
     /// The runs that count; `None` if all runs of the result count.
     samples: Option<&'a [Sample]>,
+    /// The findings that act on results.
     acting: &'a [Finding],
 }
 
 /// A number estimated from its runs.
 struct Estimate {
+    /// Geometric mean over runs.
     value: f64,
+    /// One-sided bounds, each with the confidence of the gate.
     bounds: [f64; 2],
-    /// The value of all runs together, if it differs from the mean over runs.
+    /// The percentile of the operations of all runs together; `None` for a rate.
     together: Option<f64>,
     runs_needed: Option<u32>,
 }
 
-impl Gated<'_> {
-    fn gate(self) -> Gate {
+impl GatedNumber<'_> {
+    fn into_gate(self) -> Gate {
         let estimate = self.estimate();
         let Answer { word, sentence } = match &estimate {
-            _ if self.result.void => Answer { word: AnswerWord::Invalid, sentence: self.withheld() },
+            _ if self.result.void => Answer { word: AnswerWord::Invalid, sentence: self.explain_withheld() },
             Ok(estimate) => require_true_name(&self.result.name, self.acting, self.decide(estimate)),
-            Err(why) => self.by_counting().unwrap_or_else(|| Answer {
+            Err(why) => self.decide_by_counting().unwrap_or_else(|| Answer {
                 word: AnswerWord::Inconclusive,
-                sentence: format!("{}, {why}.", self.measured_value()),
+                sentence: format!("{}, {why}.", self.describe_measured()),
             }),
         };
         let estimate = estimate.ok().filter(|_| !self.result.void);
@@ -167,8 +172,8 @@ impl Gated<'_> {
         Gate { runs_needed: gate.runs_needed.filter(|_| gate.is_near()), ..gate }
     }
 
-    /// Why the number is withheld, and what to type.
-    fn withheld(&self) -> String {
+    /// Explains why the number is withheld, and what to type.
+    fn explain_withheld(&self) -> String {
         match not_accepted(&self.result.name, self.acting, &[Severity::Void]) {
             Some(f) if self.result.total.is_none() => format!(
                 "{} has no number: no operation completed within a measured window. {} {} explains it.",
@@ -191,12 +196,12 @@ impl Gated<'_> {
     }
 
     /// Names the number: `sync p99 of etcd`.
-    fn number(&self) -> String {
+    fn name_number(&self) -> String {
         format!("{} of {}", self.limit.number(), self.result.name)
     }
 
     /// Describes the measured value, even if few operations support it: `sync p99 of etcd was 9.34 ms against 10 ms`.
-    fn measured_value(&self) -> String {
+    fn describe_measured(&self) -> String {
         let value = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
             let all = self.case.latency(*kind);
             all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
@@ -206,24 +211,24 @@ impl Gated<'_> {
         };
         let limit = self.limit.show(self.limit.value());
         match value {
-            Some(value) => format!("{} was {} against {limit}", self.number(), self.limit.show(value)),
-            None => format!("{} cannot be compared with {limit}", self.number()),
+            Some(value) => format!("{} was {} against {limit}", self.name_number(), self.limit.show(value)),
+            None => format!("{} cannot be compared with {limit}", self.name_number()),
         }
     }
 
     /// Returns the number with its bounds.
     ///
     /// # Errors
-    /// What is missing, and what to type. The text follows [`Gated::measured_value`] and a comma.
+    /// What is missing, and what to type. The text follows [`GatedNumber::describe_measured`] and a comma.
     fn estimate(&self) -> Result<Estimate, String> {
-        let fewest = match &self.limit {
+        let needed = match &self.limit {
             Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
             Limit::Latency { .. } => FEWEST_GATED_RUNS as usize,
         };
         let (values, together) = self.values();
         let runs = values.len();
-        if runs < fewest {
-            return Err(format!("from {runs} of the {fewest} runs that a condition needs: --runs {fewest}"));
+        if runs < needed {
+            return Err(format!("from {runs} of the {needed} runs that a condition needs: --runs {needed}"));
         }
         let values: Vec<f64> = values.into_iter().flatten().collect();
         if values.len() < runs {
@@ -232,11 +237,11 @@ impl Gated<'_> {
         let none = || "because a run has no rate".to_owned();
         Ok(Estimate {
             together,
-            ..over_runs(&values, self.limit.value(), self.confidence()).ok_or_else(none)?
+            ..estimate_over_runs(&values, self.limit.value(), self.confidence()).ok_or_else(none)?
         })
     }
 
-    /// Returns the number in each run, and in all runs together if that differs from the mean over runs.
+    /// Returns the number in each run, and for a percentile that of the operations of all runs together.
     fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
         if let Some(samples) = self.samples {
             let value_of = |s: &Sample| match self.limit {
@@ -291,30 +296,28 @@ impl Gated<'_> {
         // The value of all runs together must agree: one slow run hardly moves the mean of eight.
         let agrees = estimate.together.is_none_or(|all| if within { all <= limit } else { all > limit });
         let show = |value: f64| self.limit.show(value);
-        let number = format!("{} is {}", self.number(), show(estimate.value));
+        let number = format!("{} is {}", self.name_number(), show(estimate.value));
         // The table has the percentile of all runs together.
         let differs = estimate.together.is_some_and(|all| show(all) != show(estimate.value));
         let over_runs = if differs { " in a typical run" } else { "" };
         let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
         let [best, worst] = if of_latency { [low, high] } else { [high, low] };
         let runs = self.values().0.len();
-        let with_confidence = |word: &str, bound: f64| {
-            format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(CONFIDENCE))
+        let shown_limit = show(limit);
+        let sentence_with = |bound_word: &str, bound: f64| {
+            format!(
+                "{number}{over_runs}, {bound_word} {} with {} confidence over {runs} runs; the limit is {shown_limit}.",
+                show(bound),
+                show_share(CONFIDENCE)
+            )
         };
-        let limited = show(limit);
         let (word, sentence) = match (within, beyond, agrees) {
-            (true, _, true) => (
-                AnswerWord::Pass,
-                format!("{number}{over_runs}, {}; the limit is {limited}.", with_confidence(nearer, worst)),
-            ),
-            (_, true, true) => (
-                AnswerWord::Fail,
-                format!("{number}{over_runs}, {}; the limit is {limited}.", with_confidence(farther, best)),
-            ),
+            (true, _, true) => (AnswerWord::Pass, sentence_with(nearer, worst)),
+            (_, true, true) => (AnswerWord::Fail, sentence_with(farther, best)),
             (true, ..) | (_, true, _) => {
                 let all = estimate.together.map_or_else(String::new, show);
                 let sentence = format!(
-                    "{number} in a typical run and {all} in all runs together, and the limit of {limited} lies between: some runs are unlike the others."
+                    "{number} in a typical run and {all} in all runs together, and the limit of {shown_limit} lies between: some runs are unlike the others."
                 );
                 (AnswerWord::Inconclusive, sentence)
             }
@@ -327,7 +330,7 @@ impl Gated<'_> {
                     None => "more runs would not settle it soon".into(),
                 };
                 let sentence = format!(
-                    "{number}{over_runs} ({} to {} over {runs} runs), too near to the limit of {limited} to tell: {more}.",
+                    "{number}{over_runs} ({} to {} over {runs} runs), too near to the limit of {shown_limit} to tell: {more}.",
                     show(low),
                     show(high)
                 );
@@ -340,7 +343,7 @@ impl Gated<'_> {
     /// Decides FAIL without an estimate of the percentile, if more operations took longer than the limit than the
     /// percentile allows. Counting slow operations needs far fewer operations than a percentile, so a slow device fails
     /// in the time that a fast one needs to pass.
-    fn by_counting(&self) -> Option<Answer> {
+    fn decide_by_counting(&self) -> Option<Answer> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
             return None;
@@ -360,7 +363,7 @@ impl Gated<'_> {
         }
         let sentence = format!(
             "{} is above the limit of {}: {} of the {}s took longer, at least {} with {} confidence over {} runs.",
-            self.number(),
+            self.name_number(),
             self.limit.show(self.limit.value()),
             show_share(mean),
             kind.word(),
@@ -393,7 +396,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
     }
 }
 
-/// The first finding about a result that has one of these severities and that the user did not accept.
+/// Returns the first finding about a result that has one of these severities and that the user did not accept.
 fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
     severities.iter().flat_map(|severity| findings_about(acting, result, *severity)).find(|f| !f.accepted)
 }
@@ -413,15 +416,16 @@ fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
 }
 
-/// The mean of the values and half of its interval, whose ends each have this confidence.
+/// Returns the mean of the values and half of its interval by Student's t, whose ends each have this one-sided confidence.
 fn mean_and_half(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let (n, mean) = (values.len() as f64, sample::mean(values));
     let half = sample::quantile(confidence, n - 1.0)? * (sample::variance(values) / n).sqrt();
     (mean.is_finite() && half.is_finite()).then_some((mean, half))
 }
 
-/// Estimates the number from one value per run, on logarithms, since runs vary by factors.
-fn over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Estimate> {
+/// Estimates the number from one value per run, on logarithms, since runs vary by factors. `None` if a value is not positive. `runs_needed`
+/// is the number of runs that would decide in [`POWER`] of such sessions.
+fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
         return None;
     }
@@ -430,14 +434,14 @@ fn over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Estimate> {
     let bounds = [(mean - half).exp(), (mean + half).exp()];
     let n = values.len() as f64;
     let deviation = half * n.sqrt() / sample::quantile(confidence, n - 1.0)?;
-    let settles = |runs: u32| {
+    let is_enough = |runs: u32| {
         let runs = f64::from(runs);
         let quantile = |rank| sample::quantile(rank, runs - 1.0);
         let both = quantile(confidence).zip(quantile(POWER)).map(|(bound, power)| bound + power);
         both.is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
     };
     let more = values.len() as u32 + 1;
-    let runs_needed = fewest(more, MOST_RUNS, settles).filter(|runs| *runs >= more);
+    let runs_needed = fewest(more, MOST_RUNS, is_enough).filter(|runs| *runs >= more);
     bounds.iter().all(|b| b.is_finite()).then(|| Estimate {
         value: mean.exp(),
         bounds,
@@ -447,18 +451,18 @@ fn over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Estimate> {
 }
 
 /// Combines the answer with that of the gate between this session and an earlier one (`--fail-if-slower`).
-pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
+pub(crate) fn combine_with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
     let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
     let answers: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
     let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));
-    // If no answer is that of a gate, the answer of the study is kept.
+    // Without the answer of a gate, the answer of the study remains.
     let Some(word) = word else { return answers.into_iter().next() };
     let sentences: Vec<String> = answers.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
     Some(Answer { word, sentence: sentences.join(" ") })
 }
 
-/// The answer of all conditions: a failed one decides, then an undecided one. `None` without conditions.
-pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
+/// Combines the answers of all conditions: a failed one decides, then an invalid one, then an undecided one. `None` without conditions.
+pub(crate) fn combine_gates(gates: &[Gate]) -> Option<Answer> {
     let word = WORST_FIRST.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
     let sentences: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
     let more = sentences.len().saturating_sub(MAX_NAMED);
@@ -469,8 +473,8 @@ pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     Some(Answer { word, sentence })
 }
 
-/// The gate of a condition on a load curve. The true rate is between the highest load that meets the target and the lowest that misses it.
-fn load_gate(
+/// Decides a condition on a load curve. The true rate is between the highest load that meets the target and the lowest that misses it.
+fn gate_of_load(
     condition: &Condition,
     curve: &LoadCurve,
     target: &MetLoad,
@@ -561,8 +565,8 @@ mod tests {
     use model::finding::CheckId;
     use model::report::Report;
 
-    /// The report of an honest record with these conditions.
-    fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
+    /// Judges a record with these conditions.
+    fn judge_with(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
         let mut record = fixture.record();
         record.header.plan.fail_if = model::spec::conditions::conditions(conditions).unwrap();
         judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
@@ -572,45 +576,46 @@ mod tests {
         report.answer.as_ref().map(|a| a.word)
     }
 
-    fn eight() -> Fixture {
+    fn eight_runs() -> Fixture {
         Fixture { runs: 8, ..Fixture::honest() }
     }
 
     #[test]
     fn bounds_within_the_limit_pass_beyond_it_fail_and_around_it_are_inconclusive() {
-        let p99 = judged(&eight(), "p99>10s", &[]).gates[0].value.unwrap();
+        let p99 = judge_with(&eight_runs(), "p99>10s", &[]).gates[0].value.unwrap();
         for (limit, expected, code) in [(p99 * 1.5, AnswerWord::Pass, 0), (p99 / 1.5, AnswerWord::Fail, 1)] {
-            let report = judged(&eight(), &format!("p99>{}ns", limit as u64), &[]);
+            let report = judge_with(&eight_runs(), &format!("p99>{}ns", limit as u64), &[]);
             assert_eq!((word(&report), exit_code(&report)), (Some(expected), code), "{:?}", report.answer);
             assert!(report.gates[0].bounds.is_some() && report.gates[0].runs == 8);
         }
-        let report = judged(&eight(), "iops<1", &[]);
+        let report = judge_with(&eight_runs(), "iops<1", &[]);
         assert_eq!(word(&report), Some(AnswerWord::Pass));
-        let report = judged(&eight(), "iops<1,mb/s<100000", &[]);
+        let report = judge_with(&eight_runs(), "iops<1,mb/s<100000", &[]);
         assert_eq!(
             (word(&report), exit_code(&report)),
             (Some(AnswerWord::Fail), 1),
             "a missed condition decides"
         );
         assert_eq!(report.gates.len(), 2);
-        assert_eq!(judged(&eight(), "read.p50>1h", &[]).gates[0].number, "read p50");
+        assert_eq!(judge_with(&eight_runs(), "read.p50>1h", &[]).gates[0].number, "read p50");
     }
 
     #[test]
     fn missing_numbers_never_pass() {
         let few = Fixture { runs: 5, ..Fixture::honest() };
-        let report = judged(&few, "p99>1h", &[]);
+        let report = judge_with(&few, "p99>1h", &[]);
         assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 4));
         assert!(report.gates[0].sentence.contains("--runs 8"), "{}", report.gates[0].sentence);
         let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
-        let report = judged(&thin, "p99>1h", &[]);
+        let report = judge_with(&thin, "p99>1h", &[]);
         assert_eq!(word(&report), Some(AnswerWord::Inconclusive));
         assert!(report.gates[0].sentence.contains("--time") && report.gates[0].value.is_none());
         for unknown in ["other: p99>1h", "sync.p99>1h"] {
-            assert_eq!(word(&judged(&eight(), unknown, &[])), Some(AnswerWord::Inconclusive), "{unknown}");
+            let report = judge_with(&eight_runs(), unknown, &[]);
+            assert_eq!(word(&report), Some(AnswerWord::Inconclusive), "{unknown}");
         }
-        let void = Fixture { hole_share: 1.0, ..eight() };
-        let report = judged(&void, "p99>1h", &[]);
+        let void = Fixture { hole_share: 1.0, ..eight_runs() };
+        let report = judge_with(&void, "p99>1h", &[]);
         assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Invalid), 1));
         assert!(report.gates[0].sentence.contains("--accept A04"), "{}", report.gates[0].sentence);
     }
@@ -618,7 +623,7 @@ mod tests {
     #[test]
     fn a_slow_device_fails_with_fewer_operations_than_its_percentile_takes() {
         let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
-        let report = judged(&thin, "p99>1ns", &[]);
+        let report = judge_with(&thin, "p99>1ns", &[]);
         assert_eq!((word(&report), report.gates[0].value), (Some(AnswerWord::Fail), None));
         assert!(
             report.gates[0].sentence.contains("100 % of the reads took longer"),
@@ -629,16 +634,16 @@ mod tests {
 
     #[test]
     fn the_page_cache_passes_only_if_the_finding_is_accepted() {
-        let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..eight() };
-        let report = judged(&cached, "p99>1h", &[]);
+        let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..eight_runs() };
+        let report = judge_with(&cached, "p99>1h", &[]);
         assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Invalid), 1));
         assert!(report.gates[0].sentence.contains("--accept A01"), "{}", report.gates[0].sentence);
-        let accepted = judged(&cached, "p99>1h", &[CheckId::A01]);
+        let accepted = judge_with(&cached, "p99>1h", &[CheckId::A01]);
         assert_eq!((word(&accepted), exit_code(&accepted)), (Some(AnswerWord::Pass), 0));
-        let slow = judged(&cached, "p99>1ns", &[]);
+        let slow = judge_with(&cached, "p99>1ns", &[]);
         assert_eq!(word(&slow), Some(AnswerWord::Fail), "slow all the same");
         // Everything that must be accepted for a PASS is named at once.
-        let both = judged(&Fixture { errors: 1, ..cached }, "p99>1h", &[]);
+        let both = judge_with(&Fixture { errors: 1, ..cached }, "p99>1h", &[]);
         let sentence = &both.gates[0].sentence;
         assert!(sentence.contains("Type --accept A01 --accept B12 to decide"), "{sentence}");
     }
@@ -646,23 +651,23 @@ mod tests {
     #[test]
     fn near_the_limit_the_needed_runs_are_reported() {
         let values = [9.0e6, 10.0e6, 11.0e6, 9.5e6, 10.5e6, 9.2e6, 10.9e6, 10.1e6];
-        let over_runs = |values: &[f64], limit| super::over_runs(values, limit, CONFIDENCE);
-        let seen = over_runs(&values, 10.2e6).unwrap();
+        let estimate = |values: &[f64], limit| estimate_over_runs(values, limit, CONFIDENCE);
+        let seen = estimate(&values, 10.2e6).unwrap();
         assert!(seen.bounds[0] < 10.2e6 && seen.bounds[1] > 10.2e6);
         assert!(seen.runs_needed.is_some_and(|runs| (20..1_000).contains(&runs)), "{:?}", seen.runs_needed);
-        assert!(over_runs(&values, seen.value).is_some_and(|s| s.runs_needed.is_none()));
+        assert!(estimate(&values, seen.value).is_some_and(|s| s.runs_needed.is_none()));
         // t(7 degrees, one side 95 %) = 1.894579.
         let logs: Vec<f64> = values.iter().map(|v: &f64| v.ln()).collect();
         let (mean, half) = mean_and_half(&logs, CONFIDENCE).unwrap();
         let deviation = (logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / 7.0).sqrt();
         assert!((half - 1.894_579 * deviation / 8_f64.sqrt()).abs() < 1e-6);
-        assert_eq!(over_runs(&[1.0, 0.0, 2.0], 1.0).map(|s| s.value), None);
+        assert_eq!(estimate(&[1.0, 0.0, 2.0], 1.0).map(|s| s.value), None);
     }
 
     #[test]
     fn a_forged_condition_never_panics() {
         for percentile in ["", "100", "x"] {
-            let mut record = eight().record();
+            let mut record = eight_runs().record();
             let limit =
                 Limit::Latency { kind: Some(Kind::Read), percentile: percentile.into(), at_most_ns: 0 };
             record.header.plan.fail_if = vec![Condition { result: None, limit }];
@@ -670,18 +675,18 @@ mod tests {
         }
     }
 
-    #[cfg(test)]
     mod simulation {
         //! Seeded simulations: how often a condition errs, and how often it is decided, if it may be decided twice (`--settle`).
         //!
         //! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture` prints the table of `docs/reference/repeats.md`.
 
-        use crate::gate::{CONFIDENCE, CONFIDENCE_EACH_TIME, Estimate, over_runs};
+        use crate::gate::{CONFIDENCE, CONFIDENCE_EACH_TIME, Estimate, estimate_over_runs};
         use model::report::AnswerWord;
         use stats::series::Noise;
 
-        /// The limit in ns, and the deviation of the runs.
+        /// The limit in ns.
         const LIMIT: f64 = 10e6;
+        /// Standard deviation of the runs, as a logarithm.
         const DEVIATION: f64 = 0.05;
 
         /// The outcome of a condition on a latency, from its estimate.
@@ -694,21 +699,21 @@ mod tests {
             }
         }
 
-        /// Sessions whose true latency is `truth` times the limit: shares of PASS and of FAIL, and the mean number of runs. The first runs may
-        /// call for up to ten times as many, once.
-        fn shares(sessions: u64, first: u32, truth: f64, settles: bool) -> [f64; 3] {
+        /// Simulates sessions whose true latency is `truth` times the limit. Returns the shares of PASS and of FAIL, and the mean number of
+        /// runs. The first runs may call for up to ten times as many, once.
+        fn simulate_sessions(sessions: u64, first: u32, truth: f64, settles: bool) -> [f64; 3] {
             let mut all = [0.0; 3];
             for seed in 0..sessions {
                 let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
                 let mut run = || LIMIT * truth * (DEVIATION * noise.normal()).exp();
                 let mut runs: Vec<f64> = (0..first).map(|_| run()).collect();
-                let sure = if settles { CONFIDENCE_EACH_TIME } else { CONFIDENCE };
-                let mut seen = over_runs(&runs, LIMIT, sure).unwrap();
+                let confidence = if settles { CONFIDENCE_EACH_TIME } else { CONFIDENCE };
+                let mut seen = estimate_over_runs(&runs, LIMIT, confidence).unwrap();
                 if settles && word(&seen) == AnswerWord::Inconclusive {
                     let at_most = 10 * first;
                     let needed = seen.runs_needed.unwrap_or(at_most).min(at_most);
                     runs.extend((first..needed).map(|_| run()));
-                    seen = over_runs(&runs, LIMIT, sure).unwrap();
+                    seen = estimate_over_runs(&runs, LIMIT, confidence).unwrap();
                 }
                 all[0] += f64::from(u8::from(word(&seen) == AnswerWord::Pass));
                 all[1] += f64::from(u8::from(word(&seen) == AnswerWord::Fail));
@@ -720,7 +725,7 @@ mod tests {
         #[test]
         fn deciding_twice_at_the_limit_errs_once_in_twenty_on_either_side() {
             for first in [5, 8] {
-                let [pass, fail, _] = shares(2000, first, 1.0, true);
+                let [pass, fail, _] = simulate_sessions(2000, first, 1.0, true);
                 assert!(pass <= 0.06 && fail <= 0.06, "{first} runs: {pass} {fail}");
             }
         }
@@ -728,11 +733,12 @@ mod tests {
         #[test]
         fn the_second_round_decides_open_conditions() {
             for (truth, word) in [(0.97, 0), (1.03, 1)] {
-                let (once, twice) = (shares(500, 8, truth, false), shares(500, 8, truth, true));
+                let (once, twice) =
+                    (simulate_sessions(500, 8, truth, false), simulate_sessions(500, 8, truth, true));
                 assert!(twice[word] > 0.75 && twice[word] > once[word] + 0.2, "{truth}: {once:?} {twice:?}");
                 assert!(twice[1 - word] < 0.01 && twice[2] < 60.0, "{truth}: {twice:?}");
             }
-            let [pass, _, runs] = shares(200, 8, 0.5, true);
+            let [pass, _, runs] = simulate_sessions(200, 8, 0.5, true);
             assert!(pass > 0.99 && runs < 8.1, "far from the limit the first round decides: {pass} {runs}");
         }
 
@@ -743,7 +749,7 @@ mod tests {
                 "| truth by the limit | once: PASS | FAIL | `--settle`: PASS | FAIL | runs, mean |\n|---|---|---|---|---|---|"
             );
             for truth in [0.80, 0.90, 0.95, 0.97, 1.0, 1.03, 1.05, 1.10, 1.20] {
-                let [once, settled] = [false, true].map(|settles| shares(5000, 8, truth, settles));
+                let [once, settled] = [false, true].map(|settles| simulate_sessions(5000, 8, truth, settles));
                 let percent = |share: f64| format!("{:.1} %", 100.0 * share);
                 let [pass, fail, runs] = settled;
                 let cells = [once[0], once[1], pass, fail].map(percent).join(" | ");

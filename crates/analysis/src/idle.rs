@@ -1,4 +1,4 @@
-//! An idle machine: runs the checks that need only facts about a target and its machine, for `fathom doctor`.
+//! Runs the checks that need only facts about a target and its idle machine, for `fathom doctor`.
 //!
 //! Two snapshots with a pause between them become a record of two jobs that did nothing in that time. Both would read and
 //! write the whole target: one with direct I/O, the other through the page cache. The checks judge this record.

@@ -77,7 +77,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
             let rerun = conclude(&rerun, options);
             let against =
                 compare::compare_rerun(earlier, &record.header.plan, &report, rerun, &options.accept);
-            report.answer = gate::with_slower(report.answer, against.in_turns.gate.as_ref());
+            report.answer = gate::combine_with_slower(report.answer, against.in_turns.gate.as_ref());
             report.against = Some(against);
             report
         }
@@ -118,9 +118,9 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let study = question.conclude(&judged);
     let conclusion = studies::conclusion(&study);
     let head = conclusion.head(&judged, &conclusion.quoted(&results));
-    let gates = gate::gates(&judged, conclusion);
+    let gates = gate::decide_conditions(&judged, conclusion);
     let deductions = conclusion.deduce(&judged);
-    let answer = gate::answer(&gates).or_else(|| conclusion.answer());
+    let answer = gate::combine_gates(&gates).or_else(|| conclusion.answer());
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
     let verdict = verdict::not_measured(record).unwrap_or(head.verdict);
     let report = Report {

@@ -2,7 +2,7 @@
 //! The same file describes how the session ended, and the jobs that a quick session (`--quick`) left out.
 
 use crate::findings::CaseAnswers;
-use crate::strategy::disturbed::{before_runs, is_the_rule};
+use crate::strategy::disturbed::{find_neighbour, is_disturbance_the_rule};
 use model::plan::Plan;
 use model::record::{Attempt, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::{Ending, Quick, StoredFile};
@@ -125,12 +125,12 @@ fn disturbed(record: &Record) -> Option<String> {
 pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
-    if let Some(neighbour) = before_runs(record) {
+    if let Some(neighbour) = find_neighbour(record) {
         let repeats =
             if tried.iter().any(|a| a.attempt > 0) { "" } else { "; disturbed runs were not repeated" };
         out.push(format!("{}{repeats}.", neighbour.sentence()));
     }
-    if is_the_rule(&tried, 0) {
+    if is_disturbance_the_rule(&tried, 0) {
         out.push(
             "this machine is not idle: other load disturbed a third of all attempts or more, so repeating stopped. \
              Stop the other load (see iotop -o, top), or measure at another time."

@@ -19,7 +19,7 @@ pub(crate) const SERVED_FROM: f64 = 0.99;
 /// thousand exceeds this.
 pub(crate) const ARRIVALS_VARY: f64 = 3.0;
 
-/// A completed run.
+/// A run that ended, or that the machine refused.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Index of the job.
@@ -32,7 +32,7 @@ pub struct Summary {
     pub offered_iops: Option<u64>,
     /// The disturbance by other processes.
     pub disturbed: Option<Disturbed>,
-    /// Whether the machine refuses the job, which then counts as done.
+    /// Whether the machine refuses the job. The run then counts as done.
     pub refused: bool,
     /// End of the last phase in ns since the start of the session.
     pub ended_ns: u64,
@@ -88,20 +88,20 @@ fn timed_kinds<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> impl Iterator<It
     streams.flat_map(|s| s.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync).map(|(_, end)| end))
 }
 
-/// Operations per second of a run: the operations of all streams, divided by the windows of the phases.
+/// Returns the operations per second of a run: the operations of all streams except syncs, divided by the windows of the phases.
 pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     let (mut ops, mut seconds) = (0.0, 0.0);
     for phase in phases {
         // Computed in floating point, because the counts of a forged file could overflow.
-        ops += phase.streams.iter().map(ops_for_rate).sum::<f64>();
+        ops += phase.streams.iter().map(count_ops_for_rate).sum::<f64>();
         let window = |s: &StreamEnd| s.common.as_ref().map_or(s.window_ns, |common| common.window_ns);
         seconds += phase.streams.iter().map(window).max().unwrap_or(0) as f64 / 1e9;
     }
     if seconds > 0.0 { ops / seconds } else { 0.0 }
 }
 
-/// Operations of a stream in the time that its rate refers to.
-fn ops_for_rate(stream: &StreamEnd) -> f64 {
+/// Counts the operations of a stream, except syncs, in the time that its rate refers to.
+fn count_ops_for_rate(stream: &StreamEnd) -> f64 {
     let counts = |kind: &Kind| *kind != Kind::Sync;
     match &stream.common {
         Some(common) => common.kinds.iter().filter(|(k, _)| counts(k)).map(|(_, n)| n[0] as f64).sum(),
@@ -111,14 +111,15 @@ fn ops_for_rate(stream: &StreamEnd) -> f64 {
     }
 }
 
-/// Whether fewer operations completed in this time than `iops` offered, by more than the variation of random arrivals.
+/// Whether fewer operations completed in this time than `iops` offered, by more than the variation of random arrivals and by more than
+/// [`SERVED_FROM`] allows.
 pub(crate) fn falls_short(ops: f64, iops: f64, seconds: f64, arrivals: Arrivals) -> bool {
     let offered = iops * seconds;
     let fewer = ARRIVALS_VARY * (offered * arrivals.dispersion(iops)).max(0.0).sqrt();
     ops + fewer < offered && ops < SERVED_FROM * offered
 }
 
-/// The complete runs of a job in a record with their rates, in order.
+/// Returns the complete runs of a job in a record, in order: the number of each run and its rate.
 pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
     let phases = record.header.plan.jobs.get(job).map_or(0, |j| j.phases.len());
     let mut ends: BTreeMap<u32, Vec<&RunEnd>> = BTreeMap::new();
@@ -137,26 +138,25 @@ pub(crate) struct Rounds {
     pub(crate) unsteady: Option<usize>,
 }
 
-/// The rounds of a job; `None` for other strategies. If the rate never became steady, the last rounds count nevertheless, and the report
-/// mentions it.
-pub(crate) fn rounds(record: &Record, job: usize) -> Option<Rounds> {
+/// Returns the rounds of a job; `None` for other strategies. If the rate never became steady, the last rounds count nevertheless, and the
+/// report mentions it.
+pub(crate) fn rounds_that_count(record: &Record, job: usize) -> Option<Rounds> {
     let Strategy::Steady { at_most } = record.header.plan.strategy else { return None };
     let (repeats, rates): (Vec<u32>, Vec<f64>) = runs_in(record, job).into_iter().unzip();
     let first = repeats.get(repeats.len().saturating_sub(WINDOW)).copied().unwrap_or(0);
     Some(Rounds { first, unsteady: (!is_steady(&rates, at_most)).then_some(rates.len()) })
 }
 
-/// Returns the complete runs of a load curve: with `loads` those at an offered load, otherwise those of the closed
-/// loop.
-pub(crate) fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
-    let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == loads);
+/// Returns the complete runs of a load curve: those at an offered load if `is_offered`, otherwise those of the closed loop.
+pub(crate) fn summaries(record: &Record, is_offered: bool) -> Vec<Summary> {
+    let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == is_offered);
     let complete =
         runs.filter_map(|r| Some((r, r.end.as_ref().filter(|e| e.ending == RunEnding::Complete)?)));
     complete.map(|(r, end)| Summary::from_phases(r.attempt(), std::iter::once(end))).collect()
 }
 
-/// Operations per second that the closed loop can sustain: geometric mean over its runs, at most the limit of the cgroup. A short run may
-/// exceed that limit by its burst.
+/// Returns the operations per second that the closed loop can sustain: the mean over its runs, at most the limit of the cgroup. A short run
+/// may exceed that limit by its burst.
 pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
     let rates: Vec<f64> = done.iter().filter(|s| s.offered_iops.is_none()).map(|s| s.iops).collect();
     let measured = intervals::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)?;
@@ -192,25 +192,25 @@ pub struct Sample {
     pub p99_ns: Option<u64>,
     /// Bytes written inside and outside the window.
     pub written_bytes: u64,
-    /// Time of the run with its preparation, in ns.
+    /// Time of the run in ns, with the preparation and the attempts before it. For the first run, only the run itself.
     pub took_ns: u64,
     /// End of the run in ns since the start of the session.
     pub ended_ns: u64,
 }
 
 impl Sample {
-    /// Creates the sample of a run. The rate is the number of all submitted operations divided by the time until the
-    /// last one completed, as with the soft limit of CCSIO. So even large operations on slow storage have a rate, and
-    /// the end of the window cuts no operation. With buffered writes, the time includes the final sync.
+    /// Creates the sample of a run. The rate is the bytes of all submitted operations divided by the time until the last one completed, as
+    /// with the soft limit of CCSIO. So even large operations on slow storage have a rate, and the end of the window cuts no operation. With
+    /// buffered writes, the time includes the final sync.
     pub fn from_run(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
         let issued =
             || end.streams.iter().flat_map(|s| s.issued.iter()).filter(|(kind, _)| **kind != Kind::Sync);
         let moved: f64 = issued().map(|(_, i)| i.bytes as f64).sum();
         let operations: f64 = issued().map(|(_, i)| i.ops as f64).sum();
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
-        let waits = job.phases.iter().flat_map(|p| &p.streams).any(may_be_in_memory);
+        let may_need_sync = job.phases.iter().flat_map(|p| &p.streams).any(may_be_in_memory);
         // Without a final sync, the time at which the bytes were stable is unknown.
-        let sync = if waits { end.sync_ns } else { Some(0) };
+        let sync = if may_need_sync { end.sync_ns } else { Some(0) };
         let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
         let is_complete = end.ending == RunEnding::Complete && moved > 0.0;
         let latencies = latencies(std::iter::once(end));
@@ -234,7 +234,7 @@ impl Sample {
         }
     }
 
-    /// The logarithm of the measure that ranks cells; higher is better. `None` if the run has no value.
+    /// Returns the logarithm of the measure that ranks cells; higher is better. `None` if the run has no value.
     pub fn score(&self, by: Measure) -> Option<f64> {
         let log = match by {
             Measure::Iops => (self.bytes_per_s? / self.bytes_per_operation?).ln(),
@@ -248,7 +248,7 @@ impl Sample {
 
 /// The samples of a record that count, in order of time. Leaves out interrupted runs.
 pub fn samples(record: &Record) -> Vec<Sample> {
-    counting_samples(&tries(record))
+    counting_samples(&sweep_runs(record))
 }
 
 /// One measurement of a cell, which other processes may have disturbed.
@@ -266,13 +266,13 @@ impl SweepRun {
     /// The sample of an attempt.
     pub fn from_attempt(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
-        let alone = wall.saturating_add(end.sync_ns.unwrap_or(0));
-        Self { attempt, sample: Sample::from_run(attempt.job, job, end, alone), until_ns: end.at_ns }
+        let took_ns = wall.saturating_add(end.sync_ns.unwrap_or(0));
+        Self { attempt, sample: Sample::from_run(attempt.job, job, end, took_ns), until_ns: end.at_ns }
     }
 }
 
-/// All attempts of a record in order of time. Leaves out interrupted ones.
-pub fn tries(record: &Record) -> Vec<SweepRun> {
+/// Returns all attempts of a record in order of time. Leaves out interrupted ones.
+pub fn sweep_runs(record: &Record) -> Vec<SweepRun> {
     let attempt_of = |run: &Run| {
         let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
         Some(SweepRun::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
@@ -282,10 +282,10 @@ pub fn tries(record: &Record) -> Vec<SweepRun> {
 
 /// Returns the samples that count. The time of a sample starts at the end of the previous counting one, because the
 /// attempts in between took time too. The first sample keeps its own time.
-pub(crate) fn counting_samples(tries: &[SweepRun]) -> Vec<Sample> {
-    let attempts: Vec<Attempt> = tries.iter().map(|t| t.attempt).collect();
+pub(crate) fn counting_samples(runs: &[SweepRun]) -> Vec<Sample> {
+    let attempts: Vec<Attempt> = runs.iter().map(|run| run.attempt).collect();
     let mut before = None;
-    let counting = tries.iter().zip(record::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
+    let counting = runs.iter().zip(record::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
     let sample = |(one, _): (&SweepRun, bool)| {
         let took_ns = before.map_or(one.sample.took_ns, |b| one.until_ns.saturating_sub(b));
         before = Some(one.until_ns);
@@ -313,7 +313,7 @@ fn a_summary_adds_up_phases_and_streams() {
 #[test]
 fn only_the_last_rounds_count() {
     let mut record = crate::fixture::Fixture { runs: 8, ..crate::fixture::Fixture::honest() }.record();
-    assert!(rounds(&record, 0).is_none(), "another strategy");
+    assert!(rounds_that_count(&record, 0).is_none(), "another strategy");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
     let case = &crate::case::cases(&record)[0];
     assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (5, 3, None));

@@ -12,7 +12,7 @@ pub(crate) struct Share(pub f64);
 
 impl fmt::Display for Share {
     fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
-        write!(to, "{} %", exact(self.0 * 100.0))
+        write!(to, "{} %", without_rounding_error(self.0 * 100.0))
     }
 }
 
@@ -40,12 +40,12 @@ impl fmt::Display for Ns {
             n if n < 1e9 => (n / 1e6, "ms"),
             n => (n / 1e9, "s"),
         };
-        write!(to, "{} {unit}", exact(value))
+        write!(to, "{} {unit}", without_rounding_error(value))
     }
 }
 
 /// Removes the rounding error of binary fractions.
-fn exact(value: f64) -> f64 {
+fn without_rounding_error(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
@@ -66,7 +66,7 @@ pub(crate) const TOLERANCE: f64 = 0.05;
 /// Tolerance of percentiles from p99 on: a few slow operations decide them.
 pub(crate) const TOLERANCE_OF_TAIL: f64 = 0.10;
 
-/// The largest change that an interval may contain. With a larger one, the answer is CANNOT TELL.
+/// The largest change that the interval of NO DIFFERENCE SEEN may contain. If it contains a larger one, the answer is CANNOT TELL.
 pub(crate) const SAYS_NOTHING: f64 = 0.5;
 
 #[test]

@@ -8,7 +8,7 @@ use crate::figures::time_series::DeviceWork;
 use crate::findings::{ask, merge};
 use crate::idle::empty_record;
 use crate::runs::Summary;
-use crate::strategy::disturbed::{Foreign, foreign};
+use crate::strategy::disturbed::{ForeignTraffic, foreign_traffic};
 use crate::strategy::{Budget, disturbed};
 use crate::{case, studies};
 use model::Known;
@@ -30,7 +30,7 @@ pub struct UnfinishedSession {
     /// The counters at the last sample.
     last: Option<Snapshot>,
     /// Traffic of other processes up to the last sample, by disk.
-    others: Vec<Foreign>,
+    others: Vec<ForeignTraffic>,
 }
 
 /// The counters between two samples.
@@ -133,7 +133,7 @@ impl UnfinishedSession {
         // Workers report later than the counters, so fathom's part cannot be inferred from their reports.
         case.own()?;
         let (mut all, mut unknown) = (Vec::new(), None);
-        for disk in foreign(&case) {
+        for disk in foreign_traffic(&case) {
             match disk {
                 Ok(disk) => all.push(disk),
                 Err(why) => unknown = unknown.or(Some(why)),
@@ -203,7 +203,7 @@ pub fn latencies(all: &Histogram) -> [Option<u64>; 3] {
 
 /// The results of a job so far.
 pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Option<u64>) -> Row {
-    let counting = disturbed::counting(done, budget);
+    let counting = disturbed::counting_runs(done, budget);
     let mut runs: Vec<&Summary> =
         counting.iter().filter(|s| (s.job, s.offered_iops) == (job, offered_iops) && !s.refused).collect();
     if matches!(budget.strategy, Strategy::Steady { .. }) {

@@ -1,10 +1,10 @@
-//! Pseudo-random data that neither compresses nor deduplicates, and seeds. Not for cryptography or statistics. Compressible data is in
-//! `model::payload`.
+//! Pseudo-random data that neither compresses nor deduplicates, and [`split_mix`], a generator of random words. Neither is for
+//! cryptography. Compressible data is in `model::payload`.
 //!
 //! This is a separate crate so that it is optimized even in debug builds: it generates every byte that is written.
 
-/// Number of words that are generated together. They fill half of the vector registers of every x86-64 CPU, so the compiler keeps them in
-/// registers.
+/// Number of words that are generated together. They fill at most half of the vector registers of any x86-64 CPU, so the compiler keeps
+/// them in registers.
 const LANES: usize = 16;
 /// Size of [`LANES`] words in bytes.
 const CHUNK_BYTES: usize = LANES * 8;
@@ -16,6 +16,7 @@ pub fn fill(buffer: &mut [u8], key: u64) {
     let (chunks, rest) = buffer.as_chunks_mut();
     fill_chunks(chunks, key);
     if !rest.is_empty() {
+        // The rest has its own key, so that it does not repeat the first chunk.
         let mut last = [0; CHUNK_BYTES];
         fill_chunks(std::slice::from_mut(&mut last), !key);
         rest.copy_from_slice(&last[..rest.len()]);
@@ -56,7 +57,7 @@ pub fn split_mix(key: u64) -> u64 {
 }
 
 #[test]
-fn buffers_are_unique_and_have_high_entropy() {
+fn buffers_are_unique_and_half_of_their_bits_are_set() {
     let mut seen = std::collections::HashSet::new();
     let mut buffer = vec![0_u8; 4096 + 13];
     for key in 0..200 {

@@ -2,7 +2,7 @@
 //!
 //! 1. Latencies are counted in classes of a quarter of an octave and smoothed.
 //! 2. The deepest valley that leaves at least 10 % of the operations on both sides divides them.
-//! 3. Two groups exist if the valley is at most a quarter of the lower peak and the medians differ by a factor of two.
+//! 3. Two groups exist if the valley is at most a quarter of the lower peak and the medians differ by a factor of at least two.
 //!
 //! Three peaks are reported as two.
 
@@ -35,14 +35,14 @@ pub fn modes(latencies: &Histogram) -> Option<Modes> {
     if latencies.count() < FEWEST_OPS {
         return None;
     }
-    let heights = smooth(&classes(latencies));
+    let heights = smooth(&count_by_class(latencies));
     let total: f64 = heights.iter().sum();
     let mut best: Option<(f64, usize)> = None;
     let mut left = 0.0;
     for (at, height) in heights.iter().enumerate() {
         let enough = |mass: f64| mass >= SHARE_FROM * total;
-        let peaks = highest(&heights[..at]).min(highest(&heights[at..]));
-        let depth = height / peaks.max(f64::MIN_POSITIVE);
+        let lower_peak = highest(&heights[..at]).min(highest(&heights[at..]));
+        let depth = height / lower_peak.max(f64::MIN_POSITIVE);
         if enough(left)
             && enough(total - left - height)
             && depth <= VALLEY_TO
@@ -64,7 +64,7 @@ fn class(ns: u64) -> usize {
     ((ns.max(1) as f64).log2() * PER_DOUBLING) as usize
 }
 
-fn classes(latencies: &Histogram) -> Vec<f64> {
+fn count_by_class(latencies: &Histogram) -> Vec<f64> {
     let mut out = vec![0.0; class(u64::MAX) + 2];
     for (ns, count) in latencies.counts() {
         if let Some(slot) = out.get_mut(class(ns)) {
@@ -86,7 +86,7 @@ fn highest(heights: &[f64]) -> f64 {
     heights.iter().copied().fold(0.0, f64::max)
 }
 
-/// Returns the medians and shares of the operations below and above a class.
+/// Splits the operations: those below the class `valley` are the fast group, and the others the slow group.
 fn split(latencies: &Histogram, valley: usize) -> Modes {
     let fast: u64 = latencies.counts().filter(|(ns, _)| class(*ns) < valley).map(|(_, c)| c).sum();
     let total = latencies.count();

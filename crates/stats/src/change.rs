@@ -1,8 +1,9 @@
 //! Change points: whether a series steps from one level to another, and where.
 //!
-//! 1. The best split maximises the energy distance between both sides (E-divisive, Matteson and James 2014).
-//! 2. A split counts if the levels differ by the wanted size, the difference is significant, and most of it happens at the split.
-//! 3. Both sides are searched again. If no single split is significant, the best pair of splits is tried.
+//! 1. The best split maximises the energy distance between the logarithms of both sides (E-divisive, Matteson and James 2014).
+//! 2. A split counts if the levels differ by the wanted size, the difference is significant, and at least half of it happens at the split.
+//! 3. If the best split does not count, it is tried together with the best second one.
+//! 4. Each level is searched again.
 //!
 //! E-divisive tests significance by permutation. With correlated neighbours that reports a step in every fifth series, and in short series
 //! no permutation of blocks is significant. So the levels are compared with their standard error, widened by the correlation. Slow drift is
@@ -15,17 +16,18 @@ use std::ops::Range;
 const SIDE_VALUES: usize = 4;
 /// Minimum share of the series on each side of a split.
 const SIDE_SHARE: f64 = 0.125;
-/// Required difference between the levels in standard errors: a constant, plus a number divided by the length. It is high because the split
-/// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % for
-/// series of 16 or more values.
-pub const SURELY: (f64, f64) = (5.0, 100.0);
+/// Required difference between the levels in standard errors, for a long series. It is high because the split is the best of many. In
+/// simulations of noise it keeps false alarms below 1 % for series of 16 or more values.
+pub const REQUIRED_ERRORS: f64 = 5.0;
+/// Added to [`REQUIRED_ERRORS`] after division by the length, because the error of a short series is uncertain.
+pub const REQUIRED_ERRORS_BY_LENGTH: f64 = 100.0;
 /// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
 /// the best from.
 const SECOND_CUT_ERRORS: f64 = 1.0;
-/// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR_DIVISOR`]) of the shorter level. A step
+/// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR_DIVISOR`]) of both levels. A step
 /// has the whole difference there, a straight line a third, an exponential decay less.
 const SHARE_AT_ONCE: f64 = 0.5;
-/// Divisor for [`SHARE_AT_ONCE`]: the measured part is the length of the shorter level divided by this.
+/// Divisor for [`SHARE_AT_ONCE`]: the nearest part is the length of the shorter level divided by this.
 const NEAR_DIVISOR: usize = 3;
 /// Rates below this share of the mean count as this share.
 const FLOOR_SHARE: f64 = 0.01;
@@ -114,19 +116,19 @@ fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     Cuts::Sure(all)
 }
 
-/// Cuts at the best split and the best second one if both are significant. A series that returns to its first level had a stall instead of
-/// a step.
+/// Cuts at the best split and the best second one; `None` unless both are significant and the last level differs from the first: a series
+/// that returns to its first level had a stall instead of a step.
 fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
     let seconds = [best_split(head, side), best_split(tail, side).map(|(at, s)| (at + first, s))];
     let (second, _) = seconds.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let cuts = vec![first.min(second), first.max(second)];
-    let stays = relative_difference(mean(&values[..cuts[0]]), mean(&values[cuts[1]..])) >= smallest;
+    let ends_elsewhere = relative_difference(mean(&values[..cuts[0]]), mean(&values[cuts[1]..])) >= smallest;
     let found = check_cuts(values, logs, cuts, smallest);
-    (stays && matches!(found, Cuts::Sure(_))).then_some(found)
+    (ends_elsewhere && matches!(found, Cuts::Sure(_))).then_some(found)
 }
 
-/// Checks that the levels between the cuts differ by at least the share `smallest`, significantly and abruptly.
+/// Returns whether the levels between the cuts differ by at least the share `smallest`, significantly and abruptly.
 fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());
@@ -140,13 +142,13 @@ fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> 
     }
     let found = steps(logs, &cuts);
     let noise = Noise::from_residuals(&without_levels(logs, &found), parts.len());
-    let (least, shortness) = SURELY;
-    let errors = least + SECOND_CUT_ERRORS * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
+    let for_cuts = REQUIRED_ERRORS + SECOND_CUT_ERRORS * (cuts.len() as f64 - 1.0);
+    let errors = for_cuts + REQUIRED_ERRORS_BY_LENGTH / values.len() as f64;
     let sure = |(step, sides): (&Step, &[Range<usize>])| {
         let lengths = [sides[0].len(), sides[1].len()];
         let difference = step.after - step.before;
         difference.abs() >= errors * noise.error_of_difference(lengths)
-            && at_once(logs, step.at, lengths) / difference >= SHARE_AT_ONCE
+            && difference_around(logs, step.at, lengths) / difference >= SHARE_AT_ONCE
     };
     if found.iter().zip(parts.windows(2)).all(sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
 }
@@ -166,7 +168,7 @@ fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
 }
 
 /// Returns the difference directly around a step.
-fn at_once(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
+fn difference_around(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
     let near = (lengths[0].min(lengths[1]) / NEAR_DIVISOR).max(1);
     mean(&logs[at..at + near]) - mean(&logs[at - near..at])
 }

@@ -2,12 +2,12 @@
 //!
 //! - [`mean`]: geometric mean over runs with a t-interval on logarithms, since runs vary by factors (Maricq et al., OSDI 2018).
 //! - [`median_of_runs`]: median over runs with an interval from order statistics, without assuming a distribution.
-//! - [`half_width`]: interval of a mean within one run, which accounts for the correlation of neighbours. The next run may be on another
-//!   level.
-//! - [`interval`]: bootstrap interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
+//! - [`half_width`]: interval of a mean within one run, which accounts for the correlation of neighbours. It says nothing about the next
+//!   run, whose level may differ.
+//! - [`bootstrap_interval`]: interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
 //!   and by its run (Davison and Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8).
-//! - [`is_within`]: whether a proportion is below a limit, such as the share of operations slower than a latency target.
-//! - [`runs`] and [`best_seconds`]: the number and length of runs for a narrow interval (Kalibera and Jones, Rigorous
+//! - [`is_within`]: whether a proportion is at most a limit, such as the share of operations slower than a latency target.
+//! - [`runs_for`] and [`best_seconds`]: the number and length of runs for a narrow interval (Kalibera and Jones, Rigorous
 //!   Benchmarking in Reasonable Time, ISMM 2013).
 
 use crate::sample::{self, median, variance};
@@ -16,27 +16,28 @@ use model::figures::Estimate;
 use model::payload::split_mix;
 use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// Minimum number of runs for an interval. With two runs it would span a factor of ten.
+/// Minimum number of runs for an interval. With two runs it would reach nine standard deviations to either side: t(1) / sqrt(2) = 12.7 /
+/// 1.41.
 pub const FEWEST_RUNS: usize = 3;
 
 /// A mean over runs with its 95 % interval, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
-    /// Geometric mean.
+    /// Geometric mean; the arithmetic mean if a value is zero.
     pub value: f64,
-    /// 95 % interval; `None` with fewer than [`FEWEST_RUNS`].
+    /// Two-sided 95 % interval; `None` with fewer than [`FEWEST_RUNS`] values, or if a value is zero.
     pub interval: Option<[f64; 2]>,
 }
 
-/// Returns the geometric mean of one value per run; `None` without values, or if a value is negative or not finite.
+/// Returns the mean of one value per run; `None` without values, or if a value is negative or not finite.
 pub fn mean(values: &[f64]) -> Option<Mean> {
     if values.is_empty() || values.iter().any(|v| !v.is_finite() || *v < 0.0) {
         return None;
     }
     let n = values.len() as f64;
     if values.contains(&0.0) {
-        // Zero has no logarithm, so use the arithmetic mean. All runs have equal windows, so this mean is operations
-        // divided by time.
+        // Zero has no logarithm, so use the arithmetic mean. For the rates of runs with equal windows, it is all operations divided by all
+        // time.
         return finite(values.iter().sum::<f64>() / n, None);
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
@@ -50,7 +51,7 @@ fn finite(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
     value.is_finite().then_some(Mean { value, interval })
 }
 
-/// Coverage of the interval of a median. Five runs reach at most 93.75 %.
+/// Minimum coverage of the interval of a median. Five runs reach at most 93.75 %.
 const COVERAGE: f64 = 0.95;
 
 /// Returns the median of one value per run, with its interval. `None` with fewer than six runs, or if a value is not finite.
@@ -61,15 +62,15 @@ pub fn median_of_runs(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite()) {
         return None;
     }
-    let rank = rank(values.len())?;
+    let rank = find_rank(values.len())?;
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let interval = [*sorted.get(rank - 1)?, *sorted.get(values.len() - rank)?];
     Some(Estimate { value: median(values), interval })
 }
 
-/// Returns the largest rank from either end, counted from 1, whose values enclose the median with [`COVERAGE`].
-fn rank(runs: usize) -> Option<usize> {
+/// Returns the largest rank from either end, counted from 1, whose values enclose the median with at least [`COVERAGE`].
+fn find_rank(runs: usize) -> Option<usize> {
     let coin = Binomial::new(0.5, runs as u64).ok()?;
     (1..=runs / 2).take_while(|k| 1.0 - 2.0 * coin.cdf(*k as u64 - 1) >= COVERAGE).last()
 }
@@ -82,7 +83,7 @@ const BATCHES: usize = 5;
 /// `None` with fewer than [`series::FEWEST`] independent observations.
 pub fn half_width(values: &[f64]) -> Option<f64> {
     let independent = observations(values);
-    // Ten equal values must count as ten despite rounding.
+    // A rounding error of the estimate must not decide.
     if independent < series::FEWEST - 1e-6 {
         return None;
     }
@@ -96,34 +97,34 @@ fn batch(values: &[f64], index: usize) -> &[f64] {
     values.get(edge(index)..edge(index + 1)).unwrap_or_default()
 }
 
-/// Returns half the interval of a mean of `count` independent values.
+/// Returns half the 95 % interval of a mean of `count` independent values with this variance.
 fn half_width_of_mean(variance: f64, count: f64) -> Option<f64> {
     Some(sample::factor(count - 1.0)? * (variance / count).sqrt())
 }
 
 /// Minimum number of runs on each side for the bootstrap.
-pub const FEWEST: usize = 6;
+pub const FEWEST_FOR_BOOTSTRAP: usize = 6;
 /// Number of resamples of both sides.
 const RESAMPLES: usize = 2000;
 /// Seed of the resamples. It is fixed, so that the same runs always give the same interval.
 const SEED: u64 = 0x5eed;
 
-/// Returns the bootstrap interval of the mean of `b` minus the mean of `a`, with the probability `tail` at each end. `degrees` are the
-/// degrees of freedom by Welch; `None` if nothing varies.
+/// Returns the bootstrap interval of the mean of `b` minus the mean of `a`, with the probability `tail` at each end. Each side has one value
+/// per run. `degrees` are the degrees of freedom by Welch; `None` if nothing varies.
 ///
 /// Plain quantiles of the resamples are too narrow for few runs, by a factor of sqrt(1 - 1/n) and by using the normal distribution
 /// instead of Student's. Both are corrected (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
 /// Statistician 69, 2015, section 5.3: "expanded percentile interval").
-pub fn interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option<[f64; 2]> {
+pub fn bootstrap_interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option<[f64; 2]> {
     let delta = sample::mean(b) - sample::mean(a);
     let Some(degrees) = degrees else { return Some([delta, delta]) };
-    let errors = sample::quantile(tail, degrees)?;
-    let tail = Normal::new(0.0, 1.0).ok()?.cdf(errors);
+    let standard_errors = sample::quantile(tail, degrees)?;
+    let wider_tail = Normal::new(0.0, 1.0).ok()?.cdf(standard_errors);
     let mut state = SEED;
     let mut draws: Vec<f64> =
         (0..RESAMPLES).map(|_| delta + deviation(b, &mut state) - deviation(a, &mut state)).collect();
     draws.sort_unstable_by(f64::total_cmp);
-    let at = (tail * RESAMPLES as f64) as usize;
+    let at = (wider_tail * RESAMPLES as f64) as usize;
     Some([*draws.get(at)?, *draws.get(RESAMPLES - 1 - at)?])
 }
 
@@ -140,28 +141,28 @@ fn deviation(runs: &[f64], state: &mut u64) -> f64 {
 }
 
 /// The operations of a run, and how many of them were slower than the target.
-pub struct Part {
+pub struct RunCounts {
     /// Number of operations that took longer than the target.
     pub beyond: u64,
     /// Number of completed operations.
     pub all: u64,
 }
 
-/// Returns whether the true share is at most `allowed`, with a one-sided `confidence` for either answer. `None` if the runs do not decide
-/// it, or if there are fewer than two.
+/// Returns whether the true share of slow operations is at most `allowed`, with a one-sided `confidence` for either answer. `None` if the
+/// runs do not decide it, or if fewer than two runs have operations.
 ///
-/// Student's bound takes a run as the unit, since slow operations come in bursts. The exact bound (Clopper and Pearson, Biometrika 1934) is
-/// wider if runs without a single slow operation agree by luck.
-pub fn is_within(parts: &[Part], allowed: f64, confidence: f64) -> Option<bool> {
+/// Both of two bounds must agree. Student's bound takes a run as the unit, since slow operations come in bursts. The exact bound (Clopper
+/// and Pearson, Biometrika 1934) is wider if runs without a single slow operation agree by luck.
+pub fn is_within(runs: &[RunCounts], allowed: f64, confidence: f64) -> Option<bool> {
     let shares: Vec<f64> =
-        parts.iter().filter(|p| p.all > 0).map(|p| p.beyond as f64 / p.all as f64).collect();
-    let runs = shares.len() as f64;
-    let factor = sample::quantile(confidence, runs - 1.0)?;
+        runs.iter().filter(|r| r.all > 0).map(|r| r.beyond as f64 / r.all as f64).collect();
+    let count = shares.len() as f64;
+    let factor = sample::quantile(confidence, count - 1.0)?;
     let mean = sample::mean(&shares);
-    let half = factor * (variance(&shares) / runs).sqrt();
-    let beyond: u64 = parts.iter().map(|p| p.beyond).fold(0, u64::saturating_add);
-    let all: u64 = parts.iter().map(|p| p.all).fold(0, u64::saturating_add);
-    let (low, high) = exact(beyond, all, confidence);
+    let half = factor * (variance(&shares) / count).sqrt();
+    let beyond: u64 = runs.iter().map(|r| r.beyond).fold(0, u64::saturating_add);
+    let all: u64 = runs.iter().map(|r| r.all).fold(0, u64::saturating_add);
+    let (low, high) = exact_bounds(beyond, all, confidence);
     match () {
         () if high.max(mean + half) <= allowed => Some(true),
         () if low.min(mean - half) > allowed => Some(false),
@@ -170,7 +171,7 @@ pub fn is_within(parts: &[Part], allowed: f64, confidence: f64) -> Option<bool> 
 }
 
 /// Returns the exact bounds of the proportion `beyond / all` (Clopper and Pearson), each one-sided with this confidence.
-pub fn exact(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
+pub fn exact_bounds(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
     let (k, n) = (beyond as f64, all as f64);
     let quantile = |a: f64, b: f64, q: f64| Beta::new(a, b).map(|beta| beta.inverse_cdf(q)).ok();
     let low = quantile(k, n - k + 1.0, 1.0 - confidence).unwrap_or(0.0);
@@ -179,7 +180,7 @@ pub fn exact(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
 }
 
 /// Half width of the interval that recommended numbers of runs aim for, relative to the value.
-pub const ASKED: f64 = 0.025;
+pub const GOAL_HALF_WIDTH: f64 = 0.025;
 /// Maximum number of runs that is recommended.
 pub const MOST_RUNS: u32 = 100;
 
@@ -196,14 +197,15 @@ pub struct Variability {
     pub overhead_s: f64,
 }
 
-/// Returns the number of runs for a 95 % interval of the geometric mean within the share `asked` to either side. `variance` is that of
-/// the logarithms of the rates. `None` above [`MOST_RUNS`].
-pub fn runs(variance: f64, asked: f64) -> Option<u32> {
+/// Returns the number of runs for a 95 % interval of the geometric mean that is within the share `goal` to either side. `variance` is that
+/// of the logarithms of the rates. `None` above [`MOST_RUNS`].
+pub fn runs_for(variance: f64, goal: f64) -> Option<u32> {
     let half = |n: u32| sample::factor(f64::from(n) - 1.0).map(|t| t * (variance / f64::from(n)).sqrt());
-    (FEWEST_RUNS as u32..=MOST_RUNS).find(|n| half(*n).is_some_and(|h| h <= asked.ln_1p()))
+    (FEWEST_RUNS as u32..=MOST_RUNS).find(|n| half(*n).is_some_and(|h| h <= goal.ln_1p()))
 }
 
-/// Returns the smallest number from `least` to `most` for which `enough` is true, by bisection; `None` if it is false for `most`.
+/// Returns the smallest number from `least` to `most` for which `enough` is true, by bisection; `None` if it is false for `most`. `enough`
+/// must be true for every number above that one.
 pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
     if !enough(most) {
         return None;
@@ -216,8 +218,9 @@ pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32
     Some(low)
 }
 
-/// Returns the length of runs in seconds that gives the narrowest interval in a given total time: the square root of the extra seconds per
-/// run times the ratio of the variances. `None` if runs vary no more than their own noise explains, because then only the total time counts.
+/// Returns the length of runs in seconds that gives the narrowest interval in a given total time: the square root of the overhead per run
+/// times the variance within a run of one second, divided by the variance between runs. `None` if runs vary no more than their own noise
+/// explains, because then only the total time counts.
 pub fn best_seconds(spread: &Variability) -> Option<f64> {
     let between = spread.variance - spread.within;
     let best = (spread.overhead_s * spread.within * spread.seconds / between).sqrt();
@@ -225,13 +228,13 @@ pub fn best_seconds(spread: &Variability) -> Option<f64> {
 }
 
 #[cfg(test)]
-use crate::comparison::ALLOWED;
+use crate::comparison::SIGNIFICANCE;
 #[cfg(test)]
 use crate::series::flat;
 
 #[cfg(test)]
-fn parts(beyond: &[u64], all: u64) -> Vec<Part> {
-    beyond.iter().map(|beyond| Part { beyond: *beyond, all }).collect()
+fn runs_with(beyond: &[u64], all: u64) -> Vec<RunCounts> {
+    beyond.iter().map(|beyond| RunCounts { beyond: *beyond, all }).collect()
 }
 
 #[cfg(test)]
@@ -273,9 +276,9 @@ fn values_without_a_logarithm_do_not_become_nan() {
 #[test]
 fn ranks_match_published_tables() {
     for (runs, expected) in [(6, 1), (8, 1), (9, 2), (12, 3), (15, 4), (20, 6), (30, 10)] {
-        assert_eq!(rank(runs), Some(expected), "{runs}");
+        assert_eq!(find_rank(runs), Some(expected), "{runs}");
     }
-    assert!((0..=5).all(|runs| rank(runs).is_none()));
+    assert!((0..=5).all(|runs| find_rank(runs).is_none()));
 }
 
 #[test]
@@ -309,22 +312,22 @@ fn correlation_of_neighbours_widens_the_interval() {
 fn a_bootstrap_interval_contains_the_difference_and_is_reproducible() {
     let a = [1.00, 1.02, 0.98, 1.01, 0.99, 1.03];
     let b = a.map(|v| v + 0.5);
-    let two_sided = |a: &[f64], b: &[f64], degrees| interval(a, b, degrees, ALLOWED / 2.0);
+    let two_sided = |a: &[f64], b: &[f64], degrees| bootstrap_interval(a, b, degrees, SIGNIFICANCE / 2.0);
     let [low, high] = two_sided(&a, &b, Some(10.0)).unwrap();
     assert!(low < 0.5 && 0.5 < high && high - low < 0.1, "{low} {high}");
     assert_eq!(two_sided(&a, &b, Some(10.0)), Some([low, high]));
     assert_eq!(two_sided(&[1.0; 6], &[1.25; 6], None), Some([0.25, 0.25]));
-    let [narrow_low, narrow_high] = interval(&a, &b, Some(10.0), ALLOWED).unwrap();
+    let [narrow_low, narrow_high] = bootstrap_interval(&a, &b, Some(10.0), SIGNIFICANCE).unwrap();
     assert!(low < narrow_low && narrow_high < high, "{narrow_low} {narrow_high}");
 }
 
 #[test]
 fn clear_proportions_are_decided_and_close_ones_are_not() {
-    assert_eq!(is_within(&parts(&[50, 52, 48], 10_000), 0.01, 0.95), Some(true));
-    assert_eq!(is_within(&parts(&[150, 152, 148], 10_000), 0.01, 0.95), Some(false));
-    assert_eq!(is_within(&parts(&[99, 101, 97], 10_000), 0.01, 0.95), None);
+    assert_eq!(is_within(&runs_with(&[50, 52, 48], 10_000), 0.01, 0.95), Some(true));
+    assert_eq!(is_within(&runs_with(&[150, 152, 148], 10_000), 0.01, 0.95), Some(false));
+    assert_eq!(is_within(&runs_with(&[99, 101, 97], 10_000), 0.01, 0.95), None);
     assert_eq!(
-        is_within(&parts(&[10, 150, 60], 10_000), 0.01, 0.95),
+        is_within(&runs_with(&[10, 150, 60], 10_000), 0.01, 0.95),
         None,
         "runs that disagree decide nothing"
     );
@@ -333,21 +336,21 @@ fn clear_proportions_are_decided_and_close_ones_are_not() {
 #[test]
 fn too_few_operations_decide_nothing() {
     assert_eq!(
-        is_within(&parts(&[0, 0, 0], 90), 0.01, 0.95),
+        is_within(&runs_with(&[0, 0, 0], 90), 0.01, 0.95),
         None,
         "270 without a slow one: the bound is 1.1 %"
     );
-    assert_eq!(is_within(&parts(&[0, 0, 0], 110), 0.01, 0.95), Some(true));
+    assert_eq!(is_within(&runs_with(&[0, 0, 0], 110), 0.01, 0.95), Some(true));
     for none in [&[][..], &[0], &[9_999]] {
-        assert_eq!(is_within(&parts(none, 10_000), 0.01, 0.95), None);
+        assert_eq!(is_within(&runs_with(none, 10_000), 0.01, 0.95), None);
     }
-    assert_eq!(is_within(&parts(&[0, 0], 0), 0.01, 0.95), None);
-    assert_eq!(is_within(&parts(&[110, 110], 110), 0.01, 0.95), Some(false));
+    assert_eq!(is_within(&runs_with(&[0, 0], 0), 0.01, 0.95), None);
+    assert_eq!(is_within(&runs_with(&[110, 110], 110), 0.01, 0.95), Some(false));
 }
 
 #[test]
 fn the_exact_bounds_match_published_tables() {
-    let (low, high) = exact(10, 100, 0.95);
+    let (low, high) = exact_bounds(10, 100, 0.95);
     assert!((low - 0.0553).abs() < 1e-3 && (high - 0.1637).abs() < 1e-3, "{low} {high}");
 }
 
@@ -360,11 +363,11 @@ fn bisection_finds_the_threshold() {
 
 #[test]
 fn the_number_of_runs_matches_the_formula() {
-    // 5 % from run to run: (t 0.05 / ln 1.025)^2 with t(17) = 2.11.
-    assert_eq!(runs(0.05_f64.powi(2), 0.025), Some(19));
-    assert_eq!(runs(0.0, 0.025), Some(3));
-    assert_eq!(runs(0.01_f64.powi(2), 0.025), Some(4));
-    assert_eq!((runs(0.25, 0.025), runs(f64::NAN, 0.025)), (None, None));
+    // 5 % from run to run: (t 0.05 / ln 1.025)^2 is 18.1 with t(18) = 2.101 of 19 runs, but above 18 with t(17) = 2.110 of 18 runs.
+    assert_eq!(runs_for(0.05_f64.powi(2), 0.025), Some(19));
+    assert_eq!(runs_for(0.0, 0.025), Some(3));
+    assert_eq!(runs_for(0.01_f64.powi(2), 0.025), Some(4));
+    assert_eq!((runs_for(0.25, 0.025), runs_for(f64::NAN, 0.025)), (None, None));
 }
 
 #[test]

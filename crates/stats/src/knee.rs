@@ -36,13 +36,14 @@ const FEWEST: usize = 3;
 /// value, noise dominates.
 const TOP: f64 = 0.9;
 
-/// Returns the knee of costs in ascending order of load; `None` with fewer than three loads, or if a value is not finite.
+/// Returns the knee of costs in ascending order of load; `None` with fewer than three loads, or if a power is zero or not finite.
 ///
-/// The knee is the vertex of the least-squares parabola through the logarithms of the greatest powers, so that no single load decides.
-/// If the greatest power has no close neighbours, as before a cliff, the knee is that load.
+/// The knee is the vertex of the least-squares parabola through the logarithms of the greatest powers, so that no single load decides. It
+/// lies between the outermost of these loads. If fewer than three loads have such a power, as before a cliff, the knee is the load with
+/// the greatest power.
 pub fn knee(costs: &[Cost]) -> Option<Knee> {
-    let powers = powers(costs)?;
-    let at = greatest(&powers)?;
+    let powers = log_powers(costs)?;
+    let at = find_greatest(&powers)?;
     let (best, most) = (costs.get(at)?.iops, *powers.get(at)?);
     let top = || costs.iter().zip(&powers).filter(|(_, p)| **p - most >= TOP.ln()).map(|(c, p)| (c.iops, *p));
     let vertex = vertex(&top().map(|(load, p)| (load / best - 1.0, p - most)).collect::<Vec<_>>());
@@ -51,13 +52,14 @@ pub fn knee(costs: &[Cost]) -> Option<Knee> {
     Some(Knee { iops, reached: at + 1 < costs.len() })
 }
 
-/// Returns the logarithms of the powers.
-fn powers(costs: &[Cost]) -> Option<Vec<f64>> {
+/// Returns the logarithms of the powers; `None` with fewer than [`FEWEST`], or if one is not finite.
+fn log_powers(costs: &[Cost]) -> Option<Vec<f64>> {
     let powers: Vec<f64> = costs.iter().map(|c| (c.iops / c.mean_ns).ln()).collect();
     (costs.len() >= FEWEST && powers.iter().all(|p| p.is_finite())).then_some(powers)
 }
 
-fn greatest(powers: &[f64]) -> Option<usize> {
+/// Returns the index of the greatest power.
+fn find_greatest(powers: &[f64]) -> Option<usize> {
     Some(powers.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?.0)
 }
 
@@ -77,12 +79,12 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= FEWEST && bend < 0.0 && at.is_finite()).then_some(at)
 }
 
-/// Returns the load to measure next; `None` if the knee is known. The load is the middle of the wider falling side of
-/// the knee if that side is wider than `step`. If the knee is the highest measured load, the next load is two steps
-/// higher, but at most `most`.
+/// Returns the load to measure next; `None` if the knee is known. The load is the middle between the load with the greatest power and the
+/// farther of its neighbours with a much lower power ([`TOP`]), if they are more than 1.2 times `step` apart. If the highest measured load
+/// has the greatest power, the next load is two steps higher; `None` if that is above `most`.
 pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
-    let powers = powers(costs)?;
-    let best = greatest(&powers)?;
+    let powers = log_powers(costs)?;
+    let best = find_greatest(&powers)?;
     let here = costs.get(best)?.iops;
     if best + 1 == costs.len() {
         return Some(here + 2.0 * step).filter(|next| *next <= most);
@@ -98,14 +100,14 @@ pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
 
 /// Builds a curve over a capacity of one from a theoretical mean time in the system.
 #[cfg(test)]
-fn curve(shares: &[f64], mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
+fn build_curve(shares: &[f64], mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
     shares.iter().map(|s| Cost { iops: *s, mean_ns: time(*s) }).collect()
 }
 
 /// Measures the standard loads and the ones that `next_load` adds.
 #[cfg(test)]
-fn measured(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
-    let mut costs = curve(&[0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95], &mut time);
+fn measure(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
+    let mut costs = build_curve(&[0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95], &mut time);
     while let Some(load) = next_load(&costs, 0.025, 1.1) {
         assert!(costs.len() < 16 && costs.iter().all(|c| (c.iops - load).abs() > 1e-9), "{costs:?}");
         costs.push(Cost { iops: load, mean_ns: time(load) });
@@ -116,7 +118,7 @@ fn measured(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
 
 /// Mean time in M/D/c by Cosmetatos' approximation (1976): exact for one server, within a percent or two for more.
 #[cfg(test)]
-fn md(servers: u32, load: f64) -> f64 {
+fn mean_time(servers: u32, load: f64) -> f64 {
     let c = f64::from(servers);
     // Erlang's C formula from his B formula, server by server.
     let b = (1..=servers).fold(1.0, |b, k| load * c * b / (f64::from(k) + load * c * b));
@@ -128,16 +130,16 @@ fn md(servers: u32, load: f64) -> f64 {
 #[test]
 fn known_curves_have_the_known_knee() {
     let overloaded = |time: f64, load: f64| if load < 1.0 { time } else { 1e6 };
-    let at = |time: &dyn Fn(f64) -> f64| knee(&measured(|load| overloaded(time(load), load))).unwrap().iops;
+    let at = |time: &dyn Fn(f64) -> f64| knee(&measure(|load| overloaded(time(load), load))).unwrap().iops;
     let exponential = at(&|load| 1.0 / (1.0 - load));
     assert!((exponential - 0.5).abs() < 0.01, "{exponential}");
-    let constant = at(&|load| md(1, load));
+    let constant = at(&|load| mean_time(1, load));
     assert!((constant - (2.0 - 2_f64.sqrt())).abs() < 0.01, "{constant}");
     // The true knee on a fine grid.
     let fine: Vec<f64> = (1..1000).map(|i| f64::from(i) / 1000.0).collect();
     for servers in [2, 4, 16, 64] {
-        let truth = knee(&curve(&fine, |load| md(servers, load))).unwrap().iops;
-        let got = at(&|load| md(servers, load));
+        let truth = knee(&build_curve(&fine, |load| mean_time(servers, load))).unwrap().iops;
+        let got = at(&|load| mean_time(servers, load));
         assert!((got / truth - 1.0).abs() < 0.02, "{servers} servers: {got} for {truth}");
         assert!(truth > 0.6, "more servers bear more load");
     }
@@ -156,9 +158,9 @@ fn noise_moves_the_knee_by_less_than_five_percent_in_90_percent_of_cases() {
     };
     for servers in [1, 4, 16] {
         let fine: Vec<f64> = (1..1000).map(|i| f64::from(i) / 1000.0).collect();
-        let truth = knee(&curve(&fine, |load| md(servers, load))).unwrap().iops;
+        let truth = knee(&build_curve(&fine, |load| mean_time(servers, load))).unwrap().iops;
         let mut near = |_: &u32| {
-            let costs = measured(|load| if load < 1.0 { noise() * md(servers, load) } else { 1e6 });
+            let costs = measure(|load| if load < 1.0 { noise() * mean_time(servers, load) } else { 1e6 });
             (knee(&costs).unwrap().iops / truth - 1.0).abs() < 0.05
         };
         let hits = (0..200).filter(|i| near(i)).count();
@@ -170,19 +172,19 @@ fn noise_moves_the_knee_by_less_than_five_percent_in_90_percent_of_cases() {
 fn without_variation_the_knee_is_the_capacity() {
     // A small error of the measured capacity moves the loads, not the knee.
     for truth in [0.98, 1.0, 1.02] {
-        let found = knee(&measured(|load| if load <= truth { 1.0 } else { 1e4 })).unwrap();
+        let found = knee(&measure(|load| if load <= truth { 1.0 } else { 1e4 })).unwrap();
         assert!(found.reached && found.iops <= truth && found.iops > truth - 0.04, "{found:?} for {truth}");
     }
-    let found = knee(&measured(|_| 1.0)).unwrap();
+    let found = knee(&measure(|_| 1.0)).unwrap();
     assert!(!found.reached && (found.iops - 1.1).abs() < 0.051, "{found:?}");
 }
 
 #[test]
 fn too_few_or_invalid_loads_have_no_knee() {
-    assert_eq!(knee(&curve(&[0.1, 0.5], |_| 1.0)), None);
-    assert_eq!(knee(&curve(&[0.0, 0.5, 0.9], |_| 1.0)), None);
-    assert_eq!(knee(&curve(&[0.1, 0.5, 0.9], |_| 0.0)), None);
+    assert_eq!(knee(&build_curve(&[0.1, 0.5], |_| 1.0)), None);
+    assert_eq!(knee(&build_curve(&[0.0, 0.5, 0.9], |_| 1.0)), None);
+    assert_eq!(knee(&build_curve(&[0.1, 0.5, 0.9], |_| 0.0)), None);
     assert_eq!(next_load(&[], 0.1, 1.0), None);
-    let falling = knee(&curve(&[0.1, 0.5, 0.9], |load| load * load)).unwrap();
+    let falling = knee(&build_curve(&[0.1, 0.5, 0.9], |load| load * load)).unwrap();
     assert_eq!(falling, Knee { iops: 0.1, reached: true });
 }

@@ -1,5 +1,5 @@
-//! Statistics: formulas over plain numbers, each with the paper or book it comes from. [`sample`] has the basis: mean, variance, median and
-//! quantiles of Student's t.
+//! Statistics: formulas over plain numbers. Published formulas name the paper or book that they come from. [`sample`] has what most others
+//! need: mean, variance, median and quantiles of Student's t.
 //!
 //! This is a separate crate so that it is optimized in debug builds too, because tests draw millions of samples.
 #![forbid(unsafe_code)]
@@ -16,7 +16,7 @@ pub mod steady_state;
 #[cfg(test)]
 mod tests;
 
-/// Mean, variance, median, and Student's t: the basis of every formula here.
+/// Mean, variance, median, and Student's t.
 pub mod sample {
     use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -47,19 +47,20 @@ pub mod sample {
     /// Rank of the upper end of a two-sided 95 % interval.
     const UPPER: f64 = 0.975;
 
-    /// Returns how many standard errors a 95 % interval reaches to either side. `degrees` of freedom may be fractional; `None` if they are not positive.
+    /// Returns how many standard errors a two-sided 95 % interval reaches to either side. `degrees` of freedom may be fractional; `None` if
+    /// they are not positive.
     pub fn factor(degrees: f64) -> Option<f64> {
         quantile(UPPER, degrees)
     }
 
-    /// Returns a quantile of Student's t distribution.
+    /// Returns a quantile of Student's t distribution; `None` if `degrees` are not positive, or if the quantile is infinite.
     pub fn quantile(rank: f64, degrees: f64) -> Option<f64> {
         StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.inverse_cdf(rank)).filter(|t| t.is_finite())
     }
 
-    /// Returns the one-sided probability of a deviation above `errors` standard errors.
-    pub fn beyond(errors: f64, degrees: f64) -> Option<f64> {
-        StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.sf(errors))
+    /// Returns the one-sided probability of a deviation above this many standard errors.
+    pub fn probability_above(standard_errors: f64, degrees: f64) -> Option<f64> {
+        StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.sf(standard_errors))
     }
 
     #[test]

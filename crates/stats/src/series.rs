@@ -5,8 +5,8 @@
 //!    positive sequence).
 //! 3. [`warm_up`] finds the warm-up with MSER (White 1997). [`warm_ups`] decides whether the warm-up moves the mean of
 //!    the runs.
-//! 4. [`drift`] fits a straight line by least squares. Its error is widened by the correlation of neighbours; [`over_runs`] takes each run
-//!    as one observation.
+//! 4. [`drift`] fits a straight line by least squares. Its error is widened by the correlation of neighbours; [`drift_over_runs`] takes
+//!    each run as one observation.
 //! 5. [`flat`] generates series with known parameters for tests.
 //!
 //! Steps between levels are in [`crate::change`].
@@ -14,7 +14,7 @@
 use crate::sample::{self, mean, variance};
 use model::payload::split_mix;
 
-/// Minimum number of steps of a series that is analysed. Every rule here needs ten observations.
+/// Minimum number of steps of a series that is analysed. With fewer there are never [`FEWEST`] independent observations.
 pub const FEWEST_STEPS: usize = 10;
 
 /// Operations per second during the measured window of a run.
@@ -66,7 +66,7 @@ impl ByLength {
     }
 }
 
-/// Minimum number of independent observations for the interval of a mean, or for the fit of a line. The literature on steady states uses
+/// Minimum number of independent observations for the interval of a mean, or for a drift. The literature on steady states uses
 /// the same limit, n_eff < 10.
 pub const FEWEST: f64 = 10.0;
 /// Number of standard errors above which the correlation of neighbours is significant.
@@ -74,7 +74,7 @@ const SURE_CORRELATION: f64 = 2.0;
 /// Maximum correlation of neighbours that is assumed. Above it a series cannot be distinguished from a random walk.
 const MOST_CORRELATION: f64 = 0.99;
 
-/// Returns how many neighbouring values carry as much information as one independent value; at least 1.
+/// Returns how many neighbouring values carry as much information as one independent value: from 1 to the number of values.
 ///
 /// The result is 1 + 2 times the sum of the autocorrelations, up to the first pair that is not positive: after it there is only noise
 /// (Geyer, Practical Markov Chain Monte Carlo, Statistical Science 1992). Estimated from n values, the correlation rho of neighbours is
@@ -127,18 +127,18 @@ pub fn warm_up(values: &[f64]) -> Option<usize> {
     let batch = (values.len() / MSER_BATCHES).clamp(1, MSER_BATCH);
     let means: Vec<f64> = values.chunks_exact(batch).map(mean).collect();
     let half = means.len() / 2;
-    let error = |cut: usize| {
+    let squared_error = |cut: usize| {
         let kept = means.get(cut..).unwrap_or_default();
         variance(kept) * kept.len().saturating_sub(1) as f64 / (kept.len().max(1) as f64).powi(2)
     };
-    let best = (0..=half).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
+    let best = (0..=half).min_by(|a, b| squared_error(*a).total_cmp(&squared_error(*b)))?;
     (best == 0 || best < half).then_some(best * batch)
 }
 
 /// Minimum change of the mean, as a share, for which the warm-up matters.
 pub const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
 /// Minimum change of the mean in standard errors of the mean without warm-up, so that noise at the start is not taken for a warm-up.
-pub const SURELY: f64 = 3.0;
+pub const SIGNIFICANT_ERRORS: f64 = 3.0;
 
 /// The warm-ups of all runs that reach a steady part.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,7 +151,8 @@ pub struct WarmUps {
     pub seconds: f64,
     /// Longest warm-up in seconds.
     pub longest_s: f64,
-    /// Whether most runs have a warm-up that differs significantly from the rest of the run and moves the mean.
+    /// Whether most runs have a warm-up, and the means of all runs with and without it differ significantly and by more than
+    /// [`MATTERS_FROM`].
     pub matters: bool,
 }
 
@@ -182,7 +183,7 @@ pub fn warm_ups(runs: &[Series]) -> Option<WarmUps> {
         longest_s: cuts.iter().map(|c| c.seconds).fold(0.0, f64::max),
         matters: 2 * warm > runs.len()
             && (whole / rest - 1.0).abs() > matters_from
-            && (whole - rest).abs() > SURELY * error,
+            && (whole - rest).abs() > SIGNIFICANT_ERRORS * error,
     })
 }
 
@@ -230,8 +231,8 @@ pub struct Line {
     pub slope: f64,
     /// Sum of the squared distances of the positions from the middle.
     spread: f64,
-    /// Residuals around the line.
-    rest: Vec<f64>,
+    /// Distances of the values from the line.
+    residuals: Vec<f64>,
 }
 
 impl Line {
@@ -250,30 +251,30 @@ impl Line {
         }
         let off = |i: usize| i as f64 - middle;
         let slope = values.iter().enumerate().map(|(i, v)| off(i) * (v - centre)).sum::<f64>() / spread;
-        let rest = values.iter().enumerate().map(|(i, v)| v - centre - slope * off(i)).collect();
-        Some(Self { centre, slope, spread, rest })
+        let residuals = values.iter().enumerate().map(|(i, v)| v - centre - slope * off(i)).collect();
+        Some(Self { centre, slope, spread, residuals })
     }
 
     /// Returns the number of independent residuals.
     pub fn independent(&self) -> f64 {
-        let n = self.rest.len() as f64;
+        let n = self.residuals.len() as f64;
         // The residuals of a constant are rounding errors, whose correlation means nothing.
         let time = if self.power() <= 1e-18 * self.centre * self.centre * n {
             1.0
         } else {
-            correlation_time(&self.rest)
+            correlation_time(&self.residuals)
         };
         n / time
     }
 
     /// Returns the drift over all values, given the number of independent ones.
     fn drift(&self, independent: f64) -> Option<Drift> {
-        // The variance of a slope is the variance of the residuals divided by the spread. The correlation time reduces both the
-        // degrees of freedom and the weight of each value; one of the two factors cancels.
+        // The sum of the squared residuals is divided by the degrees of freedom of the independent residuals instead of all. This widens
+        // the variance of the slope by the correlation time.
         let degrees = independent - 2.0;
         let error = self.error_of_slope(degrees);
-        let of_mean = (self.rest.len() as f64 - 1.0) / self.centre;
-        Some(Drift { share: self.slope * of_mean, half: sample::factor(degrees)? * error * of_mean })
+        let to_share = (self.residuals.len() as f64 - 1.0) / self.centre;
+        Some(Drift { share: self.slope * to_share, half: sample::factor(degrees)? * error * to_share })
     }
 
     /// Returns the standard error of the slope.
@@ -282,19 +283,20 @@ impl Line {
     }
 
     fn power(&self) -> f64 {
-        self.rest.iter().map(|r| r * r).sum()
+        self.residuals.iter().map(|r| r * r).sum()
     }
 }
 
-/// Returns the drift of a series; `None` with fewer than [`FEWEST`] independent residuals.
+/// Returns the drift of a series; `None` with fewer than [`FEWEST`] independent residuals, or if the mean is not positive.
 pub fn drift(values: &[f64]) -> Option<Drift> {
     let line = Line::through(values)?;
     let independent = line.independent();
     if independent < FEWEST { None } else { line.drift(independent) }
 }
 
-/// Returns the drift from the first run to the last, with one value per run; `None` with fewer than [`FEWEST_RUNS`].
-pub fn over_runs(rates: &[f64]) -> Option<Drift> {
+/// Returns the drift from the first run to the last, with one rate per run; `None` with fewer than [`FEWEST_RUNS`], or if the mean is not
+/// positive.
+pub fn drift_over_runs(rates: &[f64]) -> Option<Drift> {
     if rates.len() < FEWEST_RUNS { None } else { Line::through(rates)?.drift(rates.len() as f64) }
 }
 
@@ -305,7 +307,7 @@ pub struct Noise(
 );
 
 impl Noise {
-    /// Returns the next number between 0 and 1, both excluded.
+    /// Returns the next number above 0 and at most 1.
     pub fn uniform(&mut self) -> f64 {
         self.0 = split_mix(self.0);
         ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
@@ -317,7 +319,8 @@ impl Noise {
     }
 }
 
-/// Generates an AR(1) series around 1 with this standard deviation and correlation of neighbours.
+/// Generates an AR(1) series around 1 with this standard deviation and correlation of neighbours. Values below 0.01
+/// become 0.01.
 pub fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
     let mut noise = Noise(seed.wrapping_mul(0x9e37).wrapping_add(1));
     let mut last = noise.normal();
@@ -378,12 +381,12 @@ fn a_slope_is_significant_and_flat_noise_is_not() {
 
 #[test]
 fn a_fall_over_five_runs_is_significant_and_two_runs_have_no_drift() {
-    let falling = over_runs(&[100.0, 98.1, 96.0, 94.0, 92.1]).unwrap();
+    let falling = drift_over_runs(&[100.0, 98.1, 96.0, 94.0, 92.1]).unwrap();
     assert!(falling.exceeds(0.05) && !falling.exceeds(0.09), "{falling:?}");
-    assert!(over_runs(&[100.0, 100.4, 99.8, 100.1, 100.0]).is_some_and(|d| d.is_within(0.05)));
-    let wild = over_runs(&[100.0, 80.0, 120.0, 90.0, 115.0]).unwrap();
+    assert!(drift_over_runs(&[100.0, 100.4, 99.8, 100.1, 100.0]).is_some_and(|d| d.is_within(0.05)));
+    let wild = drift_over_runs(&[100.0, 80.0, 120.0, 90.0, 115.0]).unwrap();
     assert!(!wild.exceeds(0.05) && !wild.is_within(0.05), "{wild:?}");
-    assert_eq!((over_runs(&[1.0, 2.0]), over_runs(&[0.0; 5])), (None, None));
+    assert_eq!((drift_over_runs(&[1.0, 2.0]), drift_over_runs(&[0.0; 5])), (None, None));
 }
 
 #[test]

@@ -2,16 +2,16 @@
 //!
 //! [`is_steady`] holds for the last five rounds if both of these do:
 //!
-//! 1. Some tail of five rounds or more drifts by less than 5 % over five rounds, with 95 % confidence: the interval of
-//!    the slope of a line through the logarithms is within this limit. Quiet rounds prove it after five rounds, noisy
-//!    ones need a longer tail.
+//! 1. Some tail of five rounds or more drifts by at most 5 % over five rounds, with 99 % confidence in the whole session: the interval of
+//!    the slope of a line through the logarithms is within this limit. Quiet rounds prove it after five rounds, noisy ones need a longer
+//!    tail.
 //! 2. The line through the last five rounds alone is no steeper, so that a fall that has just begun is not outvoted.
 //!
 //! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is applied to every tail after every round,
 //! so the allowed error per session is divided by the number of applications (Bonferroni). Rounds count as independent, because their
 //! residuals are too few to prove correlation.
 //!
-//! [`rule`] is the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0):
+//! [`apply_snia`] applies the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0):
 //! within five rounds the largest and the smallest value differ by at most 20 % of the average, and the ends of the
 //! fitted line by at most 10 %. It accepts a decay of 2 % per round as steady, and rejects the noise of a shared disk
 //! as unsteady. [`is_settled`] uses this criterion to end the preconditioning.
@@ -25,27 +25,27 @@ use model::spec::number::{FEWEST_ROUNDS, MAX_RUNS};
 pub const WINDOW: usize = FEWEST_ROUNDS as usize;
 /// Maximum drift over [`WINDOW`] rounds of a steady state, as in check E01 for a minute.
 pub const DRIFT: f64 = 0.05;
-/// Probability that a session reports a drift of exactly [`DRIFT`] as steady.
+/// Maximum probability that a session reports a drift of exactly [`DRIFT`] as steady.
 const ERROR: f64 = 0.01;
 
-/// Whether the last five rates are steady, in a session of `at_most` rounds.
-pub fn is_steady(rates: &[f64], at_most: u32) -> bool {
+/// Whether the last five rates are steady, in a session of at most `max_rounds`.
+pub fn is_steady(rates: &[f64], max_rounds: u32) -> bool {
     if rates.len() < WINDOW || rates.iter().any(|r| !r.is_finite() || *r <= 0.0) {
         return false;
     }
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
     let allowed = DRIFT / (WINDOW - 1) as f64;
     let tail = |rounds: usize| logs.get(logs.len() - rounds..).and_then(Line::fit);
-    let rank = 1.0 - ERROR / questions(at_most);
+    let rank = 1.0 - ERROR / count_questions(max_rounds);
     tail(WINDOW).is_some_and(|line| line.slope.abs() <= allowed)
         && (WINDOW..=logs.len())
             .any(|rounds| tail(rounds).is_some_and(|line| is_within(&line, rounds, allowed, rank)))
 }
 
 /// Returns how often the rule is applied in a session: once per round and tail.
-fn questions(at_most: u32) -> f64 {
+fn count_questions(max_rounds: u32) -> f64 {
     // Clamp the limit of a forged file.
-    let rounds_asked = f64::from(at_most.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
+    let rounds_asked = f64::from(max_rounds.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
     rounds_asked * (rounds_asked + 1.0) / 2.0
 }
 
@@ -68,8 +68,8 @@ const SLOPE_TO: f64 = 0.10;
 /// Length of a round in the specification, in seconds.
 const ROUND_S: f64 = 60.0;
 
-/// Applies the SNIA criterion to one rate per round; `None` with fewer than five rounds, or if the last ones are zero.
-pub fn rule(rounds: &[f64]) -> Option<Snia> {
+/// Applies the SNIA criterion to one rate per round; `None` with fewer than five rounds, or if the mean of the last five is not positive.
+pub fn apply_snia(rounds: &[f64]) -> Option<Snia> {
     let last = rounds.get(rounds.len().checked_sub(SNIA_WINDOW)?..)?;
     let line = Line::through(last)?;
     let (least, most) = last.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
@@ -83,8 +83,8 @@ pub fn rule(rounds: &[f64]) -> Option<Snia> {
     })
 }
 
-/// Divides a run into rounds: minutes if the run has at least five, otherwise fifths.
-pub fn rounds_of(series: &Series) -> Vec<f64> {
+/// Divides a run into rounds: minutes if the run has at least five, otherwise fifths. Returns the mean rate of each round.
+pub fn divide_into_rounds(series: &Series) -> Vec<f64> {
     let steps = series.rates.len();
     let rounds = ((series.seconds() / ROUND_S) as usize).clamp(SNIA_WINDOW, steps.max(SNIA_WINDOW));
     let edge = |i: usize| i * steps / rounds;
@@ -94,19 +94,19 @@ pub fn rounds_of(series: &Series) -> Vec<f64> {
 /// Returns whether preconditioning may end: the rates of the rounds meet the SNIA criterion, which other tools use for preconditioning too.
 /// False with fewer than five rounds.
 pub fn is_settled(rates: &[f64]) -> bool {
-    rule(rates).is_some_and(|s| s.met)
+    apply_snia(rates).is_some_and(|s| s.met)
 }
 
 #[cfg(test)]
 use crate::series::{Noise, flat};
 
 #[cfg(test)]
-const AT_MOST: u32 = 25;
+const MAX_ROUNDS: u32 = 25;
 
 /// Returns the round after which the rates are steady.
 #[cfg(test)]
 fn first_steady_round(rates: &[f64]) -> Option<usize> {
-    (1..=rates.len()).find(|rounds| is_steady(&rates[..*rounds], AT_MOST))
+    (1..=rates.len()).find(|rounds| is_steady(&rates[..*rounds], MAX_ROUNDS))
 }
 
 /// Simulates sessions. Returns the share that became steady, and the rounds after which 90 % of these were steady.
@@ -119,10 +119,10 @@ fn simulate_sessions(sessions: u64, rates: impl Fn(u64) -> Vec<f64>) -> (f64, us
 }
 
 #[test]
-fn a_fall_of_two_percent_per_round_is_never_steady() {
+fn a_fall_of_two_percent_per_round_is_steady_in_at_most_one_of_500_sessions() {
     for deviation in [0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05] {
         let falling = |seed: u64| {
-            let noise = flat(AT_MOST as usize, deviation, 0.0, seed);
+            let noise = flat(MAX_ROUNDS as usize, deviation, 0.0, seed);
             noise.iter().enumerate().map(|(i, v)| v * 0.98_f64.powi(i as i32)).collect::<Vec<_>>()
         };
         let (accepted, _) = simulate_sessions(500, falling);
@@ -134,10 +134,10 @@ fn a_fall_of_two_percent_per_round_is_never_steady() {
 fn noise_without_a_drift_becomes_steady() {
     for (deviation, rounds) in [(0.0, 5), (0.003, 7), (0.01, 11), (0.02, 15), (0.03, 18)] {
         let (accepted, nine_of_ten) =
-            simulate_sessions(300, |seed| flat(AT_MOST as usize, deviation, 0.0, seed));
+            simulate_sessions(300, |seed| flat(MAX_ROUNDS as usize, deviation, 0.0, seed));
         assert!(accepted >= 0.97 && nine_of_ten <= rounds, "{deviation}: {accepted}, {nine_of_ten}");
     }
-    let (wild, _) = simulate_sessions(300, |seed| flat(AT_MOST as usize, 0.15, 0.0, seed));
+    let (wild, _) = simulate_sessions(300, |seed| flat(MAX_ROUNDS as usize, 0.15, 0.0, seed));
     assert!(wild <= 0.05, "{wild}: too noisy to prove anything");
 }
 
@@ -146,13 +146,13 @@ fn a_decay_and_a_cliff_delay_the_steady_state() {
     let mut late = 0;
     for seed in 0..200 {
         let mut noise = Noise(seed);
-        let decay: Vec<f64> = (0..AT_MOST)
+        let decay: Vec<f64> = (0..MAX_ROUNDS)
             .map(|i| (1.0 + 2.0 * (-f64::from(i) / 2.0).exp()) * (1.0 + 0.01 * noise.normal()))
             .collect();
         let settled = first_steady_round(&decay).unwrap_or(0);
         late += usize::from(settled >= 9);
         let cliff: Vec<f64> =
-            (0..AT_MOST).map(|i| if i < 4 { 9.0 } else { 3.0 } * (1.0 + 0.01 * noise.normal())).collect();
+            (0..MAX_ROUNDS).map(|i| if i < 4 { 9.0 } else { 3.0 } * (1.0 + 0.01 * noise.normal())).collect();
         assert!(first_steady_round(&cliff).is_none_or(|rounds| rounds >= 9), "five rounds after the cliff");
     }
     assert!(late >= 195, "{late} of 200");
@@ -161,14 +161,14 @@ fn a_decay_and_a_cliff_delay_the_steady_state() {
 #[test]
 fn a_fall_that_has_just_begun_is_not_outvoted() {
     let rates: Vec<f64> = (0..15).map(|i| 100.0 * 0.98_f64.powi((i - 10).max(0))).collect();
-    assert!(!is_steady(&rates, AT_MOST));
-    assert!(is_steady(&rates[..10], AT_MOST));
+    assert!(!is_steady(&rates, MAX_ROUNDS));
+    assert!(is_steady(&rates[..10], MAX_ROUNDS));
 }
 
 #[test]
 fn invalid_rates_are_never_steady() {
     for rates in [&[][..], &[1.0; 4], &[0.0; 9], &[f64::NAN; 9], &[-1.0; 9]] {
-        assert!(!is_steady(rates, AT_MOST));
+        assert!(!is_steady(rates, MAX_ROUNDS));
     }
     assert!(is_steady(&[7.0; 5], 0), "a forged limit changes nothing");
     assert!(is_steady(&[7.0; 5], u32::MAX));
@@ -177,17 +177,20 @@ fn invalid_rates_are_never_steady() {
 #[test]
 fn the_snia_limits_match_the_specification() {
     // Excursion 20 %, no slope; then just above.
-    assert!(rule(&[105.0, 90.0, 110.0, 90.0, 105.0]).is_some_and(|s| s.met));
-    assert!(rule(&[105.0, 89.9, 110.2, 89.9, 105.0]).is_some_and(|s| !s.met && s.slope < 1e-9));
+    let snia = |rounds: [f64; 5]| apply_snia(&rounds).unwrap();
+    assert!(snia([105.0, 90.0, 110.0, 90.0, 105.0]).met);
+    let apart = snia([105.0, 89.9, 110.2, 89.9, 105.0]);
+    assert!(!apart.met && apart.slope < 1e-9);
     // A line of 10 % from end to end; then 12 %.
-    assert!(rule(&[105.0, 102.5, 100.0, 97.5, 95.0]).is_some_and(|s| s.met && (s.slope - 0.1).abs() < 1e-12));
-    assert!(rule(&[106.0, 103.0, 100.0, 97.0, 94.0]).is_some_and(|s| !s.met && s.excursion < 0.13));
+    let (met, missed) = (snia([105.0, 102.5, 100.0, 97.5, 95.0]), snia([106.0, 103.0, 100.0, 97.0, 94.0]));
+    assert!(met.met && (met.slope - 0.1).abs() < 1e-12 && !missed.met && missed.excursion < 0.13);
 }
 
 #[test]
 fn the_snia_criterion_uses_the_last_five_rounds() {
-    assert!(rule(&[9.0, 900.0, 100.0, 100.0, 100.0, 100.0, 100.0]).is_some_and(|s| s.met && s.rounds == 7));
-    assert_eq!((rule(&[1.0; 4]), rule(&[0.0; 5]), rule(&[])), (None, None, None));
+    let snia = apply_snia(&[9.0, 900.0, 100.0, 100.0, 100.0, 100.0, 100.0]).unwrap();
+    assert!(snia.met && snia.rounds == 7);
+    assert_eq!((apply_snia(&[1.0; 4]), apply_snia(&[0.0; 5]), apply_snia(&[])), (None, None, None));
 }
 
 #[test]
@@ -197,8 +200,8 @@ fn a_long_run_is_divided_into_minutes_and_a_short_one_into_fifths() {
         step_ns: seconds as f64 * 1e9 / 100.0,
         rates: (0..100).map(f64::from).collect(),
     };
-    assert_eq!(rounds_of(&run(20)), [9.5, 29.5, 49.5, 69.5, 89.5]);
-    assert_eq!((rounds_of(&run(600)).len(), rounds_of(&run(60_000)).len()), (10, 100));
+    assert_eq!(divide_into_rounds(&run(20)), [9.5, 29.5, 49.5, 69.5, 89.5]);
+    assert_eq!((divide_into_rounds(&run(600)).len(), divide_into_rounds(&run(60_000)).len()), (10, 100));
 }
 
 #[test]

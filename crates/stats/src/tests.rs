@@ -61,7 +61,7 @@ fn ranks_of_the_median_match_scipy() {
 #[test]
 fn fitted_lines_match_scipy() {
     for row in reference("lines") {
-        let got = series::over_runs(&numbers(&row["values"])).unwrap();
+        let got = series::drift_over_runs(&numbers(&row["values"])).unwrap();
         assert!(near(got.share, &row["share"]) && near(got.half, &row["half"]), "{got:?} {row}");
     }
 }

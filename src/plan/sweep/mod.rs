@@ -15,7 +15,7 @@ use crate::plan::target::{TargetFacts, target_facts};
 use crate::plan::{Jobs, budget, engine};
 use crate::request::{Request, SweepSpec};
 use ::engine::engines::Entry;
-use analysis::strategy::sweep::{FRESH, REFERENCE_EVERY};
+use analysis::strategy::sweep::{FRESH_RUNS, REFERENCE_EVERY};
 use cell::GridBuilder;
 use machine::root::Root;
 use model::job::{Cache, Kind, Mix};
@@ -111,7 +111,7 @@ pub(in crate::plan) fn grid(
     let works = model::sweep::works(&builder.cells);
     let runs = request.job.runs.unwrap_or(CELL_RUNS);
     let jobs = builder.specs.len() - baselines.len();
-    let finals = works.len() * 2 * FRESH + baselines.len() * FRESH;
+    let finals = works.len() * 2 * FRESH_RUNS + baselines.len() * FRESH_RUNS;
     let tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
         format!("{}%", (1000.0 * share).round() / 10.0)
     });
@@ -431,7 +431,7 @@ impl StudyPlan for Grid {
             return Ok(());
         }
         Err(format!(
-            "the winner of a sweep has {FRESH} runs, and a percentile requires {FEWEST_GATED_RUNS}; type iops<20000 or mb/s<90 here, and check the percentile in a run of the winner"
+            "the winner of a sweep has {FRESH_RUNS} runs, and a percentile requires {FEWEST_GATED_RUNS}; type iops<20000 or mb/s<90 here, and check the percentile in a run of the winner"
         ))
     }
 }

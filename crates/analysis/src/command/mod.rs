@@ -13,7 +13,7 @@ use crate::checks::{
     Answer as CheckAnswer, CACHED_ABOVE, CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, Detail, Evidence, FOREIGN_ABOVE,
     LimitUnit, hard_limits,
 };
-use crate::compare::{self, Timed};
+use crate::compare::{self, CommandTimes};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
 use crate::{Judging, findings, notes, nowhere, verdict};
 use figures::snapshot_at;
@@ -58,7 +58,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     let gates: Vec<Gate> =
         header.plan.fail_if.iter().flat_map(|condition| gates(condition, &commands)).collect();
     let reasoned = verdict_with_reason(&commands, &findings);
-    let answer = crate::gate::answer(&gates).or_else(|| answer(&commands, &compared));
+    let answer = crate::gate::combine_gates(&gates).or_else(|| answer(&commands, &compared));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
     let (per_second, unit) = if first.and_then(|one| one.seconds).is_some_and(|seconds| seconds < 1.0) {
@@ -140,8 +140,8 @@ fn unknown_limiter() -> Limiter {
 /// Compares each command except the first with the first.
 fn compare_commands(commands: &[CommandResult]) -> Vec<Pair> {
     let Some((first, others)) = commands.split_first() else { return Vec::new() };
-    let others: Vec<Timed> = others.iter().map(Timed::new).collect();
-    compare::times(&Timed::new(first), &others)
+    let others: Vec<CommandTimes> = others.iter().map(CommandTimes::new).collect();
+    compare::compare_times(&CommandTimes::new(first), &others)
 }
 
 /// Returns how the commands compare, as a word and a sentence. `FASTEST` names the first command if all others are

@@ -1,7 +1,7 @@
 //! The checks of a comparison: questions about two sides. They are in the same catalogue as the checks of one
 //! result ([`crate::checks`]).
 //!
-//! - E14 finds sides that did different work, or ran on different machines, and names everything that differs.
+//! - E14 finds sides that did different work, and names everything else that differs, such as the machine.
 //! - E15 compares the difference of the headline with the differences between sessions of one side.
 //! - E16 lists numbers that differ by their own interval, but not after correction for multiple tests.
 //! - E18 finds percentiles that were added up, in edited and foreign reports: a percentile of all operations lies between the smallest and the
@@ -14,7 +14,7 @@ use crate::{compare, findings};
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::finding::Finding;
 use model::report::{Figures, Measured, Report};
-use stats::comparison::ALLOWED;
+use stats::comparison::SIGNIFICANCE;
 
 /// The checks, in the order of the catalogue.
 pub(crate) const CHECKS: &[ComparisonCheck] = &[NOT_ALIKE, NOISE_FLOOR, MULTIPLE_LOOKS, SUM_OF_PEAKS];
@@ -53,7 +53,7 @@ pub(super) struct Context<'a> {
     /// For each pair, the circumstances that are unknown on one or both sides.
     pub(super) unknown: Vec<Vec<String>>,
     /// Whether E14 is accepted.
-    pub(super) accepted: bool,
+    pub(super) is_accepted: bool,
 }
 
 impl<'a> Context<'a> {
@@ -78,7 +78,7 @@ pub(super) fn ask(context: &Context) -> Vec<Finding> {
             let Some(mut new) = findings::finding(check.id, check.name, check.fix, &answer, about) else {
                 continue;
             };
-            new.accepted = check.acceptable && context.accepted;
+            new.accepted = check.acceptable && context.is_accepted;
             let same =
                 |f: &&mut Finding| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);
             match out.iter_mut().find(same) {
@@ -123,7 +123,7 @@ fn check_not_alike(context: &Context) -> Vec<NamedAnswer> {
     for (pair, unknown) in context.pairs.iter().zip(&context.unknown) {
         let mut add = |answer| out.push((vec![pair.name.clone()], answer));
         let findings: Vec<Detail> =
-            [other_work(pair, context), side_without_number(pair, context), labelled_differences(pair)]
+            [other_work(pair, context), side_without_number(pair, context), other_differences(pair)]
                 .into_iter()
                 .flatten()
                 .collect();
@@ -132,41 +132,42 @@ fn check_not_alike(context: &Context) -> Vec<NamedAnswer> {
         } else if findings.is_empty() {
             add(holds("Nothing else differs between the two sides.", Evidence::new()));
         }
-        for found in findings {
-            add(Ok(Answer::Finding(found)));
+        for detail in findings {
+            add(Ok(Answer::Finding(detail)));
         }
     }
     out
 }
 
-fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
+fn detail_with_cure(severity: Severity, sentence: String, cure: &str) -> Detail {
     Detail::new(severity, sentence, Evidence::new()).with_cure(cure.to_owned())
 }
 
-/// Returns the finding for sides that did different work, whether the user accepts the finding or not.
+/// Returns the finding for sides that did different work. If the user accepts it, it relabels the comparison instead of invalidating it.
 fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
     let sentence = compare::other_work(&pair.differences, context.name)? + ".";
-    Some(if context.accepted {
-        found(Severity::Rename, sentence, "")
+    Some(if context.is_accepted {
+        detail_with_cure(Severity::Rename, sentence, "")
     } else {
         Detail::new(Severity::Void, sentence, Evidence::new())
     })
 }
 
-/// Returns the finding for a side without a number, or with several different sessions.
+/// Returns the finding for a side without a number, with several configurations, or with sessions that lack the result.
 fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, context.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
     let cure =
         if pair.no_number { "Measure that side again." } else { "Remove this cause and measure again." };
-    Some(found(Severity::Void, format!("{why}."), cure))
+    Some(detail_with_cure(Severity::Void, format!("{why}."), cure))
 }
 
-fn labelled_differences(pair: &Pair) -> Option<Detail> {
+/// Returns the note on the differences that do not refuse the comparison.
+fn other_differences(pair: &Pair) -> Option<Detail> {
     let differences: Vec<String> =
         pair.differences.iter().filter(|d| !d.refuses).map(compare::show_difference).collect();
     let sentence = format!("Other differences between the sides: {}.", differences.join("; "));
-    (!differences.is_empty()).then(|| found(Severity::Note, sentence, ""))
+    (!differences.is_empty()).then(|| detail_with_cure(Severity::Note, sentence, ""))
 }
 
 const NOISE_FLOOR: ComparisonCheck = ComparisonCheck {
@@ -231,7 +232,7 @@ const MULTIPLE_LOOKS: ComparisonCheck = ComparisonCheck {
          therefore raises the p-values until the probability of any false answer is below {allowed}. The \
          headline was chosen before the measurement and is judged separately. Fires if a number is beyond \
          the margin by its own interval but not after the correction.",
-        allowed = Share(ALLOWED)
+        allowed = Share(SIGNIFICANCE)
     ),
     provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours, \
               which has more than thirty numbers.",
@@ -246,13 +247,13 @@ fn check_multiple_looks(context: &Context) -> Vec<NamedAnswer> {
     if count < 2 {
         return Vec::new();
     }
-    let held: Vec<String> = context
+    let held_back: Vec<String> = context
         .others()
         .filter(|(_, m)| is_corrected_away(m))
         .map(|(p, m)| format!("{} {}", p.name, m.name))
         .collect();
-    let numbers = evidence([("looks", count as f64), ("held_back", held.len() as f64)]);
-    let answer = if held.is_empty() {
+    let numbers = evidence([("looks", count as f64), ("held_back", held_back.len() as f64)]);
+    let answer = if held_back.is_empty() {
         Answer::Holds("No number differs only because many were compared.", numbers)
     } else {
         Answer::Finding(detail!(
@@ -260,7 +261,7 @@ fn check_multiple_looks(context: &Context) -> Vec<NamedAnswer> {
             numbers,
             "The comparison has {count} numbers in addition to the headline, and some differ by chance. Not \
              significant after correction for multiple tests: {}.",
-            held.join(", ")
+            held_back.join(", ")
         ))
     };
     vec![(Vec::new(), Ok(answer))]
@@ -273,11 +274,11 @@ fn is_corrected_away(metric: &Metric) -> bool {
         .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));
     matches!(metric.answer, Word::CannotTell | Word::NoDifferenceSeen)
         && beyond
-        && metric.p.is_some_and(|p| p > ALLOWED)
+        && metric.p.is_some_and(|p| p > SIGNIFICANCE)
 }
 
 /// Share by which a percentile may be outside the range of its runs: histogram buckets are accurate to 0.8 %.
-const SAME: Share = Share(0.01);
+const MAX_OUTSIDE: Share = Share(0.01);
 
 const SUM_OF_PEAKS: ComparisonCheck = ComparisonCheck {
     id: CheckId::E18,
@@ -286,7 +287,7 @@ const SUM_OF_PEAKS: ComparisonCheck = ComparisonCheck {
     reads: "The percentiles of each result over all operations, and those of each of its runs.",
     formula: formula!(
         "A percentile of all operations lies between the smallest and the largest of the same percentile of \
-         the parts, for any parts: fathom merges histograms. A percentile more than {SAME} outside was added \
+         the parts, for any parts: fathom merges histograms. A percentile more than {MAX_OUTSIDE} outside was added \
          up or comes from another source; percentiles of that name are then not compared. Percentiles are \
          compared run by run: the value shown is the geometric mean over runs, the percentile of a typical \
          run, not that of all operations in each report."
@@ -301,18 +302,18 @@ const SUM_OF_PEAKS: ComparisonCheck = ComparisonCheck {
 
 fn check_sum_of_peaks(context: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
-    let mut seen = false;
+    let mut has_percentiles_of_runs = false;
     for (side, reports) in [("A", context.sides[0]), (context.name, context.sides[1])] {
         for one in reports
             .iter()
             .flat_map(|report| report.results.iter().map(move |result| SideResult { report, result }))
         {
-            seen |= one.result.runs.iter().any(|r| !r.percentiles_ns.is_empty());
+            has_percentiles_of_runs |= one.result.runs.iter().any(|r| !r.percentiles_ns.is_empty());
             let about = vec![one.result.name.clone()];
             out.extend(
-                percentiles_outside(one.result)
+                find_stray_percentiles(one.result)
                     .into_iter()
-                    .map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))),
+                    .map(|o| (about.clone(), Ok(Answer::Finding(o.describe(side))))),
             );
         }
     }
@@ -320,25 +321,27 @@ fn check_sum_of_peaks(context: &Context) -> Vec<NamedAnswer> {
         return out;
     }
     let answer = Answer::Holds("The percentiles come from all operations.", Evidence::new());
-    let unseen = || Err("the reports of an older fathom contain no percentiles of single runs".into());
-    vec![(Vec::new(), if seen { Ok(answer) } else { unseen() })]
+    let missing = || Err("the reports of an older fathom contain no percentiles of single runs".into());
+    vec![(Vec::new(), if has_percentiles_of_runs { Ok(answer) } else { missing() })]
 }
 
 /// Whether the percentile `name`, such as `read p99`, cannot come from the runs of the result.
 pub(super) fn contradicts(one: SideResult, name: &str) -> bool {
-    percentiles_outside(one.result).iter().any(|o| o.name == name)
+    find_stray_percentiles(one.result).iter().any(|o| o.name == name)
 }
 
 /// A percentile that is outside the range of the same percentile of the runs.
-struct Outside {
+struct StrayPercentile {
     name: String,
-    all_runs_ns: u64,
-    runs: [u64; 2],
+    /// The percentile of all operations.
+    all_ns: u64,
+    /// The percentile of the lowest and of the highest run.
+    runs_ns: [u64; 2],
 }
 
-impl Outside {
-    fn found(&self, side: &str) -> Detail {
-        let [whole, low, high] = [self.all_runs_ns, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
+impl StrayPercentile {
+    fn describe(&self, side: &str) -> Detail {
+        let [whole, low, high] = [self.all_ns, self.runs_ns[0], self.runs_ns[1]].map(|ns| show_ns(ns as f64));
         detail!(
             Severity::Void,
             Evidence::new(),
@@ -349,7 +352,7 @@ impl Outside {
     }
 }
 
-/// The figures of a result for one kind of operation.
+/// Returns the figures of a result for one kind of operation.
 pub(crate) fn figures_of(result: &Measured, kind: Kind) -> Option<&Figures> {
     let figures = match kind {
         Kind::Read => &result.read,
@@ -360,8 +363,8 @@ pub(crate) fn figures_of(result: &Measured, kind: Kind) -> Option<&Figures> {
     figures.as_ref()
 }
 
-/// The percentiles of a result that cannot come from its runs.
-fn percentiles_outside(result: &Measured) -> Vec<Outside> {
+/// Returns the percentiles of a result that cannot come from its runs.
+fn find_stray_percentiles(result: &Measured) -> Vec<StrayPercentile> {
     let kinds = Kind::ALL.into_iter().filter_map(|kind| Some((kind.word(), figures_of(result, kind)?)));
     let percentiles = kinds.flat_map(|(kind, figures)| {
         figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
@@ -372,9 +375,10 @@ fn percentiles_outside(result: &Measured) -> Vec<Outside> {
                 |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
             let runs: Vec<u64> = result.runs.iter().map(percentile_of_run).collect::<Option<_>>()?;
             let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
-            let out =
-                (whole as f64) < (1.0 - SAME.0) * low as f64 || whole as f64 > (1.0 + SAME.0) * high as f64;
-            out.then(|| Outside { name: format!("{kind} p{rank}"), all_runs_ns: whole, runs: [low, high] })
+            let is_outside = (whole as f64) < (1.0 - MAX_OUTSIDE.0) * low as f64
+                || whole as f64 > (1.0 + MAX_OUTSIDE.0) * high as f64;
+            let name = format!("{kind} p{rank}");
+            is_outside.then_some(StrayPercentile { name, all_ns: whole, runs_ns: [low, high] })
         })
         .collect()
 }

@@ -1,10 +1,10 @@
 //! The fingerprint of a result: the circumstances that its number depends on, and what differs between two results.
 //!
 //! 1. [`fingerprint`] lists the circumstances as named values: the work, the engine, the targets, the machine.
-//! 2. [`differences`] compares two lists. Some differences make the results different work, others are only shown.
+//! 2. [`compare_aspects`] compares two lists. Some differences make the results different work, others are only shown.
 //! 3. [`settings`] lists every field of the job's streams, so that a setting that no circumstance of step 1 states, or whose
 //!    words leave out a detail, still makes the results different work.
-//! 4. [`result_differences`] compares the findings that invalidate or relabel the results.
+//! 4. [`result_differences`] compares the findings that relabel the results, and [`acceptance_difference`] those that the user accepted.
 
 use crate::compare::SideResult;
 use crate::findings;
@@ -47,7 +47,7 @@ pub(super) struct Aspect {
     refuses: bool,
 }
 
-/// The circumstances of a result.
+/// Lists the circumstances of a result.
 pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     let mut all = Vec::new();
     let phase = result.job.phases.get(result.phase as usize);
@@ -55,7 +55,7 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
         let settings = StreamSpec { resolved: stream.clone(), ..StreamSpec::default() };
         all.extend(work(&settings).map(|(name, value)| aspect(name, value, true)));
         all.push(aspect("concurrent streams", describe_other_streams(phase, result.stream as usize), true));
-        all.push(engine(stream));
+        all.push(engine_aspect(stream));
         all.extend(execution(phase, &settings).map(|(name, value)| aspect(name, value, false)));
         let places = stream.targets.iter().enumerate();
         all.extend(places.flat_map(|(i, at)| place_aspects(i, report.machine.places.get(*at))));
@@ -79,9 +79,9 @@ const NOT_COMPARED: [&str; 9] = [
 ];
 
 /// Fields that aspects of [`fingerprint`] state for the result's own stream.
-const STATED: [&str; 7] = ["batch", "delay_ns", "ends_others", "engine", "limit", "options", "place"];
+const STATED_FIELDS: [&str; 7] = ["batch", "delay_ns", "ends_others", "engine", "limit", "options", "place"];
 
-/// Fields with which the work remains the same, so that they may be the subject of the comparison. So may those in [`STATED`].
+/// Fields with which the work remains the same, so that they may be the subject of the comparison. So may those in [`STATED_FIELDS`].
 const SAME_WORK_SETTINGS: [&str; 8] = [
     "advice",
     "ignored_errors",
@@ -115,7 +115,7 @@ pub(super) fn settings(result: &Measured) -> Vec<Aspect> {
             add_leaves(String::new(), &value, &mut leaves);
             all.extend(leaves.into_iter().filter_map(|(path, value)| {
                 let field = path.split(['.', '[']).next().unwrap_or_default();
-                let is_stated = STATED.contains(&field);
+                let is_stated = STATED_FIELDS.contains(&field);
                 let refuses = is_own_phase && !is_stated && !SAME_WORK_SETTINGS.contains(&field);
                 (!is_own || !is_stated).then(|| aspect(&format!("{prefix}{path}"), value, refuses))
             }));
@@ -141,15 +141,15 @@ fn add_leaves(path: String, value: &Value, leaves: &mut Vec<(String, String)>) {
     }
 }
 
-/// The differences between two fingerprints, and the circumstances that are unknown on one side.
-pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
+/// Returns the differences between two lists of aspects, and the aspects that are unknown on one side.
+pub(super) fn compare_aspects(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
     let (mut different, mut unknown) = (Vec::new(), Vec::new());
     let missing = |other: &Aspect| Aspect { value: Ok("-".into()), ..other.clone() };
     let find = |all: &[Aspect], one: &Aspect| all.iter().find(|x| x.name == one.name).cloned();
-    let mut both: Vec<(Aspect, Aspect)> =
+    let mut pairs: Vec<(Aspect, Aspect)> =
         a.iter().map(|x| (x.clone(), find(b, x).unwrap_or_else(|| missing(x)))).collect();
-    both.extend(b.iter().filter(|y| find(a, y).is_none()).map(|y| (missing(y), y.clone())));
-    for (x, y) in both {
+    pairs.extend(b.iter().filter(|y| find(a, y).is_none()).map(|y| (missing(y), y.clone())));
+    for (x, y) in pairs {
         match (x.value, y.value) {
             (Ok(a), Ok(b)) if a == b => {}
             (Ok(a), Ok(b)) if x.is_fallback || y.is_fallback => different.push(Difference {
@@ -180,7 +180,7 @@ fn work(settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
         let drain = if f.drain { ", waiting for the writes in flight" } else { "" };
         format!("{}{drain}", f.describe())
     });
-    let data = if access.writes() { data(&stream.data) } else { "none".into() };
+    let data = if access.writes() { describe_data(&stream.data) } else { "none".into() };
     [
         (
             "order",
@@ -192,22 +192,22 @@ fn work(settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
             },
         ),
         ("direction", lines(Line::direction)),
-        ("block size", lines(sizes)),
+        ("block size", lines(describe_sizes)),
         ("span", span),
         ("first byte", show_bytes(access.offset_bytes)),
-        ("targets", targets(settings)),
-        ("depth", depth(settings)),
+        ("targets", describe_targets(settings)),
+        ("depth", describe_depth(settings)),
         ("workers", stream.workers.to_string()),
         ("cache", stream.describe_cache()),
-        ("pace", stream.waits().fold(pace(stream.pace), |all, wait| all + ", " + &wait)),
+        ("pace", stream.waits().fold(describe_pace(stream.pace), |all, wait| all + ", " + &wait)),
         ("syncs", flush),
         ("data", data),
     ]
     .into_iter()
 }
 
-/// The number of targets, and how workers and hosts share them.
-fn targets(settings: &StreamSpec) -> String {
+/// Describes the number of targets, and how workers and hosts share them.
+fn describe_targets(settings: &StreamSpec) -> String {
     let stream = &settings.resolved;
     let shared = stream.shared.map(|shared| format!(", shared {}", shared.layout.describe()));
     let shift = settings.shown("shift-hosts").map(|hosts| format!(", --shift-hosts {hosts}"));
@@ -216,13 +216,13 @@ fn targets(settings: &StreamSpec) -> String {
     format!("{count} ({how}{}{})", shared.unwrap_or_default(), shift.unwrap_or_default())
 }
 
-fn sizes(line: &Line) -> String {
+fn describe_sizes(line: &Line) -> String {
     let mut sizes: Vec<String> = line.drawn_sizes().map(model::job::Sizes::describe).collect();
     sizes.dedup();
     sizes.join("/")
 }
 
-fn pace(pace: Pace) -> String {
+fn describe_pace(pace: Pace) -> String {
     match pace {
         Pace::Closed => "closed loop".into(),
         Pace::Limited { iops, bytes_per_s } => {
@@ -248,12 +248,12 @@ fn pace(pace: Pace) -> String {
     }
 }
 
-fn depth(settings: &StreamSpec) -> String {
+fn describe_depth(settings: &StreamSpec) -> String {
     let target = settings.shown("latency-target").map(|target| format!(" at most, by {target}"));
     format!("{}{}", settings.resolved.depth, target.unwrap_or_default())
 }
 
-fn data(data: &Data) -> String {
+fn describe_data(data: &Data) -> String {
     match data {
         Data::Random { compress_percent: 0, dedup_percent: 0, .. } => "unique, incompressible".into(),
         Data::Random { compress_percent, dedup_percent, .. } => {
@@ -266,7 +266,7 @@ fn data(data: &Data) -> String {
     }
 }
 
-/// The other streams of the phase.
+/// Describes the other streams of the phase.
 fn describe_other_streams(phase: &Phase, own: usize) -> String {
     let others = phase.streams.iter().enumerate().filter(|(i, _)| *i != own);
     let streams: Vec<String> = others
@@ -280,7 +280,7 @@ fn describe_other_streams(phase: &Phase, own: usize) -> String {
 /// Returns the engine with its options, which may be the subject of the comparison. If fathom chose the engine because
 /// the default was denied, the user did not want to compare engines: then another engine is a difference of
 /// [`AVAILABLE_ENGINE`].
-fn engine(stream: &Stream) -> Aspect {
+fn engine_aspect(stream: &Stream) -> Aspect {
     let options = values::options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };
     let fallback = stream.engine_fallback.as_ref();
@@ -332,7 +332,7 @@ fn machine_aspects(report: &Report) -> Vec<Aspect> {
     let hypervisor = machine.virtual_by.clone().map(|by| by.unwrap_or_else(|| "none".into()));
     let limits = machine.fact(evidence::LIMITS).map(|text| match text {
         "" => "none".to_owned(),
-        lines => lines.lines().map(limit).collect::<Vec<_>>().join("; "),
+        lines => lines.lines().map(shorten_limit).collect::<Vec<_>>().join("; "),
     });
     // `Linux 6.18.5 #1 SMP ...`: a release may be built again, with other settings.
     let kernel = machine.kernel.split_once(" #").unwrap_or((&machine.kernel, ""));
@@ -353,7 +353,7 @@ fn machine_aspects(report: &Report) -> Vec<Aspect> {
 }
 
 /// Reduces the path of a limit to the name of its file, `io.max: 8:0 riops=1000`: names of cgroups differ from run to run.
-fn limit(line: &str) -> String {
+fn shorten_limit(line: &str) -> String {
     // A directory may contain a colon; a limit has none before a space.
     let (path, value) = line.rsplit_once(": ").unwrap_or(("", line));
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -373,7 +373,7 @@ fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
         options.dedup();
         options.join(",")
     });
-    let chain: Vec<String> = place.layers.iter().map(layer).chain(place.ram.clone()).collect();
+    let chain: Vec<String> = place.layers.iter().map(describe_layer).chain(place.ram.clone()).collect();
     let mut all = vec![
         aspect(&named("file system"), place.kind().into(), false),
         aspect(&named("mount options"), options, false),
@@ -389,8 +389,9 @@ fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     all
 }
 
-/// Identifies a layer by its serial number, or else by the model: names change between boots.
-fn layer(layer: &Layer) -> String {
+/// Describes a layer by what remains after a reboot: kind, driver, model, serial number and size. The name may change, so it is included
+/// only for a layer without a serial number.
+fn describe_layer(layer: &Layer) -> String {
     let kind = match layer.kind {
         LayerKind::Disk => "",
         LayerKind::Partition => "partition",
@@ -401,7 +402,7 @@ fn layer(layer: &Layer) -> String {
         LayerKind::Raid => "raid",
         LayerKind::Virtual => "virtual",
     };
-    // The number of a loop device is arbitrary. A disk without a serial number has nothing but its name.
+    // The number of a loop device is arbitrary.
     let name = (layer.kind != LayerKind::Loop && layer.serial.is_none()).then_some(layer.name.as_str());
     let how = layer.backing_direct.map(|direct| if direct { "direct" } else { "buffered" });
     let parts =
@@ -414,9 +415,9 @@ fn layer(layer: &Layer) -> String {
 
 /// Findings that relabel a result by its limiter or by the depth that it reached. The work is the same, and the limiter
 /// may be the subject of the comparison.
-const SAME_WORK: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
+const SAME_WORK_IDS: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
 
-/// The aspect of the findings in [`SAME_WORK`].
+/// The aspect of the findings in [`SAME_WORK_IDS`].
 pub(super) const LIMITED_BY: &str = "what limited it";
 
 /// The aspect of all other relabelling findings.
@@ -439,8 +440,8 @@ pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Diff
 /// The differences in the findings that relabel the results.
 pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
     let (of_a, of_b) = (relabelling_findings(a), relabelling_findings(b));
-    let only = |x: &BTreeSet<NamedFinding>, y: &BTreeSet<NamedFinding>, work: bool| -> Vec<NamedFinding> {
-        x.difference(y).filter(|(id, _)| SAME_WORK.contains(id) == work).cloned().collect()
+    let only = |x: &BTreeSet<NamedFinding>, y: &_, same_work: bool| -> Vec<NamedFinding> {
+        x.difference(y).filter(|(id, _)| SAME_WORK_IDS.contains(id) == same_work).cloned().collect()
     };
     let mut out = Vec::new();
     for (aspect, same_work) in [(MEASURED, false), (LIMITED_BY, true)] {
@@ -472,8 +473,8 @@ fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
     format!("{}{ids}", one.result.true_name)
 }
 
-/// Why a result has no number.
-pub(super) fn no_number(one: SideResult) -> Option<String> {
+/// Returns why a result has no number; `None` if it has one.
+pub(super) fn why_no_number(one: SideResult) -> Option<String> {
     let which = format!("{} ({})", one.result.name, one.report.started);
     if let Some(f) = findings_about(one, Severity::Void).find(|f| !f.accepted) {
         let sentence = f.sentence.trim_end_matches('.');
@@ -491,12 +492,12 @@ fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item
 
 #[test]
 fn a_missing_limit_is_not_shown_as_zero() {
-    let limited = |iops, bytes_per_s| pace(Pace::Limited { iops, bytes_per_s });
+    let limited = |iops, bytes_per_s| describe_pace(Pace::Limited { iops, bytes_per_s });
     assert_eq!(limited(100.0, 0.0), "at most 100 IOPS");
     assert_eq!(limited(0.0, 4096.0), "at most 4096 bytes/s");
     assert_eq!(limited(0.0, 0.0), "closed loop");
     let mut iops = model::job::PerKind::all(0.0);
     iops.write = 200.0;
-    let each = pace(Pace::Each { iops, bytes_per_s: model::job::PerKind::all(0.0) });
+    let each = describe_pace(Pace::Each { iops, bytes_per_s: model::job::PerKind::all(0.0) });
     assert_eq!(each, "at most writes 200 IOPS");
 }

@@ -1,11 +1,11 @@
 //! Compares two sides: is B faster than A, slower, or the same, or how large can a difference be at most? A side is one report, or several
 //! reports of one configuration.
 //!
-//! 1. `pair` matches the results of both sides.
+//! 1. `match_results` pairs the results of both sides.
 //! 2. `draft` prepares each pair: `fingerprint` decides whether both results measured the same work, and `weighing` selects the numbers.
 //! 3. `answer_all` gives each number its word, after Holm's correction for multiple comparisons.
 //! 4. `answer` writes the sentences about the headline.
-//! 5. `checks` adds the findings about both sides.
+//! 5. `checks` adds the findings about both sides, and `weighing` decides the gate `--fail-if-slower`.
 //!
 //! [`compare`] is total: any two reports have a comparison, however broken they are. A rerun is a session that also repeated the jobs of an
 //! earlier session. `split_rerun` divides it into two records, and `compare_rerun` compares their reports.
@@ -17,7 +17,7 @@ mod weighing;
 use crate::findings;
 use crate::verdict::{accept_flags, unaccepted};
 use checks::Context;
-use fingerprint::{differences, fingerprint};
+use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
 use model::comparison::{
     Answer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
@@ -31,7 +31,7 @@ use model::units::{show_change, show_share};
 use model::verdict::Slower;
 use stats::comparison;
 use std::collections::BTreeSet;
-use weighing::Weighed;
+use weighing::WeighedNumber;
 
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,21 +76,22 @@ pub fn compare(a: &Report, b: &Report, options: &Options) -> Comparison {
 
 /// Compares two sides, each one session or several of one configuration, whose runs are pooled.
 pub fn compare_sides(a: &[Report], b: &[Report], options: &Options) -> Comparison {
-    let mut side = Compared::new(a, b, side_name(1), options);
-    let pairs = answer_all(vec![std::mem::take(&mut side.drafts)]).into_iter().flatten().collect();
-    side.concluded(pairs, options)
+    let mut pending = PendingComparison::new(a, b, side_name(1), options);
+    let pairs = answer_all(vec![std::mem::take(&mut pending.drafts)]).into_iter().flatten().collect();
+    pending.conclude(pairs, options)
 }
 
 /// Compares each of several sides with the first. Holm's correction covers all headlines together, and all other numbers together.
 pub fn compare_each<S: AsRef<[Report]>>(a: &[Report], others: &[S], options: &Options) -> Comparisons {
     let all = others.iter().enumerate();
-    let mut sides: Vec<Compared> =
-        all.map(|(at, b)| Compared::new(a, b.as_ref(), side_name(at + 1), options)).collect();
-    let pairs = answer_all(sides.iter_mut().map(|side| std::mem::take(&mut side.drafts)).collect());
-    let others: Vec<Other> = sides
+    let mut all_pending: Vec<PendingComparison> =
+        all.map(|(at, b)| PendingComparison::new(a, b.as_ref(), side_name(at + 1), options)).collect();
+    let drafts = all_pending.iter_mut().map(|pending| std::mem::take(&mut pending.drafts));
+    let pairs = answer_all(drafts.collect());
+    let others: Vec<Other> = all_pending
         .into_iter()
         .zip(pairs)
-        .map(|(side, pairs)| Other { name: side.name.clone(), comparison: side.concluded(pairs, options) })
+        .map(|(one, pairs)| Other { name: one.name.clone(), comparison: one.conclude(pairs, options) })
         .collect();
     Comparisons { fathom: producer(options), gate: weighing::combine_gates(&others), others }
 }
@@ -99,47 +100,48 @@ fn producer(options: &Options) -> Producer {
     Producer { format: FORMAT, version: options.version.clone() }
 }
 
-/// A side that is being compared with the first.
-struct Compared<'r> {
+/// A comparison whose pairs have no answers yet.
+struct PendingComparison<'r> {
+    /// The name of the side that is compared with A.
     name: String,
     sides: [&'r [Report]; 2],
-    paired: Paired<'r>,
+    matched: MatchedResults<'r>,
     drafts: Vec<Draft>,
     /// For each pair, the circumstances that are unknown on one side.
     unknown: Vec<Vec<String>>,
 }
 
-impl<'r> Compared<'r> {
+impl<'r> PendingComparison<'r> {
     fn new(a: &'r [Report], b: &'r [Report], name: String, options: &Options) -> Self {
-        let paired = pair(a, b);
+        let matched = match_results(a, b);
         let lengths = [a.len(), b.len()];
-        let drafts = paired.pairs.iter().map(|(of_a, of_b)| draft(of_a, of_b, lengths, &name, options));
-        let mut drafts: Vec<Draft> = drafts.chain(drafts_of_commands(a, b, options)).collect();
+        let drafts = matched.pairs.iter().map(|(of_a, of_b)| draft(of_a, of_b, lengths, &name, options));
+        let mut drafts: Vec<Draft> = drafts.chain(draft_commands(a, b, options)).collect();
         let headline = a.first().map(|r| r.headline.name.as_str());
         if let Some(draft) = drafts.iter_mut().find(|d| headline == Some(d.pair.true_name_a.as_str())) {
             draft.pair.headline = true;
         }
         let unknown = drafts.iter_mut().map(|d| std::mem::take(&mut d.unknown)).collect();
-        Self { name, sides: [a, b], paired, drafts, unknown }
+        Self { name, sides: [a, b], matched, drafts, unknown }
     }
 
     /// Completes the comparison with the answers of its pairs.
-    fn concluded(self, pairs: Vec<Pair>, options: &Options) -> Comparison {
-        let Self { name, sides: [a, b], paired, unknown, .. } = self;
-        let (answer, sentence) = answer(&pairs, &paired, a, &name);
-        let accepted = options.accept_differences;
-        let asked = Context { sides: [a, b], name: &name, pairs: &pairs, unknown, accepted };
+    fn conclude(self, pairs: Vec<Pair>, options: &Options) -> Comparison {
+        let Self { name, sides: [a, b], matched, unknown, .. } = self;
+        let (answer, sentence) = answer(&pairs, &matched, a, &name);
+        let is_accepted = options.accept_differences;
+        let context = Context { sides: [a, b], name: &name, pairs: &pairs, unknown, is_accepted };
         Comparison {
             fathom: producer(options),
             answer,
             sentence,
             a: show_side(a),
             b: show_side(b),
-            findings: checks::ask(&asked),
-            gate: options.fail_if_slower.map(|limit| weighing::gate(&pairs, limit, options)),
+            findings: checks::ask(&context),
+            gate: options.fail_if_slower.map(|limit| weighing::decide_gate(&pairs, limit, options)),
             pairs,
-            only_in_a: paired.only_in_a,
-            only_in_b: paired.only_in_b,
+            only_in_a: matched.only_in_a,
+            only_in_b: matched.only_in_b,
         }
     }
 }
@@ -159,7 +161,7 @@ pub(crate) struct PairInTurns<'n> {
 /// Compares results of one report pair by pair, also if their work differs: the user selected the pairs.
 pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pair> {
     let options = Options { runs: Runs::InTurns, accept_differences: true, ..Options::default() };
-    let pooled = |at: usize| -> Pooled {
+    let pooled = |at: usize| -> PooledResult {
         report.results.get(at).map(|result| SideResult { report, result }).into_iter().collect()
     };
     let drafts = pairs.iter().map(|p| {
@@ -172,34 +174,34 @@ pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pa
 
 /// A command with the wall times of its runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Timed {
+pub(crate) struct CommandTimes {
     /// The command as typed in a shell.
     name: String,
     /// Seconds of the successful runs, by session.
     seconds: Vec<Vec<f64>>,
 }
 
-impl Timed {
+impl CommandTimes {
     /// The runs of a command in one session.
     pub(crate) fn new(command: &CommandResult) -> Self {
-        let complete = command.runs.iter().filter(|run| run.exit.is_success());
-        Self { name: command.command.clone(), seconds: vec![complete.map(|run| run.seconds).collect()] }
+        let successful = command.runs.iter().filter(|run| run.exit.is_success());
+        Self { name: command.command.clone(), seconds: vec![successful.map(|run| run.seconds).collect()] }
     }
 }
 
 /// Compares the times of commands that were run in turns with those of the first.
-pub(crate) fn times(first: &Timed, others: &[Timed]) -> Vec<Pair> {
+pub(crate) fn compare_times(first: &CommandTimes, others: &[CommandTimes]) -> Vec<Pair> {
     let options = Options { runs: Runs::InTurns, ..Options::default() };
-    let drafts = others.iter().map(|other| draft_of_times(first, other, &options));
+    let drafts = others.iter().map(|other| draft_times(first, other, &options));
     answer_all(vec![drafts.collect()]).into_iter().flatten().collect()
 }
 
 /// Returns a draft for each command that both sides timed. If each side timed a single command, compares these two whatever their names.
-fn drafts_of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
+fn draft_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
     let [a, b] = [a, b].map(|reports| {
-        let mut side: Vec<Timed> = Vec::new();
+        let mut side: Vec<CommandTimes> = Vec::new();
         for command in reports.iter().filter_map(|report| report.study.commands()).flat_map(|c| &c.commands) {
-            let mut new = Timed::new(command);
+            let mut new = CommandTimes::new(command);
             match side.iter_mut().find(|known| known.name == new.name) {
                 Some(known) => known.seconds.append(&mut new.seconds),
                 None => side.push(new),
@@ -208,45 +210,42 @@ fn drafts_of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draf
         side
     });
     if let ([a], [b]) = (a.as_slice(), b.as_slice()) {
-        return vec![draft_of_times(a, b, options)];
+        return vec![draft_times(a, b, options)];
     }
-    let same = |one: &Timed| b.iter().find(|other| other.name == one.name).cloned();
-    a.iter().filter_map(|one| Some(draft_of_times(one, &same(one)?, options))).collect()
+    let same = |one: &CommandTimes| b.iter().find(|other| other.name == one.name).cloned();
+    a.iter().filter_map(|one| Some(draft_times(one, &same(one)?, options))).collect()
 }
 
-fn draft_of_times(a: &Timed, b: &Timed, options: &Options) -> Draft {
+fn draft_times(a: &CommandTimes, b: &CommandTimes, options: &Options) -> Draft {
     let measure = weighing::Measure {
         name: "time".into(),
         unit: "s",
         more_is_better: false,
-        percentile: false,
-        tail: false,
+        is_percentile: false,
+        is_tail: false,
         a: a.seconds.clone(),
         b: b.seconds.clone(),
     };
-    let pair = Pair {
-        name: a.name.clone(),
-        true_name_a: a.name.clone(),
-        true_name_b: b.name.clone(),
-        ..Pair::default()
-    };
+    let (name, true_name_a, true_name_b) = (a.name.clone(), a.name.clone(), b.name.clone());
+    let pair = Pair { name, true_name_a, true_name_b, ..Pair::default() };
     Draft { pair, weighed: vec![weighing::weigh(measure, options)], unknown: Vec::new() }
 }
 
 /// A pair that has no answers yet.
 struct Draft {
     pair: Pair,
-    weighed: Vec<Weighed>,
+    weighed: Vec<WeighedNumber>,
     /// Circumstances that are unknown on one side.
     unknown: Vec<String>,
 }
 
-fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Options) -> Draft {
+fn draft(a: &PooledResult, b: &PooledResult, sessions: [usize; 2], name: &str, options: &Options) -> Draft {
     let [first_a, first_b] = [a, b].map(|side| side.first().copied());
     let (differences, unknown) =
-        first_a.zip(first_b).map(|(a, b)| differences_between(a, b)).unwrap_or_default();
+        first_a.zip(first_b).map(|(a, b)| find_differences(a, b)).unwrap_or_default();
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
-    let lacks_number = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
+    let lacks_number =
+        |side: &PooledResult| side.iter().any(|one| fingerprint::why_no_number(*one).is_some());
     // Different requests are the first reason to refuse, even if a result has no number. Differences in these two aspects refuse only if
     // there is no other reason.
     let not_requested = [fingerprint::MEASURED, fingerprint::AVAILABLE_ENGINE];
@@ -260,7 +259,8 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     accepted.dedup();
     let refused =
         if other_request { other_work } else { why_not_comparable(a, b, sessions, name).or(other_work) };
-    let (measures, left_out) = if refused.is_none() { weighing::measures(a, b) } else { Default::default() };
+    let (measures, left_out) =
+        if refused.is_none() { weighing::collect_measures(a, b) } else { Default::default() };
     let true_name = |one: Option<SideResult>| one.map_or_else(String::new, |o| o.result.true_name.clone());
     let pair = Pair {
         name: first_a.map_or_else(String::new, |o| o.result.name.clone()),
@@ -280,14 +280,14 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     Draft { pair, weighed, unknown }
 }
 
-/// The differences between two results, in the request and in the findings, and the circumstances that are unknown on one side.
-fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
+/// Returns the differences between two results, in the circumstances and in the findings, and the circumstances that are unknown on a side.
+fn find_differences(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
-    let (mut different, mut unknown) = differences(&prints[0], &prints[1]);
-    // Where the fingerprints already refuse, the fields of the stream would only repeat them.
+    let (mut different, mut unknown) = compare_aspects(&prints[0], &prints[1]);
+    // If the fingerprints already refuse, the fields of the stream would only repeat them.
     if !different.iter().any(|d| d.refuses) {
         let settings = [a, b].map(|one| fingerprint::settings(one.result));
-        let (mut other_settings, unreadable) = differences(&settings[0], &settings[1]);
+        let (mut other_settings, unreadable) = compare_aspects(&settings[0], &settings[1]);
         // The first different entry of a list speaks for the list.
         let list = |d: &Difference| d.aspect.rsplit_once('[').map(|(list, _)| list.to_owned());
         other_settings.dedup_by(|next, first| list(next).is_some() && list(next) == list(first));
@@ -299,10 +299,15 @@ fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<St
     (different, unknown)
 }
 
-/// Why there is nothing to compare: a side has a result without a number, sessions that lack the result, or several configurations.
-fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
+/// Returns why there is nothing to compare: a side has a result without a number, sessions that lack the result, or several configurations.
+fn why_not_comparable(
+    a: &PooledResult,
+    b: &PooledResult,
+    sessions: [usize; 2],
+    name: &str,
+) -> Option<String> {
     for (side, pooled, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
-        if let Some(why) = pooled.iter().find_map(|one| fingerprint::no_number(*one)) {
+        if let Some(why) = pooled.iter().find_map(|one| fingerprint::why_no_number(*one)) {
             let why = why.trim_end_matches('.');
             return Some(format!("{side} has no number to compare: {why}{}", accept_advice(a, b)));
         }
@@ -314,12 +319,12 @@ fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) 
         }
         let [first, others @ ..] = pooled.as_slice() else { continue };
         let mixed = others.iter().find_map(|other| {
-            let (different, _) = differences_between(*first, *other);
-            let is_mixed = |d: &Difference| !SAME_CONFIGURATION.contains(&d.aspect.as_str());
-            let first = different.into_iter().find(is_mixed)?;
+            let (different, _) = find_differences(*first, *other);
+            let is_mixed = |d: &Difference| !MAY_DIFFER_WITHIN_A_SIDE.contains(&d.aspect.as_str());
+            let difference = different.into_iter().find(is_mixed)?;
             Some(format!(
                 "{} ({} and {})",
-                show_difference(&first),
+                show_difference(&difference),
                 pooled[0].report.started,
                 other.report.started
             ))
@@ -331,8 +336,9 @@ fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) 
     None
 }
 
-/// Names all findings of both sides that the user must accept to compare the numbers. Empty if a side has no number to accept.
-fn accept_advice(a: &Pooled, b: &Pooled) -> String {
+/// Names all findings of both sides that the user must accept to compare the numbers. Empty without such findings, or if a result has no
+/// number.
+fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
     let ids: BTreeSet<CheckId> =
         all().flat_map(|one| unaccepted(&one.result.name, &one.report.findings, &[Severity::Void])).collect();
@@ -342,7 +348,7 @@ fn accept_advice(a: &Pooled, b: &Pooled) -> String {
     format!("; type {} to compare it all the same", accept_flags(&ids))
 }
 
-/// Why two results are not compared: they measure different work, or their conditions differ.
+/// Returns why two results are not compared: they measure different work, or their conditions differ. `None` if they are compared.
 fn other_work(differences: &[Difference], name: &str) -> Option<String> {
     let refusing: Vec<String> = differences.iter().filter(|d| d.refuses).map(show_difference).collect();
     let which = if is_undecidable(differences) {
@@ -354,10 +360,10 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
 }
 
 /// Aspects in which the sessions of one side may differ.
-const SAME_CONFIGURATION: &[&str] = &[fingerprint::LIMITED_BY, fingerprint::ACCEPTED];
+const MAY_DIFFER_WITHIN_A_SIDE: &[&str] = &[fingerprint::LIMITED_BY, fingerprint::ACCEPTED];
 
-/// Whether only a denied engine refuses the comparison. It does not change the work, but may change the number, so the answer is
-/// `CANNOT TELL` instead of `INCOMPARABLE`.
+/// Whether only an engine that replaced a denied one refuses the comparison. Another engine does the same work, but may change the number,
+/// so the answer is `CANNOT TELL` instead of `INCOMPARABLE`.
 fn is_undecidable(differences: &[Difference]) -> bool {
     let mut refusing = differences.iter().filter(|d| d.refuses).peekable();
     refusing.peek().is_some() && refusing.all(|d| d.aspect == fingerprint::AVAILABLE_ENGINE)
@@ -391,31 +397,33 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
 /// Gives every number of every side its answer. The first numbers of the headline pairs share one correction for multiple comparisons, and
 /// all other numbers share another: the headlines were selected before the measurement.
 fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
-    let answers = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
-    let chances = |which: bool| -> Vec<f64> {
+    let is_headline = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
+    let chances = |of_headlines: bool| -> Vec<f64> {
         let all =
             sides.iter().flatten().flat_map(|d| d.weighed.iter().enumerate().map(move |(at, w)| (d, at, w)));
-        all.filter(|(d, at, _)| answers(d, *at) == which).map(|(_, _, w)| w.chance()).collect()
+        all.filter(|(d, at, _)| is_headline(d, *at) == of_headlines).map(|(_, _, w)| w.chance()).collect()
     };
     let [others, headlines] = [chances(false), chances(true)];
-    let numbers = [others.len(), headlines.len()];
-    let mut adjusted =
-        [comparison::adjusted(&others).into_iter(), comparison::adjusted(&headlines).into_iter()];
-    let mut word = |draft: Draft| {
+    let counts = [others.len(), headlines.len()];
+    let mut adjusted = [
+        comparison::adjust_with_holm(&others).into_iter(),
+        comparison::adjust_with_holm(&headlines).into_iter(),
+    ];
+    let mut answer_draft = |draft: Draft| {
         let Draft { mut pair, weighed, .. } = draft;
         for (at, weighed) in weighed.into_iter().enumerate() {
-            let which = usize::from(pair.headline && at == 0);
-            pair.metrics.push(weighed.answered(adjusted[which].next().unwrap_or(1.0), numbers[which]));
+            let group = usize::from(pair.headline && at == 0);
+            pair.metrics.push(weighed.into_metric(adjusted[group].next().unwrap_or(1.0), counts[group]));
         }
         pair
     };
-    sides.into_iter().map(|drafts| drafts.into_iter().map(&mut word).collect()).collect()
+    sides.into_iter().map(|drafts| drafts.into_iter().map(&mut answer_draft).collect()).collect()
 }
 
-/// The answer and its sentences, about the headline of A. `b` is the name of the other side.
-fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, String) {
+/// Returns the answer and its sentences, about the headline of A. `b` is the name of the other side.
+fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (Answer, String) {
     let Some(pair) = pairs.iter().find(|p| p.headline) else {
-        return (Answer::Incomparable, missing_headline_sentence(paired, a, b));
+        return (Answer::Incomparable, describe_missing_headline(matched, a, b));
     };
     if let Some(why) = &pair.refused {
         let anyway = if pair.cannot_tell { " Type --accept E14 to compare them all the same." } else { "" };
@@ -450,28 +458,28 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
             format!(
                 "No difference above {margin} was seen: {b} is {} than A ({what} {change}; {numbers}).{why}{}",
                 metric.bound().unwrap_or_default(),
-                narrowing_sentence(metric)
+                describe_runs_for_narrowing(metric)
             )
         }
         Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
             format!(
                 "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
                 metric.why,
-                needed_runs_sentence(metric)
+                describe_needed_runs(metric)
             )
         }
     };
-    (metric.answer, sentence + &accepted_sentence(pair) + &differences_sentence(pair))
+    (metric.answer, sentence + &describe_accepted(pair) + &describe_differences(pair))
 }
 
-fn missing_headline_sentence(paired: &Paired, a: &[Report], b: &str) -> String {
+fn describe_missing_headline(matched: &MatchedResults, a: &[Report], b: &str) -> String {
     let Some(first) = a.first() else { return "Side A has no results.".into() };
     let names = |list: &[String]| if list.is_empty() { "nothing".into() } else { list.join(", ") };
     format!(
         "The headline of A, {}, is not on side {b}: only A has {}, only {b} has {}.",
         first.headline.name,
-        names(&paired.only_in_a),
-        names(&paired.only_in_b)
+        names(&matched.only_in_a),
+        names(&matched.only_in_b)
     )
 }
 
@@ -483,7 +491,7 @@ pub(crate) fn show_interval(metric: &Metric) -> String {
 }
 
 /// States how many runs would halve the interval, and how many would decide the comparison.
-fn narrowing_sentence(metric: &Metric) -> String {
+fn describe_runs_for_narrowing(metric: &Metric) -> String {
     let halve =
         metric.runs_to_halve.map(|runs| format!("about {runs} runs on each side would halve this range"));
     let settle = metric.runs_needed.map(|runs| match &halve {
@@ -495,7 +503,7 @@ fn narrowing_sentence(metric: &Metric) -> String {
 }
 
 /// States which difference would have been detected, and how many runs would decide the comparison.
-fn needed_runs_sentence(metric: &Metric) -> String {
+fn describe_needed_runs(metric: &Metric) -> String {
     let seen = metric.could_have_seen.map_or_else(String::new, |share| {
         format!(" A difference of {} would usually have been detected.", show_share(share))
     });
@@ -507,16 +515,16 @@ fn needed_runs_sentence(metric: &Metric) -> String {
     seen + &runs
 }
 
-/// The accepted findings that the numbers depend on.
-fn accepted_sentence(pair: &Pair) -> String {
+/// Names the accepted findings that the numbers depend on.
+fn describe_accepted(pair: &Pair) -> String {
     match pair.accepted.as_slice() {
         [] => String::new(),
         ids => format!(" The numbers depend on accepted findings: {}.", CheckId::list(ids, ", ")),
     }
 }
 
-/// The differences between the two sides.
-fn differences_sentence(pair: &Pair) -> String {
+/// Names the differences between the two sides.
+fn describe_differences(pair: &Pair) -> String {
     let differences: Vec<String> = pair.differences.iter().map(show_difference).collect();
     if differences.is_empty() {
         String::new()
@@ -526,7 +534,7 @@ fn differences_sentence(pair: &Pair) -> String {
 }
 
 /// Formats an aspect with its values in the first and in the second result, as in `kernel 6.1.0 -> 6.18.5`.
-fn show_difference(difference: &model::comparison::Difference) -> String {
+fn show_difference(difference: &Difference) -> String {
     format!("{} {} -> {}", difference.aspect, difference.a, difference.b)
 }
 
@@ -538,11 +546,11 @@ struct SideResult<'a> {
 }
 
 /// The same result in all sessions of a side that have it. Empty only for an index without a result in [`compare_in_turns`].
-type Pooled<'a> = Vec<SideResult<'a>>;
+type PooledResult<'a> = Vec<SideResult<'a>>;
 
 /// The results of both sides, matched.
-struct Paired<'a> {
-    pairs: Vec<(Pooled<'a>, Pooled<'a>)>,
+struct MatchedResults<'a> {
+    pairs: Vec<(PooledResult<'a>, PooledResult<'a>)>,
     only_in_a: Vec<String>,
     only_in_b: Vec<String>,
 }
@@ -561,30 +569,31 @@ fn show_side(reports: &[Report]) -> Side {
 
 /// Matches results of the same name, phase and stream. If each side measured a single result, these two match whatever their names: the
 /// name of a job contains its block size and depth, and the comparison then shows what differs.
-fn pair<'a>(a: &'a [Report], b: &'a [Report]) -> Paired<'a> {
-    let (a, b) = (pooled(a), pooled(b));
+fn match_results<'a>(a: &'a [Report], b: &'a [Report]) -> MatchedResults<'a> {
+    let (a, b) = (pool_results(a), pool_results(b));
     if let ([_], [_]) = (a.as_slice(), b.as_slice()) {
-        return Paired {
+        return MatchedResults {
             pairs: a.into_iter().zip(b).collect(),
             only_in_a: Vec::new(),
             only_in_b: Vec::new(),
         };
     }
-    let mut unmatched: Vec<Option<Pooled>> = b.into_iter().map(Some).collect();
+    let name = |pooled: &PooledResult| pooled.first().map_or_else(String::new, |one| one.result.name.clone());
+    let mut unmatched: Vec<Option<PooledResult>> = b.into_iter().map(Some).collect();
     let (mut pairs, mut only_in_a) = (Vec::new(), Vec::new());
     for of_a in a {
         let same =
             unmatched.iter_mut().find(|of_b| of_b.as_ref().is_some_and(|of_b| key(of_b) == key(&of_a)));
         match same.and_then(Option::take) {
             Some(of_b) => pairs.push((of_a, of_b)),
-            None => only_in_a.push(key(&of_a).0.to_owned()),
+            None => only_in_a.push(name(&of_a)),
         }
     }
-    let only_in_b = unmatched.into_iter().flatten().map(|of_b| key(&of_b).0.to_owned()).collect();
-    Paired { pairs, only_in_a, only_in_b }
+    let only_in_b = unmatched.into_iter().flatten().map(|of_b| name(&of_b)).collect();
+    MatchedResults { pairs, only_in_a, only_in_b }
 }
 
-fn key<'a>(pooled: &Pooled<'a>) -> (&'a str, u32, u32) {
+fn key<'a>(pooled: &PooledResult<'a>) -> (&'a str, u32, u32) {
     pooled.first().map_or(("", 0, 0), |one| key_of(one.result))
 }
 
@@ -592,17 +601,17 @@ fn key_of(result: &Measured) -> (&str, u32, u32) {
     (&result.name, result.phase, result.stream)
 }
 
-/// The results of a side, in the order of its first session, each from all sessions that have it.
-fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
-    let mut all: Vec<Pooled> = Vec::new();
+/// Returns the results of a side, in the order of its first session, each from all sessions that have it.
+fn pool_results(reports: &[Report]) -> Vec<PooledResult<'_>> {
+    let mut all: Vec<PooledResult> = Vec::new();
     for report in reports {
         // If every session has one result, these results belong together.
         let single = report.results.len() == 1 && all.len() == 1;
         for result in &report.results {
             let one = SideResult { report, result };
             // Two results of one session remain separate, even if they have the same name.
-            let own = |p: &&mut Pooled| p.iter().all(|o| !std::ptr::eq(o.report, report));
-            let same = |p: &&mut Pooled| own(p) && (single || key(p) == key_of(result));
+            let own = |p: &&mut PooledResult| p.iter().all(|o| !std::ptr::eq(o.report, report));
+            let same = |p: &&mut PooledResult| own(p) && (single || key(p) == key_of(result));
             match all.iter_mut().find(same) {
                 Some(pooled) => pooled.push(one),
                 None => all.push(vec![one]),
@@ -686,13 +695,9 @@ fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize
 }
 
 #[cfg(test)]
-use crate::Judging;
+use crate::fixture::{Fixture, together};
 #[cfg(test)]
-use crate::fixture::Fixture;
-#[cfg(test)]
-use crate::fixture::together;
-#[cfg(test)]
-use crate::judge;
+use crate::{Judging, judge};
 
 /// A session of one job that also repeated a slower job of an earlier session.
 #[cfg(test)]
@@ -738,7 +743,6 @@ fn a_card_belongs_to_the_own_side() {
 
 #[test]
 fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
-    use model::comparison::Answer;
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();

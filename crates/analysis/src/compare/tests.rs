@@ -2,12 +2,9 @@
 //! no report causes a panic.
 
 use super::*;
-use crate::fixture::Fixture;
-use crate::{Judging, judge};
-use model::comparison::{Answer, Passing};
+use model::comparison::Passing;
 use model::finding::Finding;
 use model::job::Cache;
-use model::report::Measured;
 
 /// Rates of five runs within 1 %.
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
@@ -17,13 +14,13 @@ fn judged(fixture: &Fixture) -> Report {
 }
 
 /// A report whose runs have the rates [`RUNS`] times a factor, with matching latencies.
-fn rated(fixture: &Fixture, factor: f64) -> Report {
+fn with_rates(fixture: &Fixture, factor: f64) -> Report {
     let mut report = judged(fixture);
-    report.results.iter_mut().for_each(|r| rate(r, factor));
+    report.results.iter_mut().for_each(|r| set_rates(r, factor));
     report
 }
 
-fn rate(result: &mut Measured, factor: f64) {
+fn set_rates(result: &mut Measured, factor: f64) {
     for (run, iops) in result.runs.iter_mut().zip(RUNS) {
         run.iops = iops * factor;
         run.mb_per_s = run.iops * 4096.0 / 1e6;
@@ -43,10 +40,10 @@ fn outcome(comparison: &Comparison, id: CheckId) -> Option<(Outcome, Option<Seve
 }
 
 /// Returns why an honest report is not compared with its changed copy; `None` if it is.
-fn refused(change: impl FnOnce(&mut Report)) -> Option<String> {
-    let mut b = rated(&Fixture::honest(), 1.0);
+fn why_refused(change: impl FnOnce(&mut Report)) -> Option<String> {
+    let mut b = with_rates(&Fixture::honest(), 1.0);
     change(&mut b);
-    let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
+    let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
     let refused = comparison.headline().and_then(|p| p.refused.clone());
     assert_eq!(refused.is_some(), comparison.answer == Answer::Incomparable, "{}", comparison.sentence);
     refused
@@ -56,7 +53,7 @@ fn stream(report: &mut Report) -> &mut model::job::Stream {
     &mut report.results[0].job.phases[0].streams[0]
 }
 
-fn sizes(report: &mut Report, bytes: u32) {
+fn set_block_size(report: &mut Report, bytes: u32) {
     stream(report).access = model::job::Access::plain(model::job::Pattern::Random, bytes, 100);
     stream(report).access.span_bytes = 1 << 30;
 }
@@ -67,7 +64,7 @@ fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
 
 #[test]
 fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
-    let (a, b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 0.9));
+    let (a, b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 0.9));
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
     for part in
@@ -90,7 +87,7 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
 fn different_work_is_refused_and_the_difference_named() {
     type Change = fn(&mut Report);
     let table: [(&str, Change); 18] = [
-        ("block size 4K -> 8K", |r| sizes(r, 8192)),
+        ("block size 4K -> 8K", |r| set_block_size(r, 8192)),
         ("depth 32 -> 1", |r| stream(r).depth = 1),
         ("workers 1 -> 4", |r| stream(r).workers = 4),
         ("cache direct -> buffered", |r| stream(r).cache = Cache::Buffered),
@@ -132,15 +129,15 @@ fn different_work_is_refused_and_the_difference_named() {
         }),
     ];
     for (part, change) in table {
-        let why = refused(change).unwrap_or_else(|| panic!("{part} is compared"));
+        let why = why_refused(change).unwrap_or_else(|| panic!("{part} is compared"));
         assert!(why.contains(part), "{part}: {why}");
     }
-    assert_eq!(refused(|_| {}), None);
+    assert_eq!(why_refused(|_| {}), None);
     let seed = |r: &mut Report| {
         let content = model::payload::Content::Stamps { seed: r.started.len() as u64 };
         stream(r).verify = Some(model::payload::Verify { content, checks: true, back: None, fatal: false });
     };
-    let (mut a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
+    let (mut a, mut b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 1.0));
     b.started.push('9');
     seed(&mut a);
     seed(&mut b);
@@ -150,7 +147,7 @@ fn different_work_is_refused_and_the_difference_named() {
 #[test]
 fn settings_of_other_streams_are_compared() {
     let with_others = |change: fn(&mut Report)| {
-        let mut report = rated(&Fixture::honest(), 1.0);
+        let mut report = with_rates(&Fixture::honest(), 1.0);
         let job = &mut report.results[0].job;
         let concurrent = job.phases[0].streams[0].clone();
         job.phases.push(job.phases[0].clone());
@@ -201,9 +198,9 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
         ("host", |r| r.hosts = vec!["other".into()]),
     ];
     for (part, change) in table {
-        let mut b = rated(&Fixture::honest(), 0.9);
+        let mut b = with_rates(&Fixture::honest(), 0.9);
         change(&mut b);
-        let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
+        let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
         assert_eq!(comparison.answer, Answer::Slower, "{part}: {}", comparison.sentence);
         assert!(comparison.sentence.contains(&format!("They differ in: {part}")), "{}", comparison.sentence);
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Note))));
@@ -213,13 +210,13 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
 #[test]
 fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     let fallback = |cause: &str| {
-        let mut report = rated(&Fixture::honest(), 0.9);
+        let mut report = with_rates(&Fixture::honest(), 0.9);
         stream(&mut report).engine = "libaio".into();
         stream(&mut report).engine_fallback =
             Some(model::job::EngineFallback { wanted: "io_uring".into(), cause: cause.into() });
         report
     };
-    let usual = rated(&Fixture::honest(), 1.0);
+    let usual = with_rates(&Fixture::honest(), 1.0);
     for (a, b) in [(&usual, &fallback("a filter")), (&fallback("a filter"), &usual)] {
         let comparison = compare(a, b, &options());
         assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
@@ -252,9 +249,9 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
 
 #[test]
 fn circumstances_unknown_on_one_side_are_not_checked() {
-    let mut b = rated(&Fixture::honest(), 0.9);
+    let mut b = with_rates(&Fixture::honest(), 0.9);
     b.machine.cpu = Err("no file".into());
-    let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
+    let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
     let answer = answers(&comparison, CheckId::E14);
     assert!(
         answer[0].outcome == Outcome::NotChecked && answer[0].sentence.contains("CPU: no file"),
@@ -288,7 +285,7 @@ fn different_limiters_of_the_same_work_are_only_named() {
     let renamed =
         judged(&busy).findings.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
     assert!(renamed, "the forged record is limited by the CPU");
-    let comparison = compare(&rated(&Fixture::honest(), 1.0), &rated(&busy, 0.9), &options());
+    let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &with_rates(&busy, 0.9), &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
     assert!(comparison.sentence.contains("what limited it"), "{}", comparison.sentence);
 }
@@ -310,7 +307,7 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     assert!(both.contains("; type --accept A04 --accept B12 to compare it all the same"), "{both}");
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Invalid);
-    // A gate stays undecided.
+    // A gate neither passes nor fails.
     let gated = Options { fail_if_slower: Some(Slower { by: 0.05, all: false }), ..options() };
     let gate = |b: &Report| {
         compare(&judged(&Fixture::honest()), b, &gated).gate.unwrap_or_else(|| panic!("no gate"))
@@ -385,7 +382,7 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
 #[test]
 fn few_runs_cannot_tell_and_the_sentence_names_the_option() {
     let one = Fixture { runs: 1, ..Fixture::honest() };
-    let comparison = compare(&rated(&one, 1.0), &rated(&one, 0.5), &options());
+    let comparison = compare(&with_rates(&one, 1.0), &with_rates(&one, 0.5), &options());
     assert_eq!(comparison.answer, Answer::CannotTell);
     assert!(comparison.sentence.contains("three runs") && comparison.sentence.contains("--runs 5"));
     assert!(comparison.sentence.contains("1 run on a side is too few"), "{}", comparison.sentence);
@@ -394,8 +391,10 @@ fn few_runs_cannot_tell_and_the_sentence_names_the_option() {
 #[test]
 fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     let fixture = Fixture::honest();
-    let (a, b) =
-        ([rated(&fixture, 1.0), rated(&fixture, 1.08)], [rated(&fixture, 1.1), rated(&fixture, 1.1)]);
+    let (a, b) = (
+        [with_rates(&fixture, 1.0), with_rates(&fixture, 1.08)],
+        [with_rates(&fixture, 1.1), with_rates(&fixture, 1.1)],
+    );
     let comparison = compare_sides(&a, &b, &options());
     let metric = &comparison.pairs[0].metrics[0];
     assert_eq!((metric.a_runs.len(), metric.b_runs.len(), comparison.a.sessions.len()), (10, 10, 2));
@@ -406,12 +405,12 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     }
     assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biased))));
 
-    let apart = compare_sides(&a, &[rated(&fixture, 2.0)], &options());
+    let apart = compare_sides(&a, &[with_rates(&fixture, 2.0)], &options());
     assert_eq!((apart.answer, outcome(&apart, CheckId::E15)), (Answer::Faster, Some((Outcome::Holds, None))));
 
-    let mut other = rated(&fixture, 1.0);
+    let mut other = with_rates(&fixture, 1.0);
     other.machine.kernel = "Linux 6.18.5".into();
-    let mixed = compare_sides(&[rated(&fixture, 1.0), other], &b, &options());
+    let mixed = compare_sides(&[with_rates(&fixture, 1.0), other], &b, &options());
     assert_eq!(mixed.answer, Answer::Incomparable);
     assert!(
         mixed.sentence.contains("sessions of A") && mixed.sentence.contains("kernel"),
@@ -424,7 +423,7 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
 fn results_are_paired_by_name_and_the_others_listed() {
     let several = Fixture { jobs: 2, ..Fixture::honest() };
     let named = |names: [&str; 2]| {
-        let mut report = rated(&several, 1.0);
+        let mut report = with_rates(&several, 1.0);
         report.results.iter_mut().zip(names).for_each(|(r, name)| r.name = name.into());
         report.results[1].true_name = "another".into();
         report
@@ -443,15 +442,15 @@ fn results_are_paired_by_name_and_the_others_listed() {
         apart.sentence
     );
     // Two single results match whatever their names.
-    let mut renamed = rated(&Fixture::honest(), 0.9);
+    let mut renamed = with_rates(&Fixture::honest(), 0.9);
     renamed.results[0].name = "mine".into();
-    assert_eq!(compare(&rated(&Fixture::honest(), 1.0), &renamed, &options()).answer, Answer::Slower);
+    assert_eq!(compare(&with_rates(&Fixture::honest(), 1.0), &renamed, &options()).answer, Answer::Slower);
 }
 
 #[test]
 fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
     let many = Fixture { jobs: 8, ..Fixture::honest() };
-    let mut a = rated(&many, 1.0);
+    let mut a = with_rates(&many, 1.0);
     for (i, result) in a.results.iter_mut().enumerate() {
         result.name = format!("job {i}");
         result.true_name = format!("true {i}");
@@ -473,7 +472,7 @@ fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
 
 #[test]
 fn a_sum_of_percentiles_is_invalid_and_not_compared() {
-    let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
+    let (a, mut b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 1.0));
     let percentiles = &mut b.results[0].read.as_mut().unwrap().latency_ns.percentiles;
     let p99 = percentiles.get_mut("99").unwrap();
     *p99 = p99.map(|ns| 8 * ns);
@@ -491,7 +490,7 @@ fn a_sum_of_percentiles_is_invalid_and_not_compared() {
 
 #[test]
 fn a_number_that_some_runs_lack_is_left_out_with_a_note() {
-    let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
+    let (a, mut b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 1.0));
     b.results[0].runs[2].percentiles_ns.get_mut("read").unwrap().insert("99.9".into(), None);
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.pairs[0].left_out, ["read p99.9: 1 of 10 runs lack this value"]);
@@ -514,7 +513,9 @@ fn the_gate_fails_only_if_the_whole_interval_is_slower() {
     let gate = |factor: f64| {
         let limit = Some(Slower { by: 0.05, all: false });
         let options = Options { fail_if_slower: limit, ..options() };
-        compare(&rated(&Fixture::honest(), 1.0), &rated(&Fixture::honest(), factor), &options).gate.unwrap()
+        compare(&with_rates(&Fixture::honest(), 1.0), &with_rates(&Fixture::honest(), factor), &options)
+            .gate
+            .unwrap()
     };
     assert_eq!(
         [0.9, 0.95, 1.0].map(|f| gate(f).outcome),
@@ -526,7 +527,7 @@ fn the_gate_fails_only_if_the_whole_interval_is_slower() {
 #[test]
 fn no_report_causes_a_panic() {
     type Damage = fn(&mut Report);
-    let honest = rated(&Fixture::honest(), 1.0);
+    let honest = with_rates(&Fixture::honest(), 1.0);
     let damages: [Damage; 9] = [
         |r| r.results.clear(),
         |r| r.results[0].runs.clear(),
@@ -555,7 +556,7 @@ fn no_report_causes_a_panic() {
 
 #[test]
 fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
-    let side = |factor| vec![rated(&Fixture::honest(), factor)];
+    let side = |factor| vec![with_rates(&Fixture::honest(), factor)];
     let limit = Slower { by: 0.05, all: false };
     let asked = Options { fail_if_slower: Some(limit), ..options() };
     let all = compare_each(&side(1.0), &[side(1.3), side(1.0), side(0.7)], &asked);
@@ -575,7 +576,7 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
 
 #[test]
 fn headlines_of_many_sides_share_one_correction() {
-    let side = |factor| vec![rated(&Fixture::honest(), factor)];
+    let side = |factor| vec![with_rates(&Fixture::honest(), factor)];
     let chance = |sides: usize| {
         let others: Vec<_> = std::iter::repeat_with(|| side(1.07)).take(sides).collect();
         let all = compare_each(&side(1.0), &others, &options());
@@ -592,7 +593,7 @@ mod simulation {
     //! Runs are drawn on a logarithmic axis and weighed like runs that were measured in turns.
     //! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints the tables of `docs/reference/compare.md`.
 
-    use crate::compare::weighing::{Measure, Weighed, gate, in_turns, pair, rates, weigh};
+    use crate::compare::weighing::{Measure, WeighedNumber, decide_gate, in_turns, pair, rates, weigh};
     use crate::compare::{Options, Runs};
     use crate::strategy::{Budget, Next, Summary, next};
     use model::comparison::{Answer, Gate, Metric, Passing};
@@ -627,9 +628,10 @@ mod simulation {
         }
     }
 
-    fn alone(weighed: Weighed) -> Metric {
+    /// Gives the only number of a comparison its answer.
+    fn answer_alone(weighed: WeighedNumber) -> Metric {
         let chance = weighed.chance();
-        weighed.answered(chance, 1)
+        weighed.into_metric(chance, 1)
     }
 
     /// Shares of comparisons that end with each answer (faster, slower, same, no difference seen, cannot tell), and whose interval contains
@@ -638,7 +640,7 @@ mod simulation {
         let mut draw = Draw(7 + n as u64);
         let (mut counts, mut held) = ([0; 5], 0);
         for _ in 0..trials {
-            let metric = alone(weigh(draw.pair(n, factor), &in_turns()));
+            let metric = answer_alone(weigh(draw.pair(n, factor), &in_turns()));
             let word = match metric.answer {
                 Answer::Faster => 0,
                 Answer::Slower => 1,
@@ -673,10 +675,10 @@ mod simulation {
     }
 
     /// Returns how often a difference of the mean detectable size is found.
-    fn power_at_the_visible(trials: usize, n: usize) -> f64 {
+    fn power_at_detectable_size(trials: usize, n: usize) -> f64 {
         let mut draw = Draw(99);
         let visible: f64 = (0..300)
-            .filter_map(|_| alone(weigh(draw.pair(n, 1.0), &in_turns())).could_have_seen)
+            .filter_map(|_| answer_alone(weigh(draw.pair(n, 1.0), &in_turns())).could_have_seen)
             .map(f64::ln_1p)
             .sum::<f64>()
             / 300.0;
@@ -686,7 +688,7 @@ mod simulation {
     #[test]
     fn the_detectable_difference_is_found_four_times_of_five() {
         for n in [5, 10] {
-            let found = power_at_the_visible(1000, n);
+            let found = power_at_detectable_size(1000, n);
             assert!((0.70..=0.90).contains(&found), "{n} runs: {found}");
         }
     }
@@ -695,8 +697,9 @@ mod simulation {
     fn the_estimated_runs_settle_it() {
         // The difference is 5 %, which five runs miss more often than not.
         let mut draw = Draw(5);
-        let mut needed: Vec<u32> =
-            (0..500).filter_map(|_| alone(weigh(draw.pair(5, 1.05), &in_turns())).runs_needed).collect();
+        let mut needed: Vec<u32> = (0..500)
+            .filter_map(|_| answer_alone(weigh(draw.pair(5, 1.05), &in_turns())).runs_needed)
+            .collect();
         needed.sort_unstable();
         let median = needed[needed.len() / 2] as usize;
         assert!((6..=40).contains(&median), "{median}");
@@ -715,26 +718,26 @@ mod simulation {
         assert!(same < 0.04, "{same}");
     }
 
-    /// The gate on B, which may be 5 % slower.
-    fn gated(a: &[f64], b: &[f64], runs: Runs) -> Gate {
-        let metric = alone(weigh(rates(a, b), &in_turns()));
+    /// Decides the gate on B, which may be 5 % slower.
+    fn decide_on_b(a: &[f64], b: &[f64], runs: Runs) -> Gate {
+        let metric = answer_alone(weigh(rates(a, b), &in_turns()));
         let options = Options { runs, ..Options::default() };
-        gate(&[pair(true, vec![metric])], Slower { by: 0.05, all: false }, &options)
+        decide_gate(&[pair(true, vec![metric])], Slower { by: 0.05, all: false }, &options)
     }
 
     /// Shares of PASS and FAIL, and the runs on each side, if B is `factor` times as fast as A. The gate is asked a second time if `runs`
     /// allows it.
-    fn passed_and_failed(trials: usize, n: usize, factor: f64, runs: Runs) -> [f64; 3] {
+    fn simulate_gates(trials: usize, n: usize, factor: f64, runs: Runs) -> [f64; 3] {
         let mut draw = Draw(61 + n as u64);
         let mut all = [0.0; 3];
         for _ in 0..trials {
             let (mut a, mut b) = (draw.runs(n, 1.0, DEVIATION), draw.runs(n, factor, DEVIATION));
-            let mut gate = gated(&a, &b, runs);
+            let mut gate = decide_on_b(&a, &b, runs);
             if runs == Runs::Settling && gate.outcome == Passing::Undecided {
                 let more = gate.runs_needed.map_or(9 * n, |needed| (needed as usize).min(10 * n) - n);
                 a.extend(draw.runs(more, 1.0, DEVIATION));
                 b.extend(draw.runs(more, factor, DEVIATION));
-                gate = gated(&a, &b, runs);
+                gate = decide_on_b(&a, &b, runs);
             }
             all[0] += f64::from(u8::from(gate.outcome == Passing::Passed));
             all[1] += f64::from(u8::from(gate.outcome == Passing::Failed));
@@ -746,11 +749,11 @@ mod simulation {
     #[test]
     fn a_settling_gate_errs_no_more_often_than_a_single_one() {
         for runs in [Runs::InTurns, Runs::Settling] {
-            let [pass, fail, _] = passed_and_failed(400, 5, 0.95, runs);
+            let [pass, fail, _] = simulate_gates(400, 5, 0.95, runs);
             assert!(pass <= 0.07 && fail <= 0.07, "at the limit, {runs:?}: {pass} {fail}");
-            let [_, fail, _] = passed_and_failed(200, 5, 1.0, runs);
+            let [_, fail, _] = simulate_gates(200, 5, 1.0, runs);
             assert!(fail <= 0.01, "no slower, {runs:?}: {fail}");
-            let [pass, ..] = passed_and_failed(200, 5, 0.90, runs);
+            let [pass, ..] = simulate_gates(200, 5, 0.90, runs);
             assert!(pass <= 0.01, "twice as much slower as it may be, {runs:?}: {pass}");
         }
     }
@@ -759,19 +762,21 @@ mod simulation {
     fn a_settling_gate_usually_decides() {
         for (factor, word) in [(1.0, 0), (0.90, 1)] {
             let (once, settled) = (
-                passed_and_failed(100, 5, factor, Runs::InTurns),
-                passed_and_failed(100, 5, factor, Runs::Settling),
+                simulate_gates(100, 5, factor, Runs::InTurns),
+                simulate_gates(100, 5, factor, Runs::Settling),
             );
             assert!(settled[word] > 0.85 && settled[word] > once[word], "{factor}: {once:?} {settled:?}");
             assert!(settled[2] < 20.0, "{settled:?}");
         }
     }
 
-    /// Whether any of `numbers` numbers of one system is called different from itself, by Holm.
-    fn any_of(numbers: usize, n: usize, draw: &mut Draw) -> bool {
-        let weighed: Vec<Weighed> = (0..numbers).map(|_| weigh(draw.pair(n, 1.0), &in_turns())).collect();
-        let chances = comparison::adjusted(&weighed.iter().map(Weighed::chance).collect::<Vec<_>>());
-        let metrics = weighed.into_iter().zip(chances).map(|(w, chance)| w.answered(chance, numbers));
+    /// Whether any of `numbers` numbers of one system is called different from itself after Holm's correction.
+    fn is_any_called_different(numbers: usize, n: usize, draw: &mut Draw) -> bool {
+        let weighed: Vec<WeighedNumber> =
+            (0..numbers).map(|_| weigh(draw.pair(n, 1.0), &in_turns())).collect();
+        let chances =
+            comparison::adjust_with_holm(&weighed.iter().map(WeighedNumber::chance).collect::<Vec<_>>());
+        let metrics = weighed.into_iter().zip(chances).map(|(w, chance)| w.into_metric(chance, numbers));
         let different = |m: Metric| matches!(m.answer, Answer::Faster | Answer::Slower);
         metrics.map(different).fold(false, |any, this| any | this)
     }
@@ -779,7 +784,7 @@ mod simulation {
     #[test]
     fn among_forty_numbers_any_false_word_is_rare() {
         let mut draw = Draw(41);
-        let wrong = (0..100).filter(|_| any_of(40, 5, &mut draw)).count();
+        let wrong = (0..100).filter(|_| is_any_called_different(40, 5, &mut draw)).count();
         assert!(wrong <= 5, "{wrong} of 100 comparisons had a false word");
     }
 
@@ -799,8 +804,8 @@ mod simulation {
         let (mut different, mut right, mut held) = (0, 0, 0);
         for _ in 0..trials {
             let (a, b) = (heavy(1.0), heavy(factor));
-            let measure = Measure { percentile: true, more_is_better: false, ..rates(&a, &b) };
-            let metric = alone(weigh(measure, &in_turns()));
+            let measure = Measure { is_percentile: true, more_is_better: false, ..rates(&a, &b) };
+            let metric = answer_alone(weigh(measure, &in_turns()));
             different += usize::from(matches!(metric.answer, Answer::Faster | Answer::Slower));
             right += usize::from(metric.answer == Answer::Slower);
             held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
@@ -839,7 +844,7 @@ mod simulation {
     const ENDS_NS: u64 = 60_000_000_000;
 
     /// Rates of four tests on two targets, measured until the time is up; the second target is faster by the factor.
-    fn measured_in_time(seed: u64, factor: f64, weather: Weather) -> Vec<Summary> {
+    fn measure_in_time(seed: u64, factor: f64, weather: Weather) -> Vec<Summary> {
         let layout = TargetLayout { tests: DEVIATIONS.len() as u32, targets: 2 };
         let budget = Budget {
             jobs: 2 * DEVIATIONS.len(),
@@ -860,22 +865,10 @@ mod simulation {
                 burst = 5;
             }
             let slowdown: f64 = match weather {
-                Weather::Quiet => 0.0,
                 Weather::Drift => 0.2 * now_ns as f64 / ENDS_NS as f64,
-                Weather::Bursts => {
-                    if burst > 0 {
-                        0.3
-                    } else {
-                        0.0
-                    }
-                }
-                Weather::TwoLevels => {
-                    if noise.uniform() < 0.5 {
-                        0.15
-                    } else {
-                        0.0
-                    }
-                }
+                Weather::Bursts if burst > 0 => 0.3,
+                Weather::TwoLevels if noise.uniform() < 0.5 => 0.15,
+                Weather::Quiet | Weather::Bursts | Weather::TwoLevels => 0.0,
             };
             burst = if burst > 0 { burst - 1 } else { 0 };
             let factor = if job % 2 == 1 { factor } else { 1.0 };
@@ -907,16 +900,19 @@ mod simulation {
         let mut all = InTime::default();
         let tests = DEVIATIONS.len();
         for seed in 0..trials {
-            let done = measured_in_time(seed + 1, factor, weather);
+            let done = measure_in_time(seed + 1, factor, weather);
             let rates_of =
                 |job: usize| done.iter().filter(|s| s.job == job).map(|s| s.iops).collect::<Vec<f64>>();
-            let weighed: Vec<Weighed> = (0..tests)
+            let weighed: Vec<WeighedNumber> = (0..tests)
                 .map(|test| weigh(rates(&rates_of(2 * test), &rates_of(2 * test + 1)), &in_turns()))
                 .collect();
-            let chances: Vec<f64> = weighed.iter().map(Weighed::chance).collect();
-            let adjusted = [vec![chances[0]], comparison::adjusted(&chances[1..])].concat();
-            let metrics: Vec<Metric> =
-                weighed.into_iter().zip(adjusted).map(|(w, chance)| w.answered(chance, tests - 1)).collect();
+            let chances: Vec<f64> = weighed.iter().map(WeighedNumber::chance).collect();
+            let adjusted = [vec![chances[0]], comparison::adjust_with_holm(&chances[1..])].concat();
+            let metrics: Vec<Metric> = weighed
+                .into_iter()
+                .zip(adjusted)
+                .map(|(w, chance)| w.into_metric(chance, tests - 1))
+                .collect();
             let differs = |m: &&Metric| matches!(m.answer, Answer::Faster | Answer::Slower);
             let count =
                 |is: &dyn Fn(&Metric) -> bool| metrics.iter().filter(|m| is(m)).count() as f64 / tests as f64;
@@ -930,15 +926,9 @@ mod simulation {
             all.bound += f64::midpoint(bounds[0], bounds[1]);
         }
         let n = trials as f64;
-        let InTime { any_word, faster, same, held, runs, bound } = all;
-        InTime {
-            any_word: any_word / n,
-            faster: faster / n,
-            same: same / n,
-            held: held / n,
-            runs: runs / n,
-            bound: bound / n,
-        }
+        let sums = [all.any_word, all.faster, all.same, all.held, all.runs, all.bound];
+        let [any_word, faster, same, held, runs, bound] = sums.map(|sum| sum / n);
+        InTime { any_word, faster, same, held, runs, bound }
     }
 
     #[test]
@@ -998,12 +988,12 @@ mod simulation {
         }
         println!("\n| runs | a difference of the size that could have been seen is seen |\n|---|---|");
         for n in [4, 5, 7, 10] {
-            println!("| {n} | {} |", percent(power_at_the_visible(TRIALS, n)));
+            println!("| {n} | {} |", percent(power_at_detectable_size(TRIALS, n)));
         }
         println!("\n| numbers looked at | runs | any false word |\n|---|---|---|");
         for (numbers, n) in [(5, 5), (40, 5), (40, 10)] {
             let mut draw = Draw(1);
-            let wrong = (0..1000).filter(|_| any_of(numbers, n, &mut draw)).count();
+            let wrong = (0..1000).filter(|_| is_any_called_different(numbers, n, &mut draw)).count();
             println!("| {numbers} | {n} | {} |", percent(wrong as f64 / 1000.0));
         }
         println!(

@@ -1,23 +1,25 @@
 //! Weighs the runs of two sides: which numbers are compared, which word each one gets, and whether the gate `--fail-if-slower` passes.
 //!
-//! The word comes from Welch's 95 % interval of the ratio on logarithms, or from a bootstrap over runs for percentiles, in this order:
-//! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, chance among all numbers (Holm) is unlikely, and the ranks of the runs
-//!    confirm it.
+//! The word comes from the 95 % interval of the ratio on logarithms: Welch's, or for percentiles with six runs or more on each side that of
+//! a bootstrap over runs. The first that applies is the word:
+//! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, Holm's p among all numbers is at most 5 %, and the ranks of the runs confirm
+//!    it.
 //! 2. `SAME`: the interval and the median of all pairs of runs lie within the tolerance.
-//! 3. `CANNOT TELL`: there is no interval, the ranks contradict it, or it allows a change by half.
+//! 3. `CANNOT TELL`: there is no interval, the ranks do not confirm it, or it allows a change by more than half.
 //! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
 //!
-//! The gate has three outcomes:
-//! 1. PASS: the one-sided 95 % bound of the slowness is within the limit.
-//! 2. FAIL: the other bound is beyond the limit, and the number is SLOWER.
-//! 3. INCONCLUSIVE: the limit lies between the bounds; or both are beyond it and the number is not SLOWER, with the reason.
+//! The gate has four outcomes. The worst of its numbers decides, in the order FAIL, INVALID, INCONCLUSIVE, PASS:
+//! 1. INVALID: a side has no number, or depends on an accepted finding that this command line does not accept.
+//! 2. FAIL: both one-sided 95 % bounds of the slowdown are beyond the limit, and the number is SLOWER.
+//! 3. PASS: the upper bound of the slowdown is within the limit.
+//! 4. INCONCLUSIVE: the limit lies between the bounds; or both are beyond it and the number is not SLOWER, with the reason.
 //!
-//! A gate that may decide twice, on the first runs and after more runs, uses the ends of the 95 % interval as bounds. So both decisions
-//! together err no more often.
+//! A gate that may decide twice, on the first runs and after more runs, uses the ends of the two-sided 95 % interval as bounds. Each of
+//! these errs half as often, so both decisions together err no more often than one.
 
 use super::{Options, Runs};
 use crate::compare::checks;
-use crate::compare::{Pooled, SideResult};
+use crate::compare::{PooledResult, SideResult};
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
@@ -28,24 +30,25 @@ use model::job::{Kind, Pattern, Stream};
 use model::report::RunFigures;
 use model::units::{show_change, show_share};
 use model::verdict::Slower;
-use stats::comparison::{ALLOWED, Shift};
+use stats::comparison::{SIGNIFICANCE, Shift};
 use stats::sample::mean;
 use stats::{comparison, intervals};
 use std::collections::BTreeSet;
 
-/// Percentile of the differences between sessions of one side that is the noise floor.
-const SURE_OF_FLOOR: f64 = 0.95;
+/// Percentile of the differences between sessions of one side that is the noise floor, as a share.
+const FLOOR_PERCENTILE: f64 = 0.95;
 
 /// The runs of one number on both sides, before the number of comparisons is known.
-pub(super) struct Weighed {
+pub(super) struct WeighedNumber {
     measure: Measure,
-    /// Logarithms of the values of all runs.
+    /// Logarithms of the values of all runs of A.
     a: Vec<f64>,
+    /// Logarithms of the values of all runs of B.
     b: Vec<f64>,
     shift: Option<Shift>,
-    /// Interval of the logarithm of the ratio.
+    /// Two-sided 95 % interval of the logarithm of the ratio.
     interval: Option<[f64; 2]>,
-    /// One-sided bounds of the logarithm of the ratio, each with the confidence of `interval`.
+    /// One-sided bounds of the logarithm of the ratio, each with 95 % confidence.
     bounds: Option<[f64; 2]>,
     margin: f64,
     tolerance: f64,
@@ -58,31 +61,31 @@ pub(super) struct Weighed {
 }
 
 /// Weighs a number with the margin of the options.
-pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
+pub(super) fn weigh(measure: Measure, options: &Options) -> WeighedNumber {
     let logs = |side: &[Vec<f64>]| side.iter().flatten().map(|v| v.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
-    let is_bootstrapped = measure.percentile && a.len().min(b.len()) >= intervals::FEWEST;
-    let between = |tail: f64| {
+    let is_bootstrapped = measure.is_percentile && a.len().min(b.len()) >= intervals::FEWEST_FOR_BOOTSTRAP;
+    let interval_at = |tail: f64| {
         shift.and_then(|s| {
             if is_bootstrapped {
-                intervals::interval(&a, &b, s.degrees(), tail)
+                intervals::bootstrap_interval(&a, &b, s.degrees(), tail)
             } else {
-                Some(s.between(tail))
+                Some(s.interval_at(tail))
             }
         })
     };
-    let (interval, bounds) = (between(ALLOWED / 2.0), between(ALLOWED));
-    let floor = floor(&measure.a, &measure.b);
-    let least = if measure.percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
+    let (interval, bounds) = (interval_at(SIGNIFICANCE / 2.0), interval_at(SIGNIFICANCE));
+    let floor = find_floor(&measure.a, &measure.b);
+    let least = if measure.is_percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
     let knows_floor = floor.is_some() || options.runs != Runs::Apart;
     let usual_margin = if knows_floor { MARGIN } else { MARGIN_OF_LONE_SESSIONS };
     let margin = least.max(options.margin.unwrap_or(usual_margin)).max(floor.unwrap_or(0.0));
-    let usual_tolerance = if measure.tail { TOLERANCE_OF_TAIL } else { TOLERANCE };
+    let usual_tolerance = if measure.is_tail { TOLERANCE_OF_TAIL } else { TOLERANCE };
     let tolerance = margin.max(options.margin.unwrap_or(usual_tolerance));
-    Weighed {
-        by_ranks: comparison::shift(&a, &b).unwrap_or(f64::NAN),
-        p_ranks: comparison::chance(&a, &b),
+    WeighedNumber {
+        by_ranks: comparison::hodges_lehmann(&a, &b).unwrap_or(f64::NAN),
+        p_ranks: comparison::exact_rank_test(&a, &b),
         margin,
         tolerance,
         floor,
@@ -95,9 +98,9 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     }
 }
 
-/// The difference between sessions of one side as a share: the 95th percentile of all pairs, or the largest if there are few pairs. `None`
-/// if each side is one session.
-fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
+/// Returns the difference between sessions of one side as a share: the 95th percentile of all pairs of sessions, or the largest with fewer
+/// than 20 pairs. `None` if each side is one session.
+fn find_floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
     let mut apart: Vec<f64> = Vec::new();
     for side in [a, b] {
         let measured = side.iter().filter(|s| !s.is_empty());
@@ -108,18 +111,18 @@ fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
         }
     }
     apart.sort_unstable_by(f64::total_cmp);
-    let at = (SURE_OF_FLOOR * apart.len() as f64).ceil() as usize;
+    let at = (FLOOR_PERCENTILE * apart.len() as f64).ceil() as usize;
     apart.get(at.checked_sub(1)?).map(|d| d.exp_m1())
 }
 
-impl Weighed {
-    /// The probability of a difference this large by chance; 1 if it is unknown.
+impl WeighedNumber {
+    /// Returns the probability of a difference this large by chance, if the true difference is at most the margin; 1 if it is unknown.
     pub(super) fn chance(&self) -> f64 {
         self.shift.map_or(1.0, |s| s.chance_beyond(self.margin.ln_1p()))
     }
 
-    /// The answer. `chance` is already corrected for `numbers` numbers.
-    pub(super) fn answered(self, chance: f64, numbers: usize) -> Metric {
+    /// Returns the number with its answer. `chance` is already corrected for `numbers` numbers.
+    pub(super) fn into_metric(self, chance: f64, numbers: usize) -> Metric {
         let (answer, why) = self.answer(chance, numbers);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);
         let is_open = matches!(answer, Answer::CannotTell | Answer::NoDifferenceSeen);
@@ -127,7 +130,8 @@ impl Weighed {
         let is_bounded = answer == Answer::NoDifferenceSeen;
         let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
         // With too few runs for a rank test, no difference could have been detected.
-        let seeing = self.shift.filter(|_| comparison::least(self.a.len(), self.b.len()) <= ALLOWED);
+        let detecting =
+            self.shift.filter(|_| comparison::smallest_p(self.a.len(), self.b.len()) <= SIGNIFICANCE);
         Metric {
             name: self.measure.name,
             unit: self.measure.unit.into(),
@@ -137,12 +141,14 @@ impl Weighed {
             a: mean(&self.a).exp(),
             b: mean(&self.b).exp(),
             ratio: (mean(&self.b) - mean(&self.a)).exp(),
-            interval: ratios(self.interval),
-            bounds: ratios(self.bounds),
+            interval: to_ratios(self.interval),
+            bounds: to_ratios(self.bounds),
             margin: self.margin,
             tolerance: Some(self.tolerance),
             floor: self.floor,
-            could_have_seen: seeing.map(|s| s.visible(limits[0], numbers).exp_m1()).filter(|v| v.is_finite()),
+            could_have_seen: detecting
+                .map(|s| s.smallest_detectable(limits[0], numbers).exp_m1())
+                .filter(|v| v.is_finite()),
             // These runs did not decide, so at least one more is needed.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
             runs_to_halve,
@@ -168,7 +174,7 @@ impl Weighed {
         let grows = low > margin;
         let is_beyond = grows || high < -margin;
         let doubt = is_beyond.then(|| self.doubt(grows)).flatten();
-        if is_beyond && doubt.is_none() && chance <= ALLOWED {
+        if is_beyond && doubt.is_none() && chance <= SIGNIFICANCE {
             let better = grows == self.measure.more_is_better;
             return (if better { Answer::Faster } else { Answer::Slower }, String::new());
         }
@@ -195,18 +201,18 @@ impl Weighed {
         (Answer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
 
-    /// Why the ranks of the runs do not confirm a difference; `None` if they do.
+    /// Returns why the ranks of the runs do not confirm a difference; `None` if they do.
     fn doubt(&self, grows: bool) -> Option<String> {
         let (n, m) = (self.a.len(), self.b.len());
-        let least = comparison::least(n, m);
-        if least > ALLOWED {
+        let least = comparison::smallest_p(n, m);
+        if least > SIGNIFICANCE {
             return Some(format!(
                 "{n} runs against {m} are too few: by chance, even the clearest order of their ranks has a probability of {}; it takes 4 against 4",
                 show_share(least)
             ));
         }
         let p = self.p_ranks.unwrap_or(1.0);
-        if p > ALLOWED {
+        if p > SIGNIFICANCE {
             return Some(format!(
                 "a rank test does not confirm the difference (p {p:.2}): a few outlying runs cause it"
             ));
@@ -214,11 +220,12 @@ impl Weighed {
         if self.by_ranks.abs() <= self.margin.ln_1p() || (self.by_ranks > 0.0) != grows {
             return Some("the means differ, but the medians of the runs do not".into());
         }
-        let overlap = self.measure.percentile && n.min(m) < intervals::FEWEST && !self.is_separated();
+        let overlap =
+            self.measure.is_percentile && n.min(m) < intervals::FEWEST_FOR_BOOTSTRAP && !self.is_separated();
         overlap.then(|| {
             format!(
                 "with fewer than {} runs on a side, a percentile counts as different only if the runs of both sides do not overlap",
-                intervals::FEWEST
+                intervals::FEWEST_FOR_BOOTSTRAP
             )
         })
     }
@@ -234,7 +241,7 @@ impl Weighed {
 }
 
 /// Converts logarithms of ratios to ratios.
-fn ratios(logs: Option<[f64; 2]>) -> Option<[f64; 2]> {
+fn to_ratios(logs: Option<[f64; 2]>) -> Option<[f64; 2]> {
     logs.map(|ends| ends.map(f64::exp)).filter(|ends| ends.iter().all(|v| v.is_finite()))
 }
 
@@ -246,7 +253,7 @@ const MEDIAN: &str = "50";
 /// The percentile that decides a comparison of open loops, whose rate is fixed.
 const TAIL: &str = "99";
 
-/// A number on both sides: one value per run, by session.
+/// A number on both sides: one value per run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Measure {
     pub(super) name: String,
@@ -254,10 +261,12 @@ pub(super) struct Measure {
     pub(super) more_is_better: bool,
     /// Whether the number is a percentile: its values are rounded to a histogram bucket and rarely normally
     /// distributed.
-    pub(super) percentile: bool,
+    pub(super) is_percentile: bool,
     /// Whether the number is a percentile from p99 on, which depends on a few operations.
-    pub(super) tail: bool,
+    pub(super) is_tail: bool,
+    /// The values of A, by session.
     pub(super) a: Vec<Vec<f64>>,
+    /// The values of B, by session.
     pub(super) b: Vec<Vec<f64>>,
 }
 
@@ -273,11 +282,11 @@ struct Reading<'r> {
     read: Box<ReadRun<'r>>,
 }
 
-/// The measures of a pair, and a note on each measure that only some runs have. The measure that answers comes first.
-pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
+/// Returns the measures of a pair, and a note on each measure that only some runs have. The measure that answers comes first.
+pub(super) fn collect_measures(a: &PooledResult, b: &PooledResult) -> (Vec<Measure>, Vec<String>) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
-    for reading in readings(a, b) {
-        let values = |side: &Pooled| -> Vec<Vec<Option<f64>>> {
+    for reading in list_readings(a, b) {
+        let values = |side: &PooledResult| -> Vec<Vec<Option<f64>>> {
             let positive = |v: &f64| v.is_finite() && *v > 0.0;
             let value = |r: &RunFigures| (reading.read)(r).filter(positive);
             side.iter().map(|one| one.result.runs.iter().map(value).collect()).collect()
@@ -290,8 +299,9 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
                 side.into_iter().map(|s| s.into_iter().flatten().collect()).collect()
             };
             let Reading { name, unit, more_is_better, rank, .. } = reading;
-            let (percentile, tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
-            all.push(Measure { name, unit, more_is_better, percentile, tail, a: values(a), b: values(b) });
+            let (is_percentile, is_tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
+            let (a, b) = (values(a), values(b));
+            all.push(Measure { name, unit, more_is_better, is_percentile, is_tail, a, b });
         } else if missing < runs().count() {
             // Runs with too few operations lack the percentile. Comparing only the other runs would be misleading.
             left_out.push(format!("{}: {missing} of {} runs lack this value", reading.name, runs().count()));
@@ -300,11 +310,11 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
     (all, left_out)
 }
 
-fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
+fn list_readings<'r>(a: &'r PooledResult, b: &'r PooledResult) -> Vec<Reading<'r>> {
     let streams: Vec<&Stream> = a.iter().chain(b).filter_map(|one| stream(*one)).collect();
-    let mut all = vec![rate(&streams)];
+    let mut all = vec![read_rate(&streams)];
     for kind in Kind::ALL {
-        all.extend(RANKS.iter().map(|rank| percentile(kind, rank)));
+        all.extend(RANKS.iter().map(|rank| read_percentile(kind, rank)));
     }
     all.push(Reading {
         name: "CPU per operation".into(),
@@ -313,8 +323,8 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
         rank: None,
         read: Box::new(|r| r.cpu_ns_per_op),
     });
-    let made_up = |r: &Reading| a.iter().chain(b).any(|one| checks::contradicts(*one, &r.name));
-    all.retain(|r| r.rank.is_none() || !made_up(r));
+    let is_contradicted = |r: &Reading| a.iter().chain(b).any(|one| checks::contradicts(*one, &r.name));
+    all.retain(|r| r.rank.is_none() || !is_contradicted(r));
     // The rate of an open loop is fixed, so its tail latency answers.
     if streams.iter().any(|s| s.is_open_loop()) {
         let tail = |r: &Reading| r.rank == Some(TAIL) && is_in_every_run(a, r) && is_in_every_run(b, r);
@@ -326,8 +336,8 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
     all
 }
 
-/// Whether every run of a side has the number.
-fn is_in_every_run(side: &Pooled, reading: &Reading) -> bool {
+/// Whether a side has runs, and every run has the number.
+fn is_in_every_run(side: &PooledResult, reading: &Reading) -> bool {
     let runs = || side.iter().flat_map(|one| &one.result.runs);
     runs().next().is_some() && runs().all(|r| (reading.read)(r).is_some())
 }
@@ -339,7 +349,7 @@ fn stream(one: SideResult<'_>) -> Option<&Stream> {
 
 /// Returns the quoted rate: bytes per second for sequential work or several block sizes, otherwise operations per
 /// second.
-fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
+fn read_rate<'r>(streams: &[&Stream]) -> Reading<'r> {
     let sizes: Vec<Option<u32>> = streams.iter().map(|s| s.access.block_bytes()).collect();
     let one_size = sizes.windows(2).all(|w| w[0] == w[1]) && sizes.iter().all(Option::is_some);
     let sequential = |s: &&Stream| s.access.pattern() == Some(Pattern::Sequential);
@@ -355,7 +365,7 @@ fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
     }
 }
 
-fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
+fn read_percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
     Reading {
         name: format!("{} p{rank}", kind.word()),
         unit: "ns",
@@ -368,7 +378,7 @@ fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
 }
 
 /// Maximum number of numbers that a sentence names. It counts the others.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// A number compared with the limit.
 struct LimitedNumber {
@@ -379,12 +389,12 @@ struct LimitedNumber {
     runs_needed: Option<u32>,
 }
 
-/// Compares the headline, or every number, with the limit.
-pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
+/// Compares the headline, or every number, with the limit. The worst outcome decides.
+pub(super) fn decide_gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     let mut numbers: Vec<LimitedNumber> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let compared = if limit.all { pair.metrics.len() } else { 1 };
-        match (&pair.refused, unaccepted_findings(pair, &options.accept)) {
+        match (&pair.refused, describe_unaccepted(pair, &options.accept)) {
             (Some(why), _) => {
                 let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
                 let is_named = pair.no_number || pair.cannot_tell;
@@ -405,34 +415,34 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
             }
         }
     }
-    let outcome = numbers.iter().map(|h| h.outcome).max().unwrap_or(Passing::Undecided);
-    numbers.retain(|h| h.outcome == outcome);
-    let needed: Option<Vec<u32>> = numbers.iter().map(|h| h.runs_needed).collect();
+    let outcome = numbers.iter().map(|n| n.outcome).max().unwrap_or(Passing::Undecided);
+    numbers.retain(|n| n.outcome == outcome);
+    let needed: Option<Vec<u32>> = numbers.iter().map(|n| n.runs_needed).collect();
     let runs_needed = needed.and_then(|all| all.into_iter().max());
-    let names: Vec<String> = numbers.into_iter().map(|h| h.description).collect();
+    let names: Vec<String> = numbers.into_iter().map(|n| n.description).collect();
     let by = show_share(limit.by);
     let sentence = match outcome {
-        Passing::Failed => format!("Slower by more than {by}: {}.", listed(&names)),
+        Passing::Failed => format!("Slower by more than {by}: {}.", join_names(&names)),
         Passing::Undecided if names.is_empty() => {
             format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
         }
         Passing::Undecided => {
             let sentence =
-                format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names));
-            sentence + &needed_runs_sentence(runs_needed, options.runs)
+                format!("Whether it is slower by more than {by} cannot be told: {}.", join_names(&names));
+            sentence + &describe_needed_runs(runs_needed, options.runs)
         }
         Passing::Invalid => {
-            format!("Whether it is slower by more than {by} is not decided: {}.", listed(&names))
+            format!("Whether it is slower by more than {by} is not decided: {}.", join_names(&names))
         }
-        Passing::Passed => format!("Not slower by more than {by}: {}.", listed(&names)),
+        Passing::Passed => format!("Not slower by more than {by}: {}.", join_names(&names)),
     };
     let counts_as = options.inconclusive.filter(|_| outcome == Passing::Undecided);
     let no_number = outcome == Passing::Invalid;
     Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as, no_number }
 }
 
-/// The accepted findings of a pair that this command line does not accept, with what to type.
-fn unaccepted_findings(pair: &Pair, accept: &[CheckId]) -> Option<String> {
+/// Names the accepted findings of a pair that this command line does not accept, and what to type; `None` without one.
+fn describe_unaccepted(pair: &Pair, accept: &[CheckId]) -> Option<String> {
     let ids: BTreeSet<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
     (!ids.is_empty()).then(|| {
         let list = CheckId::list(&Vec::from_iter(ids.clone()), ", ");
@@ -444,7 +454,7 @@ fn unaccepted_findings(pair: &Pair, accept: &[CheckId]) -> Option<String> {
     })
 }
 
-/// The gates of several sides as one: the worst decides, and the sentence names each. `None` without a gate.
+/// Combines the gates of several sides: the worst decides, and the sentence names each. `None` without a gate.
 pub(super) fn combine_gates(others: &[Other]) -> Option<Gate> {
     let all: Vec<(&str, &Gate)> =
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
@@ -455,7 +465,7 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<Gate> {
 }
 
 /// States how many runs would decide the gate, and what to type.
-fn needed_runs_sentence(runs_needed: Option<u32>, runs: Runs) -> String {
+fn describe_needed_runs(runs_needed: Option<u32>, runs: Runs) -> String {
     let Some(needed) = runs_needed else { return String::new() };
     let how = match runs {
         Runs::Apart => {
@@ -469,7 +479,7 @@ fn needed_runs_sentence(runs_needed: Option<u32>, runs: Runs) -> String {
 }
 
 fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> LimitedNumber {
-    let outcome = passing(metric, limit, runs);
+    let outcome = find_outcome(metric, limit, runs);
     let needed = || {
         let logs = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
         let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
@@ -481,7 +491,7 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> L
     let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
     let mut description = describe_difference(pair, metric, runs);
     if outcome == Passing::Undecided && is_beyond(metric, limit, runs) {
-        description += &format!(", but {}", not_slower(metric));
+        description += &format!(", but {}", why_not_slower(metric));
     }
     LimitedNumber { outcome, description, runs_needed }
 }
@@ -489,12 +499,12 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> L
 /// Returns the probability with which each bound may be wrong.
 fn error_chance(runs: Runs) -> f64 {
     match runs {
-        Runs::Apart | Runs::InTurns => ALLOWED,
-        Runs::Settling => ALLOWED / 2.0,
+        Runs::Apart | Runs::InTurns => SIGNIFICANCE,
+        Runs::Settling => SIGNIFICANCE / 2.0,
     }
 }
 
-/// Bounds that each have the confidence of the gate.
+/// Returns the bounds that each have the confidence of the gate.
 fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
     match runs {
         Runs::Apart | Runs::InTurns => metric.bounds,
@@ -502,7 +512,7 @@ fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
     }
 }
 
-fn passing(metric: &Metric, limit: f64, runs: Runs) -> Passing {
+fn find_outcome(metric: &Metric, limit: f64, runs: Runs) -> Passing {
     let Some([low, high]) = bounds(metric, runs) else { return Passing::Undecided };
     let is_within = if metric.more_is_better { low >= 1.0 - limit } else { high <= 1.0 + limit };
     match metric.answer {
@@ -521,8 +531,8 @@ fn is_beyond(metric: &Metric, limit: f64, runs: Runs) -> bool {
     bounds(metric, runs).is_some_and(beyond)
 }
 
-/// Why a number beyond the limit is not SLOWER.
-fn not_slower(metric: &Metric) -> String {
+/// Returns why a number beyond the limit is not SLOWER.
+fn why_not_slower(metric: &Metric) -> String {
     if metric.why.is_empty() {
         let margin = show_share(metric.margin);
         format!("only a change above {margin} counts as different here")
@@ -540,9 +550,9 @@ fn describe_difference(pair: &Pair, metric: &Metric, runs: Runs) -> String {
     format!("{} {} {}{between}", pair.name, metric.name, show_change(metric.ratio))
 }
 
-fn listed(names: &[String]) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let some = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+fn join_names(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let some = names.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
     if more > 0 { format!("{some}; and {more} more") } else { some }
 }
 
@@ -555,8 +565,8 @@ pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
         name: "IOPS".into(),
         unit: "IOPS",
         more_is_better: true,
-        percentile: false,
-        tail: false,
+        is_percentile: false,
+        is_tail: false,
         a: vec![a.to_vec()],
         b: vec![b.to_vec()],
     }
@@ -572,7 +582,7 @@ pub(super) fn in_turns() -> Options {
 fn metric_for(measure: Measure) -> Metric {
     let weighed = weigh(measure, &in_turns());
     let chance = weighed.chance();
-    weighed.answered(chance, 1)
+    weighed.into_metric(chance, 1)
 }
 
 #[cfg(test)]
@@ -607,21 +617,7 @@ fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> M
 
 #[cfg(test)]
 pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
-    Pair {
-        name: "RND4K Q32T1 read".into(),
-        true_name_a: String::new(),
-        true_name_b: String::new(),
-        phase: 0,
-        stream: 0,
-        headline,
-        refused: None,
-        no_number: false,
-        cannot_tell: false,
-        accepted: Vec::new(),
-        differences: Vec::new(),
-        metrics,
-        left_out: Vec::new(),
-    }
+    Pair { name: "RND4K Q32T1 read".into(), headline, metrics, ..Pair::default() }
 }
 
 #[test]
@@ -684,8 +680,9 @@ fn no_difference_seen_has_a_bound() {
 
 #[test]
 fn tails_have_a_wider_tolerance() {
-    let tolerance =
-        |tail| weigh(Measure { tail, percentile: true, ..rates(&RUNS, &RUNS) }, &in_turns()).tolerance;
+    let tolerance = |is_tail| {
+        weigh(Measure { is_tail, is_percentile: true, ..rates(&RUNS, &RUNS) }, &in_turns()).tolerance
+    };
     assert!(
         (tolerance(false) - TOLERANCE).abs() < 1e-9 && (tolerance(true) - TOLERANCE_OF_TAIL).abs() < 1e-9
     );
@@ -694,8 +691,8 @@ fn tails_have_a_wider_tolerance() {
 #[test]
 fn a_difference_that_is_significant_alone_is_not_among_many() {
     let weighed = weigh(rates(&wide(1.0), &wide(1.2)), &in_turns());
-    assert!(weighed.chance() < ALLOWED, "{}", weighed.chance());
-    let among = weighed.answered(0.2, 40);
+    assert!(weighed.chance() < SIGNIFICANCE, "{}", weighed.chance());
+    let among = weighed.into_metric(0.2, 40);
     assert_eq!(among.answer, Answer::NoDifferenceSeen);
     assert!(among.why.contains("among 40 numbers"), "{among:?}");
 }
@@ -717,7 +714,8 @@ fn three_runs_against_three_never_differ_and_four_can() {
 
 #[test]
 fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_bootstrapped() {
-    let latency = |a: &[f64], b: &[f64]| Measure { more_is_better: false, percentile: true, ..rates(a, b) };
+    let latency =
+        |a: &[f64], b: &[f64]| Measure { more_is_better: false, is_percentile: true, ..rates(a, b) };
     let apart = metric_for(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
     assert_eq!((apart.answer, apart.margin), (Answer::Slower, MARGIN_OF_PERCENTILE));
     let touching = [9_900.0, 10_900.0, 10_800.0, 10_850.0, 10_950.0, 10_870.0, 10_880.0];
@@ -749,7 +747,7 @@ fn the_margin_is_wider_if_the_difference_between_sessions_is_unknown() {
     };
     let lone = || rates(&RUNS, &RUNS);
     let several = || Measure { a: vec![RUNS.to_vec(), RUNS.to_vec()], ..rates(&[], &RUNS) };
-    let percentile = Measure { percentile: true, ..several() };
+    let percentile = Measure { is_percentile: true, ..several() };
     let margins = [per_thousand(lone(), None), per_thousand(several(), None), per_thousand(percentile, None)];
     assert_eq!(margins, [50, 10, 20]);
     // --margin counts, down to the least margin of the number.
@@ -768,14 +766,18 @@ fn an_outlier_does_not_make_a_difference() {
 
 #[test]
 fn only_numbers_with_both_bounds_beyond_the_limit_fail() {
-    let outcome = |answer, interval| passing(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
+    let outcome = |answer, interval| find_outcome(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
     assert_eq!(outcome(Answer::Slower, [0.88, 0.92]), Passing::Failed);
     assert_eq!(outcome(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
     assert_eq!(outcome(Answer::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
-    assert_eq!(outcome(Answer::CannotTell, [0.88, 0.92]), Passing::Undecided, "the second witness disagrees");
+    assert_eq!(
+        outcome(Answer::CannotTell, [0.88, 0.92]),
+        Passing::Undecided,
+        "a rank test does not confirm it"
+    );
     assert_eq!(outcome(Answer::CannotTell, [0.96, 1.10]), Passing::Passed);
-    assert_eq!(passing(&metric(Answer::CannotTell, true, None), 0.05, Runs::Apart), Passing::Undecided);
-    let time = |interval| passing(&metric(Answer::Slower, false, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!(find_outcome(&metric(Answer::CannotTell, true, None), 0.05, Runs::Apart), Passing::Undecided);
+    let time = |interval| find_outcome(&metric(Answer::Slower, false, Some(interval)), 0.05, Runs::Apart);
     assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));
 }
 
@@ -784,7 +786,7 @@ fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
     let asked = |why: &str, answer| {
         let near = Metric { why: why.into(), margin: 0.05, ..metric(answer, true, Some([0.955, 0.965])) };
         let limit = Slower { by: 0.03, all: false };
-        gate(&[pair(true, vec![near])], limit, &Options::default())
+        decide_gate(&[pair(true, vec![near])], limit, &Options::default())
     };
     let within = asked("", Answer::Same);
     assert_eq!(within.outcome, Passing::Undecided);
@@ -798,7 +800,7 @@ fn the_headline_counts_and_with_all_everything() {
     let good = metric(Answer::Same, true, Some([0.99, 1.0]));
     let bad = metric(Answer::Slower, true, Some([0.80, 0.82]));
     let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
-    let gate = |pairs: &[Pair], all| gate(pairs, Slower { by: 0.05, all }, &Options::default());
+    let gate = |pairs: &[Pair], all| decide_gate(pairs, Slower { by: 0.05, all }, &Options::default());
     let only = gate(&pairs, false);
     assert_eq!(only.outcome, Passing::Passed);
     let all = gate(&pairs, true);
@@ -815,7 +817,7 @@ fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let pair = pair(true, vec![near]);
     let asked = |runs, inconclusive| {
         let options = Options { inconclusive, runs, ..Options::default() };
-        gate(std::slice::from_ref(&pair), Slower { by: 0.05, all: false }, &options)
+        decide_gate(std::slice::from_ref(&pair), Slower { by: 0.05, all: false }, &options)
     };
     let apart = asked(Runs::Apart, None);
     assert_eq!((apart.outcome, apart.counts_as), (Passing::Undecided, None));

@@ -19,7 +19,8 @@ use model::units::{show_rate, show_seconds, show_share};
 use stats::change::{Change, Step, change};
 use stats::sample::mean;
 use stats::series::{
-    ByLength, Drift, FEWEST, FEWEST_RUNS, FEWEST_STEPS, Line, Series, drift, over_runs, warm_up, warm_ups,
+    ByLength, Drift, FEWEST, FEWEST_RUNS, FEWEST_STEPS, Line, Series, drift, drift_over_runs, warm_up,
+    warm_ups,
 };
 use stats::steady_state;
 
@@ -179,7 +180,7 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
 /// Judges runs with these series and rates, with a total length in seconds.
 pub(crate) fn judge_steadiness(all_series: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
     let all: &[Series] = all_series.as_deref().unwrap_or_default();
-    let (cliff, within, over_runs) = (cliff(all), Drifts::within(all), over_runs(&rates));
+    let (cliff, within, over_runs) = (cliff(all), Drifts::within(all), drift_over_runs(&rates));
     Observations { all_series, rates, seconds, cliff, within, over_runs }.answer()
 }
 
@@ -399,8 +400,10 @@ impl Observations {
 
     fn snia(&self) -> Option<Snia> {
         match self.all() {
-            [only] if self.rates.len() == 1 => steady_state::rule(&steady_state::rounds_of(only)),
-            _ => steady_state::rule(&self.rates),
+            [only] if self.rates.len() == 1 => {
+                steady_state::apply_snia(&steady_state::divide_into_rounds(only))
+            }
+            _ => steady_state::apply_snia(&self.rates),
         }
     }
 }
@@ -570,7 +573,7 @@ mod tests {
         use stats::change::change;
         use stats::intervals::half_width;
         use stats::sample::mean;
-        use stats::series::{Noise, Series, flat, over_runs};
+        use stats::series::{Noise, Series, drift_over_runs, flat};
         use stats::{intervals, steady_state};
 
         const STATES: [State; 5] = [Steady, Drifting, Cliff, WarmUp, Unproven];
@@ -691,7 +694,7 @@ mod tests {
                     .zip(&mut states)
                     .filter(|(s, _)| **s == answer.state)
                     .for_each(|(_, c)| *c += 1.0);
-                let any = (5..=count).any(|n| steady_state::rule(&rates[..n]).is_some_and(|s| s.met));
+                let any = (5..=count).any(|n| steady_state::apply_snia(&rates[..n]).is_some_and(|s| s.met));
                 rule[0] += f64::from(u8::from(answer.snia.is_some_and(|s| s.met)));
                 rule[1] += f64::from(u8::from(any));
             }
@@ -888,7 +891,8 @@ mod tests {
             for count in [3, 5, 10] {
                 for deviation in [0.01, 0.1] {
                     let covers = |seed| {
-                        over_runs(&runs(count, deviation, seed)).is_some_and(|d| d.share.abs() <= d.half)
+                        drift_over_runs(&runs(count, deviation, seed))
+                            .is_some_and(|d| d.share.abs() <= d.half)
                     };
                     let hit =
                         (0..10 * DRAWS).filter(|seed| covers(*seed)).count() as f64 / (10 * DRAWS) as f64;

@@ -22,7 +22,7 @@ pub struct TimeLeft {
     pub at_most: bool,
 }
 
-/// The time of the remaining runs.
+/// Returns the time of the remaining runs. For a sweep, that of all runs: [`search_left`] has the rest of a begun one.
 pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     if let Some(grid) = plan.study.grid() {
         let TimeLeft { ns, at_most } = search_left(&SweepProgress::after(grid, plan, &[]), plan);
@@ -30,7 +30,7 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         return TimeLeft { ns: ns.saturating_sub(before_ns), at_most };
     }
     let budget = Budget::from_plan(plan);
-    let strategy::Left { runs, at_most, .. } = strategy::left(done, &budget);
+    let strategy::RemainingRuns { runs, at_most, .. } = strategy::remaining_runs(done, &budget);
     let ns: u64 = plan
         .jobs
         .iter()
@@ -39,8 +39,8 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         .map(|(ns, runs)| ns.saturating_mul(runs.into()))
         .fold(0, u64::saturating_add);
     let Some(budget_ns) = plan.budget_ns else {
-        let repeats = strategy::disturbed::expected_repeats(done, &budget);
-        return TimeLeft { ns: ns.saturating_add((ns as f64 * repeats) as u64), at_most };
+        let repeated_share = strategy::disturbed::expected_share_of_repeats(done, &budget);
+        return TimeLeft { ns: ns.saturating_add((ns as f64 * repeated_share) as u64), at_most };
     };
     let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
     let ns = match plan.strategy {
@@ -63,7 +63,7 @@ fn has_budget(grid: &Grid) -> bool {
     matches!(grid.search, Search::Adaptive { .. })
 }
 
-/// The time left of a search. An adaptive search may end earlier.
+/// Returns the time left of a sweep. Only an exhaustive search never ends earlier.
 pub fn search_left(search: &SweepProgress, plan: &Plan) -> TimeLeft {
     let at_most = plan.study.grid().is_some_and(|g| g.search != Search::Exhaustive);
     let phase_ns = |p: &Phase| whole_ns(p).saturating_add(OVERHEAD_NS);
@@ -71,13 +71,13 @@ pub fn search_left(search: &SweepProgress, plan: &Plan) -> TimeLeft {
     TimeLeft { ns: search.left_ns(round / (plan.jobs.len() as u64).max(1)), at_most }
 }
 
-/// The time of one run of a job in ns, with the overhead around it.
+/// Returns the estimated time of one run of a job in ns, with the overhead around it.
 pub fn run_ns(job: &Job) -> u64 {
     job.phases.iter().map(guess_ns).fold(0, u64::saturating_add)
 }
 
-/// Bytes of a made file that this host writes before the first run; `None` if it writes none.
-fn written_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
+/// Returns the bytes of a made file that this host writes before the first run; `None` if it writes none.
+fn made_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
     if target.role != Role::Made {
         return None;
     }
@@ -90,11 +90,11 @@ fn written_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
     }
 }
 
-/// The cost of a whole plan.
+/// Estimates the cost of a whole plan.
 pub fn cost(plan: &Plan) -> Cost {
     let TimeLeft { ns, at_most } = time_left(plan, &[]);
     let made: Vec<u64> =
-        plan.targets.iter().enumerate().filter_map(|(at, target)| written_here(plan, at, target)).collect();
+        plan.targets.iter().enumerate().filter_map(|(at, target)| made_here(plan, at, target)).collect();
     let kept =
         plan.targets.iter().filter_map(|t| t.create).filter(|c| c.filling == Filling::Data).map(|c| c.bytes);
     // Within a budget, creating files and repeating runs leaves less time for other runs.
@@ -115,20 +115,20 @@ pub fn cost(plan: &Plan) -> Cost {
         Some(_) => {}
         None => add_runs(plan, &mut cost),
     }
-    precondition(plan, &mut cost);
+    add_precondition(plan, &mut cost);
     cost
 }
 
-/// Adds the runs that end by their operations, and the bytes that all runs write.
+/// Adds the bytes that all runs write, and takes out the guessed time of phases without a time limit.
 fn add_runs(plan: &Plan, cost: &mut Cost) {
     // Each interface has a trial before its first run, with at most the work of one run.
     let trials = u64::from(plan.study.interfaces().is_some());
-    for (job, runs) in plan.jobs.iter().zip(strategy::left(&[], &Budget::from_plan(plan)).runs) {
+    for (job, runs) in plan.jobs.iter().zip(strategy::remaining_runs(&[], &Budget::from_plan(plan)).runs) {
         let times = u64::from(runs).saturating_add(trials);
         for phase in &job.phases {
             if is_counted(phase) {
                 cost.counted = true;
-                // The time of the phase was only a guess.
+                // `time_left` guessed the time of the phase.
                 cost.time_ns = cost.time_ns.saturating_sub(guess_ns(phase).saturating_mul(runs.into()));
             }
             add_writes(plan, phase, times, cost);
@@ -137,7 +137,7 @@ fn add_runs(plan: &Plan, cost: &mut Cost) {
 }
 
 /// Adds the bytes that preconditioning writes, and the time of its rounds.
-fn precondition(plan: &Plan, cost: &mut Cost) {
+fn add_precondition(plan: &Plan, cost: &mut Cost) {
     let Some(planned) = &plan.precondition else { return };
     for fill in &planned.fills {
         let span = |at: &usize| {
@@ -182,18 +182,21 @@ fn writers<'p>(plan: &'p Plan, phase: &'p Phase) -> impl Iterator<Item = &'p Str
     phase.streams.iter().filter(writes).filter(real)
 }
 
-/// Maximum number of bytes that a stream writes in a phase; `None` if only the target limits them.
+/// Returns the maximum number of bytes that a stream writes in a phase; `None` if only the speed of the storage limits them.
 fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     let largest = u64::from(stream.access.largest_bytes());
     let seconds = whole_ns(phase) as f64 / 1e9;
     let in_flight = stream.total_depth().saturating_mul(largest);
-    // Arrivals are random, and never five deviations above their mean.
-    let most_ops = |iops: f64| (iops * seconds + 5.0 * (iops * seconds).sqrt()) as u64;
+    // The number of arrivals is practically never five deviations above its mean.
+    let most_ops =
+        |iops: f64, dispersion: f64| (iops * seconds + 5.0 * (iops * seconds * dispersion).sqrt()) as u64;
     let by_pace = match stream.pace {
-        Pace::Open { iops, .. } if iops > 0.0 => Some(most_ops(iops).saturating_mul(largest)),
+        Pace::Open { iops, arrivals } if iops > 0.0 => {
+            Some(most_ops(iops, arrivals.dispersion(iops).max(1.0)).saturating_mul(largest))
+        }
         Pace::Limited { .. } | Pace::Each { .. } => {
             let (iops, bytes_per_s) = most_written(&stream.pace);
-            let operations = (iops > 0.0).then(|| most_ops(iops).saturating_mul(largest));
+            let operations = (iops > 0.0).then(|| most_ops(iops, 1.0).saturating_mul(largest));
             let bytes = (bytes_per_s > 0.0).then_some((bytes_per_s * seconds) as u64);
             operations.into_iter().chain(bytes).min()
         }
@@ -207,7 +210,7 @@ fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     Some(least.saturating_add(in_flight))
 }
 
-/// Writes and bytes per second that a pace allows; 0 is no limit.
+/// Returns the writes and the bytes per second that a pace allows; 0 is no limit.
 fn most_written(pace: &Pace) -> (f64, f64) {
     match pace {
         Pace::Limited { iops, bytes_per_s } => (*iops, *bytes_per_s),
@@ -225,7 +228,7 @@ fn ends_by_count(phase: &Phase) -> bool {
     phase.streams.iter().all(|s| !s.limit.is_none() || s.reads_back().is_some())
 }
 
-/// The estimated time of a phase with the overhead around it. A phase that ends by its operations usually ends long before its time.
+/// Estimates the time of a phase with the overhead around it. A phase that ends by its operations usually ends long before its time.
 fn guess_ns(phase: &Phase) -> u64 {
     let most = if ends_by_count(phase) { COUNTED_GUESS_NS } else { u64::MAX };
     whole_ns(phase).min(most).saturating_add(OVERHEAD_NS)
@@ -274,6 +277,10 @@ fn writes_are_bounded_by_rate_or_count_or_unbounded() {
     assert!(cost(&plan).unbounded_ns > 0);
     plan.jobs[0].phases[0].streams[0].pace = Pace::Closed.offering(50.0);
     assert_eq!(cost(&plan).bounded_bytes, 5 * (150 * 4096 + in_flight));
+    // 100 arrivals in batches of 8.5 on average have a deviation of 40.
+    let arrivals = model::job::Arrivals::Batch { mean: 8.5 };
+    plan.jobs[0].phases[0].streams[0].pace = Pace::Open { iops: 50.0, arrivals };
+    assert_eq!(cost(&plan).bounded_bytes, 5 * (300 * 4096 + in_flight));
     plan.targets[0].role = Role::None;
     assert_eq!((cost(&plan).unbounded_ns, cost(&plan).bounded_bytes), (0, 0), "nothing is touched");
 }

@@ -10,17 +10,16 @@
 //!    separately.
 //!
 //! When a run is repeated:
-//! 1. Up to two times unless `--attempts` is given: at the end of its round, when a burst may be over, or at once in a load curve, since the
-//!    next load depends on it.
+//! 1. Up to two times unless `--attempts` is given: at the end of its round, when a burst may be over. In a load curve at once, since the
+//!    next load depends on it; with several targets after the test has run on all of them; in a sweep as `Search::may_repeat` says.
 //! 2. If runs of a round are compared with each other, the whole round is repeated.
-//! 3. Never on a machine that is always busy: a third of all attempts was disturbed (`is_the_rule`), or a neighbour was busy before the
-//!    first run.
+//! 3. Never on a machine that is always busy: a third of all attempts was disturbed (`is_disturbance_the_rule`), or a neighbour was busy
+//!    before the first run. Never if a repeat would change the state of the device (`--until steady`, a sweep in order).
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
-use crate::figures::traffic;
-use crate::figures::traffic::Traffic;
+use crate::figures::traffic::{self, Traffic};
 use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
 use model::machine::LayerKind;
 use model::plan::Strategy;
@@ -35,32 +34,34 @@ const RULE_FROM_ONE_IN: usize = 3;
 /// Minimum number of disturbed runs for disturbance to be the rule.
 const FEWEST_DISTURBED: usize = 2;
 
-/// Above this traffic of others per second, a run is disturbed: a copy or a backup, not a log.
+/// Above this traffic of others, a run is disturbed: a copy or a backup, not a log.
 pub(crate) const BYTES_PER_S: f64 = 10e6;
+/// Like [`BYTES_PER_S`], in requests.
 pub(crate) const IOS_PER_S: f64 = 200.0;
 
 /// Traffic that never disturbs a run, even a short one: a journal commit.
 pub(crate) const FLOOR_BYTES: u64 = 4 << 20;
+/// Like [`FLOOR_BYTES`], in requests.
 pub(crate) const FLOOR_IOS: u64 = 100;
 
-/// Share of the time of all CPUs that a hypervisor may steal.
+/// Share of the time of all CPUs that a hypervisor may steal without disturbing a run.
 pub(crate) const STOLEN_ABOVE: f64 = 0.01;
 
 /// Stolen ticks that may be rounding.
 const ROUNDING: u64 = 1;
 
 /// Disturbances by other processes during the runs of a case, each with its value or why it is unknown.
-pub(crate) struct Outside {
+pub(crate) struct OutsideLoad {
     /// Traffic of other processes on each disk, from the top down.
-    foreign: Vec<Known<Foreign>>,
+    foreign: Vec<Known<ForeignTraffic>>,
     /// Stolen ticks and all ticks of all CPUs.
     ticks: Known<[u64; 2]>,
-    /// The cgroup's limits before the first run, and in this run.
+    /// The cgroup's limits before the first run, and during the runs.
     limits: Known<[String; 2]>,
 }
 
 /// Traffic of others on a disk of the targets.
-pub(crate) struct Foreign {
+pub(crate) struct ForeignTraffic {
     device: String,
     bytes: u64,
     /// Requests of others; `None` if they cannot be separated from split operations of fathom.
@@ -68,14 +69,14 @@ pub(crate) struct Foreign {
     seconds: f64,
 }
 
-impl Outside {
+impl OutsideLoad {
     /// Adds up all runs of a case.
     pub(crate) fn from_runs(case: &Case) -> Self {
-        Self { foreign: foreign(case), ticks: ticks(case), limits: limits(case) }
+        Self { foreign: foreign_traffic(case), ticks: ticks(case), limits: limits(case) }
     }
 
     /// Returns why some of the disturbances are unknown.
-    pub(crate) fn unseen(&self) -> Vec<&str> {
+    pub(crate) fn why_unknown(&self) -> Vec<&str> {
         let reasons = [self.ticks.as_ref().err(), self.limits.as_ref().err()].into_iter().flatten();
         let foreign = self.foreign.iter().filter_map(|f| f.as_ref().err());
         let mut out: Vec<&str> = foreign.chain(reasons).map(String::as_str).collect();
@@ -85,11 +86,12 @@ impl Outside {
 
     /// Returns the disturbances that are large enough to disturb a run.
     fn disturbances(&self) -> Vec<Disturbance> {
-        let foreign = self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(Foreign::disturbance);
+        let foreign =
+            self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(ForeignTraffic::disturbance);
         let stolen = self.ticks.as_ref().ok().and_then(|[stolen, all]| {
-            let surely = stolen.saturating_sub(ROUNDING) as f64 / *all as f64;
+            let certain_share = stolen.saturating_sub(ROUNDING) as f64 / *all as f64;
             let share = *stolen as f64 / *all as f64;
-            (surely > STOLEN_ABOVE).then_some(Disturbance::StolenCpu { share })
+            (certain_share > STOLEN_ABOVE).then_some(Disturbance::StolenCpu { share })
         });
         let limits = self.limits.as_ref().ok().filter(|[before, after]| before != after);
         let limits = limits.cloned().map(|[before, after]| Disturbance::LimitChanged { before, after });
@@ -97,7 +99,7 @@ impl Outside {
     }
 }
 
-impl Foreign {
+impl ForeignTraffic {
     /// The traffic since an earlier sample of the same run.
     pub(crate) fn since(&self, earlier: &[Self]) -> Self {
         let before = earlier.iter().find(|e| e.device == self.device);
@@ -124,24 +126,24 @@ impl Foreign {
     }
 }
 
-/// The traffic of others on each disk during all runs of a case, from the top down; empty if no disk is used.
-pub(crate) fn foreign(case: &Case) -> Vec<Known<Foreign>> {
+/// Returns the traffic of others on each disk during all runs of a case, from the top down; empty if no disk is used.
+pub(crate) fn foreign_traffic(case: &Case) -> Vec<Known<ForeignTraffic>> {
     if !case.on_device() {
         return Vec::new();
     }
     let case = &case.with_sharers();
     // A copy-on-write file system may still write data of an earlier run of fathom.
     let writes_late = traffic::session_writes(case) && !traffic::is_modest(case);
-    let one = |others: Traffic| {
+    let over_runs = |others: Traffic| {
         let all = if writes_late { others.read } else { others.all() };
         let mut ns = 0_u64;
         for ran in &case.runs {
             ns = ns.saturating_add(ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns));
         }
         let ios = traffic::comparable(case).then_some(all.ops);
-        Ok(Foreign { device: others.disks, bytes: all.bytes, ios, seconds: ns as f64 / 1e9 })
+        Ok(ForeignTraffic { device: others.disks, bytes: all.bytes, ios, seconds: ns as f64 / 1e9 })
     };
-    traffic::of_others(case).into_iter().map(|others| others.and_then(one)).collect()
+    traffic::of_others(case).into_iter().map(|others| others.and_then(over_runs)).collect()
 }
 
 fn ticks(case: &Case) -> Known<[u64; 2]> {
@@ -159,7 +161,7 @@ fn ticks(case: &Case) -> Known<[u64; 2]> {
     Ok(sum)
 }
 
-/// Returns the limits before the first run, and the first different limits that were read in this run. Both are equal if no limit changed.
+/// Returns the limits before the first run, and the first different limits that were read in the runs. Both are equal if no limit changed.
 fn limits(case: &Case) -> Known<[String; 2]> {
     let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| lines_of_own_devices(case, text));
     let prepared = case.record.evidence.iter().rev().find(|s| s.moment == Moment::AfterPrepare);
@@ -177,7 +179,7 @@ fn limits(case: &Case) -> Known<[String; 2]> {
     before.zip(last).map(|(before, last)| [before, last]).ok_or_else(case::no_run)
 }
 
-/// Returns the lines of a text of limits that are about devices of the targets.
+/// Returns the lines of a text of limits that are about devices of the targets, or about no device.
 fn lines_of_own_devices(case: &Case, text: &str) -> String {
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
     let ours = |line: &&str| {
@@ -187,12 +189,12 @@ fn lines_of_own_devices(case: &Case, text: &str) -> String {
     text.split_inclusive('\n').filter(ours).collect()
 }
 
-/// The disturbances of the one run of a record, phase by phase, each kind once.
+/// Returns the disturbances of the one run of a record, phase by phase, each kind once.
 pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let mut out: Vec<Disturbance> = Vec::new();
     for case in case::cases_of_job(record, job).iter().filter(|c| !c.runs.is_empty()) {
-        for one in Outside::from_runs(case).disturbances() {
+        for one in OutsideLoad::from_runs(case).disturbances() {
             let kind = std::mem::discriminant(&one);
             if out.iter().all(|known| std::mem::discriminant(known) != kind) {
                 out.push(one);
@@ -223,7 +225,7 @@ impl Neighbour {
 }
 
 /// Returns the neighbour that used a disk of the targets during the idle watch, or `None` if none did enough to disturb a run.
-pub fn before_runs(record: &Record) -> Option<Neighbour> {
+pub fn find_neighbour(record: &Record) -> Option<Neighbour> {
     let at = |moment| record.evidence.iter().rev().find(|s| s.moment == moment);
     let (start, end) = (at(Moment::IdleStart)?, at(Moment::IdleEnd)?);
     let seconds = end.at_ns.checked_sub(start.at_ns)? as f64 / 1e9;
@@ -231,7 +233,8 @@ pub fn before_runs(record: &Record) -> Option<Neighbour> {
     let mut disks = layers.filter(|l| l.kind != LayerKind::Partition && l.blind().is_none());
     let by = disks.find_map(|disk| {
         let done = BlockStat::between(start, end, &disk.stat_file).ok()?.total();
-        Foreign { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }.disturbance()
+        ForeignTraffic { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }
+            .disturbance()
     })?;
     let moved = end.text(NEIGHBOURS).unwrap_or_default();
     let processes = moved.lines().filter_map(|line| Some(line.rsplit_once(": ")?.0.to_owned())).collect();
@@ -243,7 +246,7 @@ pub fn before_runs(record: &Record) -> Option<Neighbour> {
 pub(super) struct Repeat {
     /// The next attempt.
     pub(super) at: Attempt,
-    /// Whether other jobs of the same attempt were measured already.
+    /// Whether the attempt has begun: another run of its unit was measured already.
     under_way: bool,
 }
 
@@ -256,7 +259,7 @@ impl Repeat {
 
     /// Whether the repeat comes before the run `otherwise`.
     fn is_due(&self, otherwise: &Next, strategy: Strategy) -> bool {
-        let over = match (otherwise, strategy) {
+        let is_round_over = match (otherwise, strategy) {
             // The repeat is due as soon as the test has run on all targets.
             (Next::Measure { job, .. }, Strategy::Targets(layout)) => {
                 layout.group(*job) != layout.group(self.at.job)
@@ -264,7 +267,7 @@ impl Repeat {
             (Next::Measure { repeat, .. }, _) => *repeat > self.at.repeat,
             (Next::Done(_), _) => true,
         };
-        over || self.under_way || matches!(strategy, Strategy::Limit(_))
+        is_round_over || self.under_way || matches!(strategy, Strategy::Limit(_))
     }
 }
 
@@ -282,8 +285,8 @@ impl Summary {
     }
 }
 
-/// The runs that count.
-pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Summary]> {
+/// Returns the runs that count.
+pub(crate) fn counting_runs<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Summary]> {
     if done.iter().all(|s| s.attempt == 0) {
         return Cow::Borrowed(done);
     }
@@ -292,38 +295,38 @@ pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Sum
     done.iter().zip(counts).filter(|(_, counts)| *counts).map(|(s, _)| s.clone()).collect()
 }
 
-/// The next run: a repeat if one is due, else `otherwise`.
+/// Returns the next run: a repeat if one is due, else `otherwise`.
 pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
-    let waiting = waiting(done, budget);
+    let waiting = waiting_repeats(done, budget);
     let due = waiting.first().filter(|repeat| repeat.is_due(&otherwise, budget.strategy));
     due.map_or(otherwise, Repeat::measure)
 }
 
 /// Returns the disturbed runs that are still to be repeated, the next one first.
-pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
+pub(super) fn waiting_repeats(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
     // A repeat would change the state of the device.
     if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
         return Vec::new();
     }
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let left: u32 = super::left_undisturbed(done, budget).runs.iter().sum();
-    waiting_of(&tried, budget.pairing(), left as usize, budget.attempts)
+    let left: u32 = super::remaining_undisturbed(done, budget).runs.iter().sum();
+    repeats_of(&tried, budget.pairing(), left as usize, budget.attempts)
 }
 
-/// The runs of these attempts that wait for a repeat, the next one first. About `left` runs have no attempt yet.
-pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Repeat> {
+/// Returns the runs of these attempts that wait for a repeat, the next one first. About `left` runs have no attempt yet.
+pub(super) fn repeats_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Repeat> {
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
         units.entry(one.unit(pairing)).or_default().push((order, *one));
     }
-    let at_most = if is_the_rule(tried, left) { 1 } else { at_most };
+    let at_most = if is_disturbance_the_rule(tried, left) { 1 } else { at_most };
     let mut out: Vec<(usize, Repeat)> =
         units.values().flat_map(|unit| repeats_of_unit(unit, at_most)).collect();
     out.sort_by_key(|(order, repeat)| (!repeat.under_way, repeat.at.attempt, *order));
     out.into_iter().map(|(_, repeat)| repeat).collect()
 }
 
-/// The repeats of one unit (runs that are repeated together), up to `at_most` attempts. A started attempt is always
+/// Returns the next repeats of one unit (runs that are repeated together), up to `at_most` attempts. A started attempt is always
 /// completed.
 fn repeats_of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repeat)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
@@ -347,7 +350,7 @@ fn repeats_of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repea
 
 /// Whether disturbance is the rule on this machine: at least two runs were disturbed, and at least a third of all attempts, including those
 /// to come. Repeats count too, so fathom soon stops repeating on a machine that stays busy.
-pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
+pub(crate) fn is_disturbance_the_rule(tried: &[Attempt], left: usize) -> bool {
     let complete = || tried.iter().filter(|a| a.complete);
     let attempts: BTreeSet<(Unit, u32)> = complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
     let disturbed: BTreeSet<(Unit, u32)> =
@@ -356,13 +359,13 @@ pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
     runs.len() >= FEWEST_DISTURBED && disturbed.len() * RULE_FROM_ONE_IN >= attempts.len() + left
 }
 
-/// The expected share of the coming runs that is repeated, from the attempts so far.
-pub(crate) fn expected_repeats(done: &[Summary], budget: &Budget) -> f64 {
+/// Returns the expected share of the coming runs that is repeated, from the attempts so far.
+pub(crate) fn expected_share_of_repeats(done: &[Summary], budget: &Budget) -> f64 {
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let left: u32 = super::left_undisturbed(done, budget).runs.iter().sum();
+    let left: u32 = super::remaining_undisturbed(done, budget).runs.iter().sum();
     if budget.attempts < 2
         || matches!(budget.strategy, Strategy::Steady { .. })
-        || is_the_rule(&tried, left as usize)
+        || is_disturbance_the_rule(&tried, left as usize)
     {
         return 0.0;
     }
@@ -376,7 +379,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::Fixture;
-    use crate::strategy::{left, next, played};
+    use crate::strategy::{self, next, remaining_runs};
     use model::record::Disturbed;
     use stats::intervals;
     use stats::series::Noise;
@@ -401,7 +404,7 @@ mod tests {
             done.push(Summary { refused: false, ..ran });
             assert!(done.len() < 500, "it does not end");
         }
-        assert!(left(&done, budget).runs.iter().all(|r| *r == 0), "nothing is left at the end");
+        assert!(remaining_runs(&done, budget).runs.iter().all(|r| *r == 0), "nothing is left at the end");
         done
     }
 
@@ -413,7 +416,7 @@ mod tests {
     #[test]
     fn a_run_is_measured_again_at_the_end_of_its_round_and_twice_at_most() {
         let quiet: Vec<(usize, u32, u32)> =
-            played(&fixed(4, 3), |_, _| 1.0).iter().map(|s| (s.job, s.repeat, 0)).collect();
+            strategy::play(&fixed(4, 3), |_, _| 1.0).iter().map(|s| (s.job, s.repeat, 0)).collect();
         assert_eq!(order(&fixed(4, 3), |_| false), quiet);
         let first = quiet[0].0;
         let once = order(&fixed(4, 3), |at| (at.job, at.repeat, at.attempt) == (first, 0, 0));
@@ -443,7 +446,7 @@ mod tests {
         // A single run shows nothing about the machine.
         assert_eq!(order(&fixed(1, 1), |_| true).len(), 3);
         let done = play(&fixed(1, 5), |_| (1.0, true));
-        let counts: Vec<u32> = counting(&done, &fixed(1, 5)).iter().map(|s| s.attempt).collect();
+        let counts: Vec<u32> = counting_runs(&done, &fixed(1, 5)).iter().map(|s| s.attempt).collect();
         assert_eq!(counts, [0; 5], "the first attempts count");
     }
 
@@ -451,9 +454,9 @@ mod tests {
     fn remaining_runs_include_repeats() {
         let budget = fixed(2, 2);
         let mut first = Summary { refused: false, iops: 1.0, ..Summary::refused(0, 0) };
-        let before: u32 = left(&[first.clone()], &budget).runs.iter().sum();
+        let before: u32 = remaining_runs(&[first.clone()], &budget).runs.iter().sum();
         first.disturbed = Some(a_disturbance(0));
-        assert_eq!((before, left(&[first], &budget).runs.iter().sum::<u32>()), (3, 4));
+        assert_eq!((before, remaining_runs(&[first], &budget).runs.iter().sum::<u32>()), (3, 4));
     }
 
     #[test]
@@ -472,7 +475,7 @@ mod tests {
             disturbed: (job == 0).then(|| a_disturbance(0)),
             ..Summary::refused(job, 0)
         }));
-        let repeats: Vec<usize> = waiting(&done, &paired).iter().map(|a| a.at.job).collect();
+        let repeats: Vec<usize> = waiting_repeats(&done, &paired).iter().map(|a| a.at.job).collect();
         assert_eq!(repeats, [0, 2]);
     }
 
@@ -510,20 +513,22 @@ mod tests {
         }
     }
 
-    fn traffic(bytes: u64, ios: u64, seconds: f64) -> bool {
-        Foreign { device: "vda".into(), bytes, ios: Some(ios), seconds }.disturbance().is_some()
+    fn disturbs(bytes: u64, ios: u64, seconds: f64) -> bool {
+        ForeignTraffic { device: "vda".into(), bytes, ios: Some(ios), seconds }.disturbance().is_some()
     }
 
     #[test]
     fn traffic_of_others_disturbs_by_rate_and_only_above_a_minimum() {
-        assert!(traffic(240_000_000, 240, 1.0) && traffic(1 << 20, 300, 1.0) && traffic(30_000_000, 1, 2.0));
-        assert!(!traffic(9_000_000, 100, 1.0) && !traffic(300 << 20, 1_000, 60.0));
-        assert!(!traffic(2 << 20, 90, 0.1), "a commit in a short run");
-        assert!(!traffic(1 << 30, 1 << 20, 0.0));
+        assert!(
+            disturbs(240_000_000, 240, 1.0) && disturbs(1 << 20, 300, 1.0) && disturbs(30_000_000, 1, 2.0)
+        );
+        assert!(!disturbs(9_000_000, 100, 1.0) && !disturbs(300 << 20, 1_000, 60.0));
+        assert!(!disturbs(2 << 20, 90, 0.1), "a commit in a short run");
+        assert!(!disturbs(1 << 30, 1 << 20, 0.0));
     }
 
     /// The disturbances of the second run of a record, judged alone as while measuring.
-    fn second(record: &Record) -> Vec<Disturbance> {
+    fn judge_second(record: &Record) -> Vec<Disturbance> {
         let mut one = record.clone();
         one.runs = vec![one.runs.remove(1)];
         disturbances(&one)
@@ -531,11 +536,11 @@ mod tests {
 
     #[test]
     fn the_evidence_of_a_run_is_read_from_its_edges() {
-        assert_eq!(second(&Fixture::honest().record()), []);
+        assert_eq!(judge_second(&Fixture::honest().record()), []);
         let [Disturbance::ForeignIo { device, bytes_per_s, ios_per_s }] =
-            &second(&Fixture { foreign_ios: 4_400, ..Fixture::honest() }.record())[..]
+            &judge_second(&Fixture { foreign_ios: 4_400, ..Fixture::honest() }.record())[..]
         else {
-            panic!("silent")
+            panic!("none")
         };
         // A warm-up of a tenth belongs to the run.
         assert!(
@@ -545,11 +550,11 @@ mod tests {
         );
         // The same traffic during a run that is ten times as fast: its share is small, but it disturbs as much.
         let fast = Fixture { ops: 100_000, foreign_ios: 4_400, ..Fixture::honest() };
-        assert_eq!(second(&fast.record()).len(), 1);
+        assert_eq!(judge_second(&fast.record()).len(), 1);
         let loud = Fixture { device_time_share: 0.1, cpu_share: 1.0, errors: 7, ..Fixture::honest() };
-        assert_eq!(second(&loud.record()), [], "fathom's own load");
+        assert_eq!(judge_second(&loud.record()), [], "fathom's own load");
         let blind = Fixture { stat_unreadable: true, foreign_ios: 9_000, ..Fixture::honest() };
-        assert_eq!(second(&blind.record()), [], "missing counters decide nothing");
+        assert_eq!(judge_second(&blind.record()), [], "missing counters decide nothing");
     }
 
     #[test]
@@ -560,14 +565,14 @@ mod tests {
             record.runs[run].evidence[at].files.insert(LIMITS.into(), Ok(text.into()));
         };
         set(&mut record, 1, 1, limit);
-        let [Disturbance::LimitChanged { before, after }] = &second(&record)[..] else { panic!("silent") };
+        let [Disturbance::LimitChanged { before, after }] = &judge_second(&record)[..] else { panic!() };
         assert_eq!((before.as_str(), after.as_str()), ("", limit));
         // The limit was set between two runs and remains.
         set(&mut record, 1, 0, limit);
-        assert_eq!(second(&record).len(), 1);
+        assert_eq!(judge_second(&record).len(), 1);
         set(&mut record, 1, 0, &limit.replace("254:0", "8:0"));
         set(&mut record, 1, 1, "");
-        assert_eq!(second(&record), [], "of another device");
+        assert_eq!(judge_second(&record), [], "of another device");
     }
 
     #[test]
@@ -579,16 +584,19 @@ mod tests {
                 .files
                 .insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
             record.runs[1].evidence[1].files.insert("/proc/stat".into(), Ok(text));
-            !second(&record).is_empty()
+            !judge_second(&record).is_empty()
         };
         assert!(!stolen(3) && stolen(4));
     }
 
-    /// Bursts of others: their number per run, their length in runs, and the share of its rate that a run loses during a burst.
+    /// Bursts of others.
     struct Bursts {
+        /// Their number per run.
         per_run: f64,
-        long: f64,
-        lose: f64,
+        /// Their mean length in runs.
+        length_runs: f64,
+        /// The share of its rate that a run loses during a burst.
+        lost_share: f64,
     }
 
     /// Outcome of simulated sessions: the share of intervals that contain the truth and the bias of the means, for all results (`all`) and for
@@ -599,8 +607,8 @@ mod tests {
         share: f64,
     }
 
-    /// Plays sessions of five runs of each job, which vary by 3 %, during bursts. Disturbed runs are repeated if `obeyed`.
-    fn sessions(count: u64, bursts: &Bursts, budget: &Budget, obeyed: bool) -> Outcome {
+    /// Plays sessions of five runs of each job, which vary by 3 %, during bursts. Without `has_repeats`, no run counts as disturbed.
+    fn play_sessions(count: u64, bursts: &Bursts, budget: &Budget, has_repeats: bool) -> Outcome {
         let (mut all, mut sound) = (Vec::new(), Vec::new());
         for seed in 0..count {
             let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
@@ -608,7 +616,7 @@ mod tests {
             let gap = |noise: &mut Noise| -noise.uniform().ln() / bursts.per_run;
             // The burst that is now or comes next.
             let begin = gap(&mut noise);
-            let mut burst = [begin, begin - bursts.long * noise.uniform().ln()];
+            let mut burst = [begin, begin - bursts.length_runs * noise.uniform().ln()];
             let mut now = 0.0;
             let done = play(&budget, |_| {
                 let [from, to] = [now, now + 1.0];
@@ -620,13 +628,13 @@ mod tests {
                         break;
                     }
                     let begin = burst[1] + gap(&mut noise);
-                    burst = [begin, begin - bursts.long * noise.uniform().ln()];
+                    burst = [begin, begin - bursts.length_runs * noise.uniform().ln()];
                 }
                 let foreign = (300e6 * hit) as u64;
-                let rate = (0.03 * noise.normal()).exp() * (1.0 - bursts.lose * hit);
-                (rate, obeyed && traffic(foreign, foreign >> 20, 1.0))
+                let rate = (0.03 * noise.normal()).exp() * (1.0 - bursts.lost_share * hit);
+                (rate, has_repeats && disturbs(foreign, foreign >> 20, 1.0))
             });
-            let counting = counting(&done, &budget);
+            let counting = counting_runs(&done, &budget);
             for job in 0..budget.jobs {
                 let runs: Vec<&Summary> = counting.iter().filter(|s| s.job == job).collect();
                 assert_eq!(runs.len(), 5);
@@ -645,14 +653,14 @@ mod tests {
     #[test]
     fn intervals_cover_the_truth_through_bursts_and_means_are_not_biased() {
         for (bursts, paired) in [
-            (Bursts { per_run: 0.05, long: 1.0, lose: 0.4 }, false),
-            (Bursts { per_run: 0.02, long: 3.0, lose: 0.7 }, false),
-            (Bursts { per_run: 0.05, long: 0.3, lose: 0.5 }, false),
-            (Bursts { per_run: 0.03, long: 1.0, lose: 0.4 }, true),
+            (Bursts { per_run: 0.05, length_runs: 1.0, lost_share: 0.4 }, false),
+            (Bursts { per_run: 0.02, length_runs: 3.0, lost_share: 0.7 }, false),
+            (Bursts { per_run: 0.05, length_runs: 0.3, lost_share: 0.5 }, false),
+            (Bursts { per_run: 0.03, length_runs: 1.0, lost_share: 0.4 }, true),
         ] {
             let budget = Budget { paired, ..fixed(3, 5) };
-            let Outcome { all, sound, share } = sessions(1_000, &bursts, &budget, true);
-            let without = sessions(300, &bursts, &budget, false).all;
+            let Outcome { all, sound, share } = play_sessions(1_000, &bursts, &budget, true);
+            let without = play_sessions(300, &bursts, &budget, false).all;
             println!("with {all:.4?}, VALID {sound:.4?} of {share:.3}; without {without:.4?}");
             assert!(sound[0] >= 0.94 && sound[1].abs() < 0.005 && share > 0.8, "{sound:?} {share}");
             assert!(without[1] < -0.005, "bursts bias the mean if nothing is repeated: {without:?}");
@@ -671,7 +679,7 @@ mod tests {
                     let own = 190e6 * (0.1 * noise.normal()).exp();
                     (own, hit(BYTES_PER_S * (0.2 * noise.normal() - 0.25).exp(), own))
                 });
-                let counting = counting(&done, &budget);
+                let counting = counting_runs(&done, &budget);
                 sum += counting.iter().map(|s| (s.iops / 190e6).ln()).sum::<f64>() / counting.len() as f64;
             }
             sum / 2_000.0

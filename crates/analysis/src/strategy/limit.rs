@@ -1,13 +1,16 @@
 //! The loads of `fathom limit`, chosen while measuring.
 //!
 //! 1. A closed loop measures the capacity.
-//! 2. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
+//! 2. With a latency target, a load that a condition requires (`--fail-if 'iops<20000'`) is decided first.
+//! 3. Single runs find a load that clearly meets the target and one that clearly misses it. Bisection on the logarithm of the load brings
+//!    them together until they are near, or the loads in between are undecided.
+//! 4. More runs prove both ends, each with a confidence of 99 %, so that at most 5 % of whole searches err. An end that stays unproven moves
+//!    outward.
+//! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow.
+//! 6. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
 //!    loads around the knee.
-//! 3. With a latency target, a load that a condition requires (`--fail-if 'iops<20000'`) is decided first.
-//! 4. Single runs find a load that clearly meets it and one that clearly misses it. Bisection on the logarithm of the
-//!    load brings them together until they are near, or the loads in between are undecided.
-//! 5. More runs prove both ends at 95 %. An end that stays unproven moves outward.
-//! 6. Bisection with proofs narrows the bracket. It stops when the bracket is narrow, or when the time is up.
+//!
+//! All of it stops when the time is up.
 //!
 //! Latency counts from the scheduled start and includes fathom's own lateness. So it is an upper bound on what users of the storage
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
@@ -18,42 +21,42 @@ use crate::runs::{capacity, falls_short, lowest_limit};
 use crate::strategy::repeats;
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
-use stats::intervals;
-use stats::intervals::Part;
+use stats::intervals::{self, RunCounts};
 use stats::knee::{self, Cost};
 
 /// Loads of the curve in percent of the capacity.
-const SHARES: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
+const CURVE_PERCENT: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
 
 /// The knee counts as found if the loads on its sides are at most this far from it, as a share of the capacity.
 const KNEE_STEP: f64 = 0.025;
 
-/// The highest load tried for the knee, as a share of the capacity: a deeper queue may serve a little more than the closed loop.
+/// The highest load tried for the knee, as a share of the capacity: 110 % plus rounding. A deeper queue may serve a little more than the
+/// closed loop.
 const KNEE_UP_TO: f64 = 1.101;
 
 /// The first load tried for a latency target, and the first one above a load that meets it, as shares of the capacity.
 const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
 
 /// The lowest and the highest load tried for a latency target, as shares of the capacity.
-const SEARCHED: [f64; 2] = [0.01, 10.0];
+const SEARCH_RANGE: [f64; 2] = [0.01, 10.0];
 
 /// Factor from the outermost load to the next one, while one end of the bracket is missing and the outermost load is clear.
-const OUTWARDS: f64 = 1.5;
+const OUTWARD_FACTOR: f64 = 1.5;
 
 /// Factor from the outermost load to the next one if only the outermost is undecided. Each further undecided
 /// load squares the factor.
-const STEP_OUT: f64 = 1.03;
+const UNDECIDED_FACTOR: f64 = 1.03;
 
 /// If both ends of the bracket are within this ratio, single runs end and proofs begin.
-const ROUGH: f64 = 1.1;
+const ROUGH_RATIO: f64 = 1.1;
 
 /// If the next unproven load is within this ratio of the proven load, the answer is known.
-const NARROW: f64 = 1.03;
+const NARROW_RATIO: f64 = 1.03;
 
 /// Maximum number of runs at a load, as a multiple of `--runs`. If they do not prove an answer, the load remains unproven.
 const MOST_RUNS: u32 = 4;
 
-/// One-sided confidence of a proof. After `--runs` runs, a proof is attempted after every run, at several loads, and each attempt may err.
+/// One-sided confidence of a proof. From `--runs` runs on, a proof is attempted after every run, at several loads, and each attempt may err.
 /// In the simulations below, at most 5 % of all searches name a load that misses the target.
 const CONFIDENCE: f64 = 0.99;
 
@@ -100,7 +103,7 @@ pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
     }
 }
 
-/// The load of the next run; `None` if the answer is known.
+/// Returns the load of the next run; `None` if no run is left to measure.
 fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity: f64) -> Option<u64> {
     // Answer the question about the target first, because the time may run out before the curve is complete.
     if target.latency_ns.is_some() {
@@ -119,7 +122,7 @@ fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity
 }
 
 /// Returns the estimated number of remaining runs, of the closed loop and of the open loop.
-pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Vec<u32> {
+pub(super) fn remaining_runs(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Vec<u32> {
     if matches!(next(done, budget, target), Next::Done(_)) {
         return vec![0, 0];
     }
@@ -128,12 +131,12 @@ pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
     let runs = budget.runs as usize;
     let search = if target.latency_ns.is_some() { TYPICAL_SEARCH } else { 0 };
     // Finding the knee usually takes two more loads.
-    let curve = if target.curve { (SHARES.len() + 2) * runs } else { 0 };
+    let curve = if target.curve { (CURVE_PERCENT.len() + 2) * runs } else { 0 };
     let to_come = (search + curve).saturating_sub(open).max(1);
     vec![runs.saturating_sub(closed) as u32, to_come as u32]
 }
 
-/// The loads that were offered, ascending, each with its runs.
+/// Returns the loads that were offered, ascending, each with its runs.
 pub(crate) fn points(done: &[Summary]) -> Vec<Point<'_>> {
     let (capacity, limit_iops) = (capacity(done), lowest_limit(done));
     let mut points: Vec<Point> = Vec::new();
@@ -184,7 +187,8 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let allowed = 1.0 - target.quantile;
-        let bounds = |all: &Histogram| intervals::exact(count_beyond(all, most_ns), all.count(), CONFIDENCE);
+        let bounds =
+            |all: &Histogram| intervals::exact_bounds(count_beyond(all, most_ns), all.count(), CONFIDENCE);
         match (bounds(&self.latency), bounds(&self.service)) {
             ((_, high), _) if high <= allowed => Some(true),
             (_, (low, _)) if low > allowed => Some(false),
@@ -194,11 +198,11 @@ impl Point<'_> {
 
     /// Whether the operations are too few to prove that the target is met, even if none was slow.
     fn has_too_few_operations(&self, target: &LatencyTarget) -> bool {
-        intervals::exact(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
+        intervals::exact_bounds(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
     }
 
-    /// `Some(false)` if the storage caused an overload: the load is beyond the capacity, or the service time alone misses the target.
-    /// Otherwise fathom submitted too slowly, and the load is open.
+    /// Returns `Some(false)` if the storage caused an overload: the load is beyond the capacity, or the service time alone misses the
+    /// target. Otherwise fathom submitted too slowly, and the load is open.
     pub(crate) fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         let is_slow = self.service.quantile_ns(target.quantile).is_none_or(|ns| ns > most_ns);
@@ -217,9 +221,11 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let answer = |times: fn(&Summary) -> &Histogram| {
-            let part =
-                |run: &&Summary| Part { beyond: count_beyond(times(run), most_ns), all: times(run).count() };
-            let parts: Vec<Part> = self.runs.iter().map(part).collect();
+            let part = |run: &&Summary| RunCounts {
+                beyond: count_beyond(times(run), most_ns),
+                all: times(run).count(),
+            };
+            let parts: Vec<RunCounts> = self.runs.iter().map(part).collect();
             intervals::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
         match answer(|run| &run.latency) {
@@ -229,7 +235,7 @@ impl Point<'_> {
     }
 }
 
-/// The number of operations that took longer than `most_ns`.
+/// Counts the operations that took longer than `most_ns`.
 fn count_beyond(all: &Histogram, most_ns: u64) -> u64 {
     all.counts().filter(|(ns, _)| *ns > most_ns).map(|(_, count)| count).sum()
 }
@@ -246,9 +252,9 @@ struct Search<'p> {
 /// The evidence about a load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Evidence {
-    /// The runs prove that the load meets the target, or that it misses it.
+    /// The runs prove that the load meets the target (`true`) or misses it (`false`).
     Proven(bool),
-    /// A proof needs more runs, but the operations already show the expected answer.
+    /// A proof needs more runs, but the operations already show that the load meets (`true`) or misses (`false`) the target.
     Clear(bool),
     /// A proof needs more runs, and both answers are still possible.
     Open,
@@ -257,15 +263,15 @@ enum Evidence {
 }
 
 impl Search<'_> {
-    /// The load of the next run; `None` if both ends are proven and near each other, or nothing more can be learned.
+    /// Returns the load of the next run; `None` if both ends are proven and near each other, or nothing more can be learned.
     fn next(&self) -> Option<u64> {
         if self.points.is_empty() {
             return Some(whole_number(FIRST_LOADS[0] * self.capacity));
         }
-        let first_miss = self.points.iter().position(|p| self.known(p) == Evidence::Proven(false));
+        let first_miss = self.points.iter().position(|p| self.evidence_of(p) == Evidence::Proven(false));
         let lower: Vec<&Point> =
             self.points.iter().take(first_miss.map_or(usize::MAX, |at| at + 1)).collect();
-        let best = lower.iter().rposition(|p| self.known(p) == Evidence::Proven(true));
+        let best = lower.iter().rposition(|p| self.evidence_of(p) == Evidence::Proven(true));
         let upper: Vec<&Point> = self.points.iter().skip(best.unwrap_or(0)).rev().collect();
         let ends = [self.next_of_end(&lower, true), self.next_of_end(&upper, false)];
         // The lower end is the answer, so it gets two of three runs.
@@ -276,42 +282,42 @@ impl Search<'_> {
 
     /// Whether a condition that requires this load cannot be decided yet, and more runs of the load may decide it.
     fn is_undecided(&self, load: u64) -> bool {
-        let decides = |p: &Point| match self.known(p) {
+        let decides = |p: &Point| match self.evidence_of(p) {
             Evidence::Proven(true) => p.offered >= load,
             Evidence::Proven(false) => p.offered <= load,
             Evidence::Failed => p.offered == load,
             Evidence::Clear(_) | Evidence::Open => false,
         };
-        let [least, most] = SEARCHED.map(|share| share * self.capacity);
+        let [least, most] = SEARCH_RANGE.map(|share| share * self.capacity);
         (least..=most).contains(&(load as f64)) && !self.points.iter().any(decides)
     }
 
-    /// The next load for one end of the bracket. `inward` has the loads from the outermost of that end to the other end, and `wanted` is the
-    /// answer that the end should prove: met for the lower end, missed for the upper.
+    /// Returns the next load for one end of the bracket. `inward` has the loads from the outermost of that end to the other end, and
+    /// `wanted` is the answer that the end should prove: met for the lower end, missed for the upper.
     ///
     /// 1. The end is the innermost load at which `wanted` is proven or clear.
     /// 2. Single runs bring it near the other end, and more runs prove it.
     /// 3. Bisection moves it inward until the next load that proves the opposite, or proves nothing, is near.
     fn next_of_end(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
-        let is_end = |p: &&Point| matches!(self.known(p), Evidence::Proven(met) | Evidence::Clear(met) if met == wanted);
-        let is_blocked = |p: &&Point| match self.known(p) {
+        let is_end = |p: &&Point| matches!(self.evidence_of(p), Evidence::Proven(met) | Evidence::Clear(met) if met == wanted);
+        let is_blocked = |p: &&Point| match self.evidence_of(p) {
             Evidence::Proven(met) | Evidence::Clear(met) => met != wanted,
             Evidence::Failed => true,
             Evidence::Open => false,
         };
-        let Some(at) = inward.iter().rposition(is_end) else { return self.outward(inward, wanted) };
+        let Some(at) = inward.iter().rposition(is_end) else { return self.outward_load(inward, wanted) };
         let (end, inner) = (inward[at], &inward[at + 1..]);
-        let is_unproven = self.known(end) != Evidence::Proven(wanted);
+        let is_unproven = self.evidence_of(end) != Evidence::Proven(wanted);
         let open = &inner[..inner.iter().position(is_blocked).unwrap_or(inner.len())];
         let blocked = inner.get(open.len()).map(|p| p.offered);
         let Some(next) = open.first().map(|p| p.offered).or(blocked) else {
             // All loads up to the highest meet the target, or all loads down to the lowest miss it.
-            let further = if wanted { self.new_load(self.above(end.offered)) } else { None };
+            let further = if wanted { self.new_load(self.load_above(end.offered)) } else { None };
             return further.or_else(|| is_unproven.then_some(end.offered));
         };
         let middle = |load: u64| (end.offered as f64 * load as f64).sqrt();
         let gap = |load: u64| (end.offered as f64 / load as f64).ln().abs();
-        if gap(next) > ROUGH.ln() {
+        if gap(next) > ROUGH_RATIO.ln() {
             return self.new_load(middle(next));
         }
         if is_unproven {
@@ -319,7 +325,7 @@ impl Search<'_> {
         }
         let blocked = blocked.or(open.last().map(|p| p.offered))?;
         // The answer is the lower end, so the upper end may be less exact.
-        if gap(blocked) <= if wanted { NARROW.ln() } else { 2.0 * NARROW.ln() } {
+        if gap(blocked) <= if wanted { NARROW_RATIO.ln() } else { 2.0 * NARROW_RATIO.ln() } {
             return None;
         }
         let middle = middle(blocked);
@@ -329,35 +335,37 @@ impl Search<'_> {
     }
 
     /// Returns a load below the measured ones if a load that meets the target is `wanted`, otherwise one above them. Below undecided loads the
-    /// distance grows from try to try.
-    fn outward(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
+    /// distance grows from try to try. Returns a measured load if it needs more runs and nothing can be learned from another one.
+    fn outward_load(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
         let outermost = inward.first()?.offered;
         if !wanted {
-            return self.new_load(self.above(outermost));
+            return self.new_load(self.load_above(outermost));
         }
         // On a slow device, the first load needs several runs before its percentile can be known.
         if inward
             .first()
-            .is_some_and(|p| self.known(p) == Evidence::Open && p.has_too_few_operations(self.target))
+            .is_some_and(|p| self.evidence_of(p) == Evidence::Open && p.has_too_few_operations(self.target))
         {
             return Some(outermost);
         }
-        let is_undecided = |p: &&&Point| matches!(self.known(p), Evidence::Open | Evidence::Failed);
+        let is_undecided = |p: &&&Point| matches!(self.evidence_of(p), Evidence::Open | Evidence::Failed);
         let factor = match inward.iter().take_while(is_undecided).count() {
-            0 => OUTWARDS,
-            count => STEP_OUT.powi(1 << (count - 1).min(8)),
+            0 => OUTWARD_FACTOR,
+            count => UNDECIDED_FACTOR.powi(1 << (count - 1).min(8)),
         };
         // If no lower load is left, the lowest undecided load gets more runs.
-        let undecided = || inward.iter().find(|p| self.known(p) == Evidence::Open).map(|p| p.offered);
+        let undecided = || inward.iter().find(|p| self.evidence_of(p) == Evidence::Open).map(|p| p.offered);
         self.new_load(outermost as f64 / factor).or_else(undecided)
     }
 
-    fn above(&self, load: u64) -> f64 {
+    /// Returns the next load above the highest one.
+    fn load_above(&self, load: u64) -> f64 {
         let first = FIRST_LOADS[1] * self.capacity;
-        if (load as f64) < 0.99 * first { first } else { OUTWARDS * load as f64 }
+        if (load as f64) < 0.99 * first { first } else { OUTWARD_FACTOR * load as f64 }
     }
 
-    fn known(&self, point: &Point) -> Evidence {
+    /// Returns the evidence of a load's runs.
+    fn evidence_of(&self, point: &Point) -> Evidence {
         // Beyond the capacity, one run proves an overload.
         let may_prove =
             point.count() >= self.runs || (point.is_overloaded(self.target) && point.is_beyond_capacity());
@@ -371,18 +379,19 @@ impl Search<'_> {
     /// Returns the load as a whole number if it is in the searched range, was not offered yet, and the number of loads
     /// is below the maximum.
     fn new_load(&self, load: f64) -> Option<u64> {
-        let [least, most] = SEARCHED.map(|share| share * self.capacity);
+        let [least, most] = SEARCH_RANGE.map(|share| share * self.capacity);
         if (least..=most).contains(&load) { if_new(self.points, whole_number(load)) } else { None }
     }
 }
 
-/// The next load of the curve, round after round, each in a new order.
+/// Returns the next load of the curve, round after round, each in a new order.
 fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
-        let order = repeats::shuffled(SHARES.len(), budget.seed, repeat);
-        let rates =
-            order.into_iter().filter_map(|i| Some(whole_number(capacity * *SHARES.get(i)? as f64 / 100.0)));
+        let order = repeats::random_order(CURVE_PERCENT.len(), budget.seed, repeat);
+        let rates = order
+            .into_iter()
+            .filter_map(|i| Some(whole_number(capacity * *CURVE_PERCENT.get(i)? as f64 / 100.0)));
         rates.into_iter().find(|rate| runs_at(*rate) <= repeat)
     })
 }
@@ -392,14 +401,14 @@ fn whole_number(iops: f64) -> u64 {
     (iops.round() as u64).max(1)
 }
 
-/// A load next to the knee; `None` if the knee is known well enough.
+/// Returns a load next to the knee; `None` if the knee is known well enough.
 fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
     let next =
         knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole_number)?;
     if_new(points, next)
 }
 
-/// The mean latency of each load that completed an operation. In overload it grows with the length of the run, so it is very large.
+/// Returns the mean latency of each load that completed an operation. In overload it grows with the length of the run, so it is very large.
 pub(crate) fn costs(points: &[Point]) -> Vec<Cost> {
     let cost = |p: &Point| Some(Cost { iops: p.offered as f64, mean_ns: p.latency.mean_ns()? });
     points.iter().filter_map(cost).collect()
@@ -416,12 +425,13 @@ use model::plan::Strategy;
 /// A server with exponential service times (M/M/1) and a variation between runs.
 #[cfg(test)]
 struct Server {
-    /// Operations per second that it serves, and that a closed loop measures.
+    /// Operations per second that it serves.
     serves: f64,
+    /// Operations per second that a closed loop measures.
     closed: f64,
     /// Operations of a run.
     ops: u64,
-    /// Standard deviation of the latencies of a run, relative to their mean.
+    /// Standard deviation of the mean latency from run to run, as a logarithm.
     varies: f64,
     /// Share of the runs in which something else triples the latencies.
     bursts: f64,
@@ -508,9 +518,9 @@ fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
     }
 }
 
-/// All runs of a search whose runs take 1.4 s each.
+/// Plays a search to its end. Each run takes 1.4 s.
 #[cfg(test)]
-fn played(server: &mut Server, budget: &Budget) -> Vec<Summary> {
+fn play(server: &mut Server, budget: &Budget) -> Vec<Summary> {
     let mut done: Vec<Summary> = Vec::new();
     while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, budget) {
         let ended_ns = (done.len() as u64 + 1) * 1_400_000_000;
@@ -540,7 +550,7 @@ fn true_rate(serves: f64, p99_ns: f64) -> f64 {
 #[test]
 fn the_curve_goes_through_its_loads_in_rounds_of_random_order() {
     let mut server = Server::new(10_000.0, 1);
-    let done = played(&mut server, &budget(0.99, None, 5));
+    let done = play(&mut server, &budget(0.99, None, 5));
     let loads =
         |i: usize| done[3 + 7 * i..10 + 7 * i].iter().map(|s| s.offered_iops.unwrap()).collect::<Vec<_>>();
     assert!(done[..3].iter().all(|s| s.offered_iops.is_none()));
@@ -559,19 +569,19 @@ fn the_curve_goes_through_its_loads_in_rounds_of_random_order() {
 
 #[test]
 fn the_answer_is_near_the_truth_and_rarely_beyond_it() {
-    answers_of_known_servers(8, 2_000, 70);
+    check_answers_of_known_servers(8, 2_000, 70);
 }
 
 #[test]
 #[ignore = "long"]
 fn the_answers_of_many_searches_are_near_the_truth() {
-    answers_of_known_servers(1_000, 8_000, 90);
+    check_answers_of_known_servers(1_000, 8_000, 90);
 }
 
 /// Searches on servers whose runs vary, with bursts and with lateness of a twentieth of the target. At most 5 % of the answers may
 /// name a load that misses the target as met, or the other way round, and at least `near_percent` lie within 5 % of the truth.
 #[cfg(test)]
-fn answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
+fn check_answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
     let truth = true_rate(10_000.0, 2.5e6);
     for (name, varies, bursts, late_ns) in [
         ("steady", 0.02, 0.0, 0),
@@ -583,7 +593,7 @@ fn answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
         for seed in 0..seeds {
             let mut server = Server { ops, varies, bursts, late_ns, ..Server::new(10_000.0, seed ^ 0x5eed) };
             let budget = budget(0.99, Some(2_500_000), seed);
-            let done = played(&mut server, &budget);
+            let done = play(&mut server, &budget);
             let (met, missed) = found_bracket(&done, &budget);
             runs += done.len();
             none += u64::from(met.is_none());
@@ -611,7 +621,7 @@ fn a_latency_target_is_found_far_from_the_capacity() {
     let search = |closed: f64, p99_ns: u64| {
         let mut server = Server { closed, ops: 5_000, ..Server::new(10_000.0, 3) };
         let budget = Budget { ends_ns: None, ..budget(0.99, Some(p99_ns), 3) };
-        found_bracket(&played(&mut server, &budget), &budget)
+        found_bracket(&play(&mut server, &budget), &budget)
     };
     // A closed loop that measures ten times too much, and one that measures too little.
     for closed in [100_000.0, 4_000.0] {
@@ -632,7 +642,7 @@ fn lateness_beyond_the_target_leaves_loads_open_and_both_ends_are_found() {
     // Every operation is 2 ms late. The service time alone meets 2.5 ms up to 8,158 operations a second, and 500 us up to 790.
     let mut server = Server { late_ns: 2_000_000, ops: 8_000, ..Server::new(10_000.0, 5) };
     let budget = Budget { ends_ns: None, ..budget(0.99, Some(2_500_000), 5) };
-    let done = played(&mut server, &budget);
+    let done = play(&mut server, &budget);
     let (met, missed) = found_bracket(&done, &budget);
     let (met, missed) = (met.unwrap() as f64, missed.unwrap() as f64);
     assert!((500.0..=900.0).contains(&met) && (8_158.0..=8_600.0).contains(&missed), "{met} {missed}");
@@ -666,7 +676,7 @@ fn a_load_that_a_condition_requires_is_decided_first() {
         let required = required as u64;
         let mut server = Server { ops: 20_000, ..Server::new(10_000.0, 11) };
         let budget = Budget { required_loads: vec![required], ..budget(0.99, Some(2_500_000), 3) };
-        let done = played(&mut server, &budget);
+        let done = play(&mut server, &budget);
         assert_eq!(done[3].offered_iops, Some(required));
         let (met, missed) = found_bracket(&done, &budget);
         let decided = if meets { met.unwrap() >= required } else { missed.unwrap() <= required };
@@ -679,7 +689,7 @@ fn a_burst_above_the_limit_of_a_cgroup_proves_nothing() {
     let mut server =
         Server { ops: 8_000, closed: 10_010.0, limit_iops: Some(10_000.0), ..Server::new(14_000.0, 3) };
     let budget = budget(0.99, Some(2_500_000), 3);
-    let done = played(&mut server, &budget);
+    let done = play(&mut server, &budget);
     let (met, missed) = found_bracket(&done, &budget);
     assert!((9_500..=10_000).contains(&met.unwrap()) && missed.unwrap() > 10_000, "{met:?} {missed:?}");
     let above = points(&done).iter().filter(|p| p.offered > 10_000).map(Point::count).max();
@@ -707,12 +717,12 @@ fn one_slow_run_does_not_decide() {
 }
 
 #[test]
-fn it_stops_when_the_time_is_up() {
+fn a_search_stops_when_the_time_is_up() {
     let mut server = Server { varies: 0.3, ..Server::new(10_000.0, 2) };
     let budget = Budget { ends_ns: Some(20_000_000_000), ..budget(0.99, Some(2_500_000), 2) };
-    let done = played(&mut server, &budget);
+    let done = play(&mut server, &budget);
     assert!((13..=14).contains(&done.len()), "{}", done.len());
-    assert!(super::left(&done, &budget).runs.iter().all(|runs| *runs == 0));
+    assert!(super::remaining_runs(&done, &budget).runs.iter().all(|runs| *runs == 0));
 }
 
 #[test]
@@ -720,18 +730,18 @@ fn a_slow_device_gets_enough_runs_at_a_load() {
     // 60 operations a run: eight runs have enough for p99.
     let mut server = Server { ops: 60, ..Server::new(100.0, 4) };
     let budget = budget(0.99, Some(1_000_000_000), 4);
-    let met = found_bracket(&played(&mut server, &budget), &budget).0;
+    let met = found_bracket(&play(&mut server, &budget), &budget).0;
     let truth = true_rate(100.0, 1e9);
     assert!(met.is_some_and(|load| load as f64 <= truth && load as f64 >= 0.7 * truth), "{met:?} of {truth}");
 }
 
 #[test]
-fn too_few_operations_prove_nothing_and_a_dead_target_ends_it() {
+fn too_few_operations_prove_nothing_and_a_dead_target_ends_the_search() {
     let mut server = Server { ops: 20, ..Server::new(10_000.0, 4) };
     let budget = budget(0.99, Some(2_500_000), 4);
-    assert_eq!(found_bracket(&played(&mut server, &budget), &budget).0, None);
+    assert_eq!(found_bracket(&play(&mut server, &budget), &budget).0, None);
     let mut dead = Server { ops: 0, ..Server::new(0.0, 4) };
-    let done = played(&mut dead, &budget);
+    let done = play(&mut dead, &budget);
     assert_eq!(done.len(), 3);
     assert!(matches!(super::next(&done, &budget), Next::Done(why) if why.contains("closed loop")));
     // A file may contain anything.
@@ -742,7 +752,7 @@ fn too_few_operations_prove_nothing_and_a_dead_target_ends_it() {
 #[test]
 fn a_slow_device_is_offered_whole_loads_above_zero() {
     let mut server = Server { ops: 20, ..Server::new(4.0, 6) };
-    let done = played(&mut server, &budget(0.5, Some(2_000_000_000), 6));
+    let done = play(&mut server, &budget(0.5, Some(2_000_000_000), 6));
     assert!(done.iter().all(|s| s.offered_iops != Some(0)) && done.len() < 60, "{}", done.len());
 }
 
@@ -750,10 +760,10 @@ fn a_slow_device_is_offered_whole_loads_above_zero() {
 fn the_estimate_of_the_runs_to_come_is_near() {
     let budget = budget(0.99, Some(2_500_000), 2);
     let mut server = Server { varies: 0.05, ops: 8_000, ..Server::new(10_000.0, 2) };
-    let done = played(&mut server, &budget);
-    assert_eq!(super::left(&done, &budget).runs, [0, 0]);
+    let done = play(&mut server, &budget);
+    assert_eq!(super::remaining_runs(&done, &budget).runs, [0, 0]);
     for so_far in 0..done.len() {
-        let estimate: u32 = super::left(&done[..so_far], &budget).runs.iter().sum();
+        let estimate: u32 = super::remaining_runs(&done[..so_far], &budget).runs.iter().sum();
         let (estimate, truth) = (estimate as usize, done.len() - so_far);
         assert!(estimate.abs_diff(truth) <= 15, "{so_far}: {estimate} for {truth}");
     }

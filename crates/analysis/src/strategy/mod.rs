@@ -21,7 +21,7 @@ use model::verdict::Limit;
 pub struct Budget {
     /// Number of jobs.
     pub jobs: usize,
-    /// Number of times that each job is measured.
+    /// Number of times that each job is measured; the minimum for strategies that may measure it more often.
     pub runs: u32,
     /// The rule that decides what to measure next.
     pub strategy: Strategy,
@@ -41,7 +41,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The limits of a plan.
+    /// Returns the limits of a plan.
     pub fn from_plan(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
@@ -49,7 +49,7 @@ impl Budget {
         Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks, required_loads }
     }
 
-    /// Which runs are repeated together.
+    /// Returns which runs are repeated together.
     fn pairing(&self) -> Pairing {
         match self.strategy {
             Strategy::Targets(layout) => Pairing::Tests(layout),
@@ -59,7 +59,7 @@ impl Budget {
     }
 }
 
-/// The block number of each job. In a comparison of interfaces, the rows of one work form a block.
+/// Returns the block number of each job. In a comparison of interfaces, the rows of one work form a block.
 fn blocks(plan: &Plan) -> Vec<usize> {
     let Some(comparison) = plan.study.interfaces() else { return Vec::new() };
     let mut blocks = vec![usize::MAX; plan.jobs.len()];
@@ -91,8 +91,8 @@ pub enum Next {
 
 /// The work that remains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// Remaining runs of each job.
+pub struct RemainingRuns {
+    /// Remaining runs of each job, including repeats.
     pub runs: Vec<u32>,
     /// Whether the strategy may end before all these runs.
     pub at_most: bool,
@@ -100,11 +100,11 @@ pub struct Left {
     pub repeats: u32,
 }
 
-/// The next run.
+/// Returns the next run, which may repeat a disturbed one.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
-    let counting = disturbed::counting(done, budget);
+    let counting = disturbed::counting_runs(done, budget);
     match budget.strategy {
-        // Repeats also take time from the budget.
+        // The time of repeats also counts towards the budget.
         Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
         Strategy::Fixed if is_time_up(done, budget) => {
             Next::Done("the time was up before all runs were measured".into())
@@ -125,52 +125,50 @@ fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     }
 }
 
-/// The remaining work, as far as it can be known.
-pub fn left(done: &[Summary], budget: &Budget) -> Left {
-    let mut left = left_undisturbed(done, budget);
-    for repeat in disturbed::waiting(done, budget) {
-        left.repeats += 1;
-        left.runs.iter_mut().skip(repeat.at.job).take(1).for_each(|runs| *runs += 1);
+/// Returns the remaining work, as far as it can be known.
+pub fn remaining_runs(done: &[Summary], budget: &Budget) -> RemainingRuns {
+    let mut remaining = remaining_undisturbed(done, budget);
+    for repeat in disturbed::waiting_repeats(done, budget) {
+        remaining.repeats += 1;
+        remaining.runs.iter_mut().skip(repeat.at.job).take(1).for_each(|runs| *runs += 1);
     }
     // Add the runs that the first runs may call for.
     if let Strategy::Settle { at_most } = budget.strategy {
-        left.runs.iter_mut().for_each(|runs| *runs += at_most.saturating_sub(budget.runs));
-        left.at_most = true;
+        remaining.runs.iter_mut().for_each(|runs| *runs += at_most.saturating_sub(budget.runs));
+        remaining.at_most = true;
     }
-    left
+    remaining
 }
 
 /// Returns the remaining work according to the runs that count, without repeats.
-fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
-    let counting = disturbed::counting(done, budget);
+fn remaining_undisturbed(done: &[Summary], budget: &Budget) -> RemainingRuns {
+    let counting = disturbed::counting_runs(done, budget);
     let rates = (0..budget.jobs).map(|job| rates(&counting, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
         Strategy::Fixed | Strategy::Settle { .. } => {
             (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false)
         }
-        Strategy::Targets(layout) => (targets::left(done, &counting, budget, layout), true),
-        Strategy::Limit(latency_target) => (limit::left(&counting, budget, &latency_target), false),
-        Strategy::Precision { share, at_most } => (
-            rates
-                .map(|r| {
-                    until(&r, at_most, repeats::needs_runs_for_precision(&r, budget.runs, share, at_most))
-                })
-                .collect(),
-            true,
-        ),
+        Strategy::Targets(layout) => (targets::remaining_runs(done, &counting, budget, layout), true),
+        Strategy::Limit(latency_target) => (limit::remaining_runs(&counting, budget, &latency_target), false),
+        Strategy::Precision { share, at_most } => {
+            let is_open = |r: &[f64]| repeats::needs_runs_for_precision(r, budget.runs, share, at_most);
+            (rates.map(|r| runs_up_to(&r, at_most, is_open(&r))).collect(), true)
+        }
         Strategy::Steady { at_most } => {
-            (rates.map(|r| until(&r, at_most, repeats::is_unsteady(&r, at_most))).collect(), true)
+            let is_open = |r: &[f64]| repeats::needs_runs_until_steady(r, at_most);
+            (rates.map(|r| runs_up_to(&r, at_most, is_open(&r))).collect(), true)
         }
     };
-    Left { runs, at_most, repeats: 0 }
+    RemainingRuns { runs, at_most, repeats: 0 }
 }
 
 /// Returns the remaining runs up to a limit; 0 if the job is complete.
-fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
+fn runs_up_to(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
 }
 
-/// The lowest load that satisfies the limit of a condition; `None` if the limit is not a rate, or the block size varies.
+/// Returns the lowest load in operations per second that satisfies the limit of a condition; `None` if the limit is not a rate, or if it is
+/// in MB/s and the block size varies.
 fn required_load(plan: &Plan, limit: &Limit) -> Option<u64> {
     let iops = match limit {
         Limit::Iops { at_least } => *at_least,
@@ -184,7 +182,7 @@ fn required_load(plan: &Plan, limit: &Limit) -> Option<u64> {
 }
 
 /// Whether another run would probably outlast the time budget. A run is assumed to take as long as the slowest so far, with the pause before
-/// it. Before two runs have ended, that is unknown, and the answer is no.
+/// it. Before two runs have ended, that is unknown and counts as no time.
 pub(crate) fn is_time_up(done: &[Summary], budget: &Budget) -> bool {
     let mut ends = done.iter().filter(|s| !s.refused).map(|s| s.ended_ns);
     let (Some(ends_ns), Some(mut last)) = (budget.ends_ns, ends.next()) else { return false };
@@ -196,7 +194,7 @@ pub(crate) fn is_time_up(done: &[Summary], budget: &Budget) -> bool {
     last.saturating_add(longest) > ends_ns
 }
 
-/// The rates of a job so far, in the order of its runs.
+/// Returns the rates of a job so far, in the order of its runs.
 fn rates(done: &[Summary], job: usize) -> Vec<f64> {
     done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
 }
@@ -238,14 +236,14 @@ fn a_summary(job: usize, repeat: u32, iops: f64) -> Summary {
 
 /// Plays a strategy to its end, with a rate for each run of each job.
 #[cfg(test)]
-fn played(budget: &Budget, rate: impl Fn(usize, u32) -> f64) -> Vec<Summary> {
+fn play(budget: &Budget, rate: impl Fn(usize, u32) -> f64) -> Vec<Summary> {
     let mut done = Vec::new();
     while let Next::Measure { job, repeat, .. } = next(&done, budget) {
-        let before = left(&done, budget).runs;
+        let before = remaining_runs(&done, budget).runs;
         done.push(a_summary(job, repeat, rate(job, repeat)));
-        assert!(before[job] > left(&done, budget).runs[job], "what is left grows less with every run");
+        assert!(before[job] > remaining_runs(&done, budget).runs[job], "every run leaves fewer runs");
     }
-    assert!(left(&done, budget).runs.iter().all(|r| *r == 0));
+    assert!(remaining_runs(&done, budget).runs.iter().all(|r| *r == 0));
     done
 }
 

@@ -22,7 +22,7 @@ use stats::intervals;
 use stats::sample::variance;
 use stats::steady_state::{DRIFT, WINDOW, is_steady};
 
-/// The first run that is not done yet, in the order of the rounds.
+/// Returns the first run that is not done yet, in the order of the rounds.
 pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
     next_among(done, budget, |rates| (rates.len() as u32) < budget.runs).unwrap_or_else(|| {
         Next::Done(format!("{} jobs were measured {} times each", budget.jobs, budget.runs))
@@ -47,20 +47,20 @@ pub(super) fn next_among(
 }
 
 /// Returns the numbers below `count` in the random order of a round (Fisher and Yates).
-pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
+pub(super) fn random_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = split_mix(seed ^ split_mix(u64::from(round)));
     for last in (1..order.len()).rev() {
         state = split_mix(state);
-        // The bias of the remainder is below 2^-50 for any list of jobs that fits in memory.
+        // The bias of the remainder is below 2^-40 for fewer than 2^24 jobs.
         order.swap(last, (state % (last as u64 + 1)) as usize);
     }
     order
 }
 
-/// The jobs in the order of a round. Jobs of a block stay together, at the place of the block's first job.
+/// Returns the jobs in the order of a round. Jobs of a block stay together, at the place of the block's first job.
 pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
-    let mut order = shuffled(budget.jobs, budget.seed, repeat);
+    let mut order = random_order(budget.jobs, budget.seed, repeat);
     if !budget.blocks.is_empty() {
         let shuffled = order.clone();
         let block = |job: usize| budget.blocks.get(job);
@@ -70,17 +70,17 @@ pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
 }
 
 /// Maximum number of rates that a note lists.
-const SHOWN: usize = 25;
+const MAX_SHOWN: usize = 25;
 
 /// Returns the next round of the first job that is not steady. Jobs are measured one after another, because rounds of
 /// other jobs in between would let the device rest.
 pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
-    let open = |job: &usize| is_unsteady(&rates(done, *job), at_most);
-    if let Some(job) = order(budget, 0).into_iter().find(open) {
+    let is_open = |job: &usize| needs_runs_until_steady(&rates(done, *job), at_most);
+    if let Some(job) = order(budget, 0).into_iter().find(is_open) {
         let repeat = rates(done, job).len() as u32;
         return Next::Measure { job, repeat, attempt: 0, offered_iops: None };
     }
-    end_of_jobs(
+    describe_end(
         done,
         budget,
         |rates| is_steady(rates, at_most),
@@ -90,7 +90,7 @@ pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32)
 }
 
 /// Describes the end of a strategy: which jobs reached its goal, and which did not within the maximum number of runs.
-fn end_of_jobs(
+fn describe_end(
     done: &[Summary],
     budget: &Budget,
     is_achieved: impl Fn(&[f64]) -> bool,
@@ -107,18 +107,18 @@ fn end_of_jobs(
 }
 
 /// Whether a job with these rates needs another round.
-pub(super) fn is_unsteady(rates: &[f64], at_most: u32) -> bool {
+pub(super) fn needs_runs_until_steady(rates: &[f64], at_most: u32) -> bool {
     (rates.len() as u32) < at_most && !is_steady(rates, at_most)
 }
 
-/// A note on how a job that ran until it was steady ended; `None` without a run.
+/// Notes how a job that ran until it was steady ended; `None` without a run.
 pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
     if rates.is_empty() {
         return None;
     }
     let rounds = rates.len();
-    let shown: Vec<String> = rates.iter().take(SHOWN).map(|r| show_rate(*r)).collect();
-    let more = if rounds > SHOWN { "; ..." } else { "" };
+    let shown: Vec<String> = rates.iter().take(MAX_SHOWN).map(|r| show_rate(*r)).collect();
+    let more = if rounds > MAX_SHOWN { "; ..." } else { "" };
     let way = format!("IOPS by round: {}{more}", shown.join("; "));
     Some(if is_steady(rates, at_most) {
         format!("{job}: steady after {rounds} rounds, of which the last {WINDOW} count. {way}")
@@ -135,13 +135,13 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
 /// Number of runs in a row after which the interval must be narrow.
 const IN_A_ROW: usize = 2;
 
-/// The next run of the jobs whose interval is too wide.
+/// Returns the next run of the jobs whose interval is too wide.
 pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
     next_among(done, budget, |rates| needs_runs_for_precision(rates, budget.runs, share, at_most))
         .unwrap_or_else(|| {
             let reached = format!("reached {}", show_share(share));
             let within = format!("{at_most} runs");
-            end_of_jobs(done, budget, |rates| is_reached(rates, share), [&reached, &reached], &within)
+            describe_end(done, budget, |rates| is_reached(rates, share), [&reached, &reached], &within)
         })
 }
 
@@ -157,14 +157,14 @@ fn is_reached(rates: &[f64], share: f64) -> bool {
     rates.len() >= IN_A_ROW && (0..IN_A_ROW).all(|back| narrow(rates.len() - back))
 }
 
-/// Half the 95 % interval of the mean of these rates as a share of it; `None` without an interval.
+/// Returns half the 95 % interval of the mean of these rates as a share of the mean; `None` without an interval.
 fn half_share(rates: &[f64]) -> Option<f64> {
     let mean = intervals::mean(rates)?;
     let [low, high] = mean.interval?;
     (mean.value > 0.0).then(|| (high - low) / 2.0 / mean.value)
 }
 
-/// A note on how a job that ran until its interval was narrow ended; `None` without a run.
+/// Notes how a job that ran until its interval was narrow ended; `None` without a run.
 pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
     let (runs, asked) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
@@ -176,7 +176,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
             "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({asked} was requested)"
         ));
     }
-    let more = match needed(rates, share) {
+    let more = match estimate_needed_runs(rates, share) {
         Some(needed) if needed > runs as u32 => {
             format!("about {needed} runs would be enough if they vary like these")
         }
@@ -194,14 +194,14 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
     ))
 }
 
-/// Runs that would make the interval narrow enough with the same variation; `None` if they are too many.
-fn needed(rates: &[f64], share: f64) -> Option<u32> {
-    intervals::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
+/// Returns the number of runs that would make the interval narrow enough with the same variation; `None` above [`intervals::MOST_RUNS`].
+fn estimate_needed_runs(rates: &[f64], share: f64) -> Option<u32> {
+    intervals::runs_for(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
 
 /// Returns the total number of runs of each workload that should decide the gates, limited to `at_most` of the plan.
 /// `None` if the first runs decided, if more runs would not help, or without `--settle`.
-pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
+pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     let Strategy::Settle { at_most } = plan.strategy else { return None };
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
     // If even a thousand runs seem too few, more runs may still change the estimate.
@@ -231,38 +231,27 @@ pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
 }
 
 #[cfg(test)]
-use crate::Judging;
-
+use crate::strategy::{play, remaining_runs};
 #[cfg(test)]
-use crate::fixture::Fixture;
-
-#[cfg(test)]
-use crate::judge;
-
-#[cfg(test)]
-use crate::strategy::left;
-
-#[cfg(test)]
-use crate::strategy::played;
-
+use crate::{Judging, fixture::Fixture, judge};
 #[cfg(test)]
 use stats::series::Noise;
 
 #[cfg(test)]
 use std::collections::BTreeSet;
 
-/// The runs that the first runs of an honest record call for, with a condition.
+/// Returns the number of runs that the first runs of an honest record call for, with a condition.
 #[cfg(test)]
-fn asked(condition: &str, strategy: Strategy, runs_first: u32) -> Option<u32> {
+fn runs_called_for(condition: &str, strategy: Strategy, runs_first: u32) -> Option<u32> {
     let mut record = Fixture { runs: runs_first, ..Fixture::honest() }.record();
     let plan = &mut record.header.plan;
     plan.fail_if = model::spec::conditions::conditions(condition).unwrap();
     (plan.strategy, plan.runs) = (strategy, runs_first);
-    runs(&judge(&record, &Judging::default()), &record.header.plan)
+    runs_to_settle(&judge(&record, &Judging::default()), &record.header.plan)
 }
 
 #[cfg(test)]
-const AT_MOST: u32 = 25;
+const MAX_ROUNDS: u32 = 25;
 
 #[cfg(test)]
 fn budget(jobs: usize, share: f64) -> Budget {
@@ -271,10 +260,7 @@ fn budget(jobs: usize, share: f64) -> Budget {
         runs: 5,
         strategy: Strategy::Precision { share, at_most: 10 },
         seed: 3,
-        paired: false,
         attempts: 3,
-        ends_ns: None,
-        blocks: Vec::new(),
         ..Budget::default()
     }
 }
@@ -300,7 +286,7 @@ fn jobs_of_a_block_stay_together_in_an_order_that_changes() {
 
 #[cfg(test)]
 fn measured_order(budget: &Budget) -> Vec<(usize, u32)> {
-    played(budget, |_, _| 1.0).iter().map(|s| (s.job, s.repeat)).collect()
+    play(budget, |_, _| 1.0).iter().map(|s| (s.job, s.repeat)).collect()
 }
 
 #[test]
@@ -324,13 +310,16 @@ fn the_same_seed_gives_the_same_order_and_another_seed_another() {
 #[test]
 fn a_replay_of_the_summaries_continues_where_it_stopped() {
     let budget = fixed(4, 3, 9);
-    let complete = played(&budget, |_, _| 1.0);
+    let complete = play(&budget, |_, _| 1.0);
     for cut in 0..complete.len() {
         let Next::Measure { job, repeat, .. } = next_in_rounds(&complete[..cut], &budget) else {
             panic!("not done")
         };
         assert_eq!((job, repeat), (complete[cut].job, complete[cut].repeat));
-        assert_eq!(left(&complete[..cut], &budget).runs.iter().sum::<u32>(), (complete.len() - cut) as u32);
+        assert_eq!(
+            remaining_runs(&complete[..cut], &budget).runs.iter().sum::<u32>(),
+            (complete.len() - cut) as u32
+        );
     }
     assert!(matches!(next_in_rounds(&complete, &budget), Next::Done(_)));
     assert!(matches!(next_in_rounds(&[], &fixed(0, 3, 9)), Next::Done(_)));
@@ -338,23 +327,13 @@ fn a_replay_of_the_summaries_continues_where_it_stopped() {
 
 #[test]
 fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
-    let budget = Budget {
-        jobs: 3,
-        runs: 5,
-        strategy: Strategy::Steady { at_most: AT_MOST },
-        seed: 3,
-        paired: false,
-        attempts: 3,
-        ends_ns: None,
-        blocks: Vec::new(),
-        ..Budget::default()
-    };
+    let budget = Budget { strategy: Strategy::Steady { at_most: MAX_ROUNDS }, ..fixed(3, 5, 3) };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,
         1 => 100.0 * 0.95_f64.powi(repeat.min(8) as i32),
         _ => 100.0 * 0.95_f64.powi(repeat as i32),
     };
-    let done = played(&budget, rate);
+    let done = play(&budget, rate);
     let counts: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
     assert_eq!(counts, [5, 13, 25]);
     assert_eq!(done.chunk_by(|a, b| a.job == b.job).count(), 3, "no rounds in between");
@@ -370,11 +349,11 @@ fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
 
 #[test]
 fn a_note_lists_the_rates_by_round() {
-    let sentence = steady_note("4K", &[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], AT_MOST).unwrap();
+    let sentence = steady_note("4K", &[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], MAX_ROUNDS).unwrap();
     assert!(sentence.contains("after 7 rounds") && sentence.contains("300; 200; 100"), "{sentence}");
-    let sentence = steady_note("4K", &[300.0, 200.0], AT_MOST).unwrap();
+    let sentence = steady_note("4K", &[300.0, 200.0], MAX_ROUNDS).unwrap();
     assert!(sentence.contains("not steady within 2 rounds") && sentence.contains("last 2"), "{sentence}");
-    assert_eq!(steady_note("4K", &[], AT_MOST), None);
+    assert_eq!(steady_note("4K", &[], MAX_ROUNDS), None);
 }
 
 #[test]
@@ -384,7 +363,7 @@ fn quiet_jobs_stop_early_and_noisy_ones_at_the_limit() {
         (1, _) => 120.0,
         _ => 100.0 + f64::from(repeat % 3) / 10.0,
     };
-    let done = played(&budget(3, 0.025), rate_of);
+    let done = play(&budget(3, 0.025), rate_of);
     let runs: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
     assert_eq!(runs, [5, 10, 5]);
     let Next::Done(why) = crate::strategy::next(&done, &budget(3, 0.025)) else {
@@ -401,7 +380,7 @@ fn quiet_jobs_stop_early_and_noisy_ones_at_the_limit() {
 
 #[test]
 fn a_job_without_operations_ends_at_the_limit() {
-    assert_eq!(played(&budget(1, 0.025), |_, _| 0.0).len(), 10);
+    assert_eq!(play(&budget(1, 0.025), |_, _| 0.0).len(), 10);
 }
 
 #[test]
@@ -421,9 +400,10 @@ fn a_note_has_the_reached_precision_and_the_needed_runs() {
     assert_eq!(precision_note("4K", &[], 0.025), None);
 }
 
-/// Shares of simulated sessions that cover the truth and that reach the precision, and the mean number of runs.
+/// Simulates sessions. Returns the shares of those whose interval covers the truth and that reach the precision, and the mean number of
+/// runs.
 #[cfg(test)]
-fn simulated(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f64, f64) {
+fn simulate_sessions(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f64, f64) {
     let (mut covered, mut reached, mut runs) = (0.0, 0.0, 0.0);
     for seed in 0..sessions {
         let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
@@ -444,7 +424,7 @@ fn simulated(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f
 fn intervals_of_jobs_that_stopped_when_they_were_narrow_still_cover_the_truth() {
     for at_most in [10, 40] {
         for deviation in [0.005, 0.01, 0.02, 0.03, 0.05, 0.08] {
-            let (covered, reached, runs) = simulated(1000, deviation, 0.025, at_most);
+            let (covered, reached, runs) = simulate_sessions(1000, deviation, 0.025, at_most);
             assert!(
                 (0.92..=0.98).contains(&covered),
                 "{deviation} to {at_most}: {covered}, {reached}, {runs}"
@@ -457,20 +437,20 @@ fn intervals_of_jobs_that_stopped_when_they_were_narrow_still_cover_the_truth() 
 fn only_undecided_conditions_call_for_more_runs() {
     let settle = Strategy::Settle { at_most: 50 };
     // The runs of the record are equal, so only a limit at their rate could be undecided.
-    assert_eq!(asked("iops<10000", settle, 5), None, "at the limit and within it");
-    assert_eq!(asked("iops<1", settle, 5), None, "decided");
-    assert_eq!(asked("iops<1m", settle, 5), None, "decided");
-    assert_eq!(asked("p99>1h", settle, 5), None, "more runs do not give this a number");
-    assert_eq!(asked("other: iops<1", settle, 5), None);
-    assert_eq!(asked("iops<1", Strategy::Fixed, 5), None);
+    assert_eq!(runs_called_for("iops<10000", settle, 5), None, "at the limit and within it");
+    assert_eq!(runs_called_for("iops<1", settle, 5), None, "decided");
+    assert_eq!(runs_called_for("iops<1m", settle, 5), None, "decided");
+    assert_eq!(runs_called_for("p99>1h", settle, 5), None, "more runs do not give this a number");
+    assert_eq!(runs_called_for("other: iops<1", settle, 5), None);
+    assert_eq!(runs_called_for("iops<1", Strategy::Fixed, 5), None);
 }
 
 #[test]
 fn remaining_runs_include_those_that_may_be_called_for() {
     let mut plan = Fixture::honest().record().header.plan;
     plan.strategy = Strategy::Settle { at_most: 50 };
-    let left = crate::strategy::left(&[], &crate::strategy::Budget::from_plan(&plan));
-    assert_eq!((left.runs, left.at_most), (vec![50], true));
+    let remaining = remaining_runs(&[], &Budget::from_plan(&plan));
+    assert_eq!((remaining.runs, remaining.at_most), (vec![50], true));
 }
 
 #[test]

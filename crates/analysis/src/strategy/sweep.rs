@@ -1,15 +1,15 @@
 //! Decides which cell of a grid to measure next, and which one wins.
 //!
-//! A pure fold over the runs so far: replaying them resumes a sweep, judges a record, and lets several hosts decide alike. Disturbed runs are
-//! repeated. The plan selects one of two ways:
+//! The decisions are a pure function of the runs so far: replaying these resumes a sweep, judges a record, and lets several hosts decide
+//! alike. The plan selects one of two ways:
 //!
-//! [`Search`] finds the best cell:
+//! [`Search`] finds the best cell, and repeats disturbed runs:
 //! 1. Every cell is measured once, in random order. If the first pass took at most a third of the budget, a second pass follows, so that a
-//!    single stall does not rule a cell out. An exhaustive search has as many passes as the plan has runs, and nothing else.
+//!    single stall does not rule a cell out. An exhaustive search has as many passes as the plan has runs, and skips step 2.
 //! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance (`race`). A race
-//!    ends without contenders, or when the time is up.
-//! 3. Then the winner, cheaper cells that seem equally fast, and settings of well-known programs get five fresh runs
-//!    each, in turns.
+//!    ends without contenders, or when only the time for step 3 is left.
+//! 3. Then the winner, cheaper cells that seem equally fast, and settings of well-known programs get five fresh runs each, in turns; the
+//!    winner gets five more with each further cheaper cell.
 //!
 //! The cells of each work race among themselves. The race with the fewest runs comes next.
 //!
@@ -19,14 +19,14 @@
 mod race;
 
 use crate::runs::{Sample, SweepRun, counting_samples};
-use crate::strategy::disturbed::{Repeat, waiting_of};
+use crate::strategy::disturbed::{Repeat, repeats_of};
 use model::figures::Snia;
 use model::payload::split_mix;
 use model::plan::Plan;
 use model::record::{Attempt, Pairing};
 use model::spec::axes::SIZES;
 use model::sweep::{Grid, Measure, Search as How, Setting, Until, Variable, least_iops};
-pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
+pub use race::{Decision, FEWEST_REPEATS, FRESH_RUNS, Lane, Race, Rivals};
 use stats::{sample, steady_state};
 
 /// Runs of a work between two runs of its reference cell.
@@ -38,7 +38,7 @@ const FIRST_PASSES_IN_BUDGET: u64 = 3;
 /// The longest recommended budget: within a longer time the device changes.
 const MOST_BUDGET_NS: f64 = 3_600e9;
 
-/// Time of a run after a race relative to the mean run, as a fraction. Runs with the settings of well-known programs
+/// Assumed time of a run after a race relative to the mean run, as a fraction. Runs with the settings of well-known programs
 /// take longer.
 const LONGER_NUMERATOR: u64 = 5;
 const LONGER_DENOMINATOR: u64 = 4;
@@ -60,7 +60,7 @@ pub struct Search<'g> {
 }
 
 impl<'g> Search<'g> {
-    /// A search without runs.
+    /// Creates a search without runs.
     pub fn new(grid: &'g Grid, runs: u32, seed: u64) -> Self {
         let lane = |job: usize, by: Measure| {
             let memory = grid.setting(job).map_or(u64::MAX, Setting::memory_bytes);
@@ -77,7 +77,7 @@ impl<'g> Search<'g> {
         Self { grid, runs: runs.max(1) as usize, seed, races, done: 0, spent_ns: 0, ended_ns: 0 }
     }
 
-    /// The search after these runs.
+    /// Creates a search after these runs.
     pub fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
         let mut search = Self::new(grid, runs, seed);
         for sample in samples {
@@ -100,7 +100,7 @@ impl<'g> Search<'g> {
     /// Begins the next round of a race without a due run, or ends the race if it is decided or its time is up.
     fn advance(&mut self, at: usize) {
         let race = &self.races[at];
-        if race.closed.is_some() {
+        if race.decision.is_some() {
             return;
         }
         let is_over = race.due().next().is_none();
@@ -109,14 +109,14 @@ impl<'g> Search<'g> {
         if is_over && !members.is_empty() {
             (race.round, race.members) = (race.round + 1, members);
         } else if is_over {
-            race.closed = Some(race.close());
+            race.decision = Some(race.decide());
         }
-        if self.must_close(&self.races[at]) {
-            self.races[at].closed = Some(self.races[at].close());
+        if self.must_decide(&self.races[at]) {
+            self.races[at].decision = Some(self.races[at].decide());
         }
     }
 
-    /// The lanes of the round after this one; none if the race is decided.
+    /// Returns the lanes of the round after this one; none if the race is decided.
     fn next_members(&self, race: &Race) -> Vec<usize> {
         let sound = || race.sound().map(|(at, _)| at).collect();
         match self.grid.search {
@@ -132,42 +132,42 @@ impl<'g> Search<'g> {
     }
 
     /// Whether an open race must end now, because the remaining time is needed for fresh runs.
-    fn must_close(&self, race: &Race) -> bool {
+    fn must_decide(&self, race: &Race) -> bool {
         let How::Adaptive { budget_ns } = self.grid.search else { return false };
-        race.closed.is_none()
+        race.decision.is_none()
             && race.round > 0
             && self.now_ns().saturating_add(self.reserve_ns()) >= budget_ns
     }
 
     /// Ends all open races.
     pub fn close(&mut self) {
-        for race in self.races.iter_mut().filter(|race| race.closed.is_none()) {
-            race.closed = Some(race.close());
+        for race in self.races.iter_mut().filter(|race| race.decision.is_none()) {
+            race.decision = Some(race.decide());
         }
     }
 
-    /// The job to measure next; `None` at the end.
+    /// Returns the job to measure next; `None` at the end.
     pub fn next(&self) -> Option<usize> {
-        let pick = self.due().or_else(|| self.unproven())?;
+        let pick = self.due_cell().or_else(|| self.cell_for_fresh_run())?;
         Some(self.due_reference().unwrap_or(pick))
     }
 
-    /// The reference cell of the first work. Its runs show whether the target changes.
+    /// Returns the reference cell of the first work. Its runs show whether the target changes.
     pub fn reference(&self) -> Option<usize> {
         self.reference_of(self.races.first()?)
     }
 
-    /// A due reference cell. Each work has its own, since writes vary more than reads.
+    /// Returns a reference cell that is due. Each work has its own, since writes vary more than reads.
     fn due_reference(&self) -> Option<usize> {
         let due = |race: &Race| {
             let job = self.reference_of(race)?;
-            let extra = self.times(job).checked_sub(self.least())?;
-            (extra < race.tries() / REFERENCE_EVERY).then_some(job)
+            let extra = self.times(job).checked_sub(self.min_runs())?;
+            (extra < race.count_runs() / REFERENCE_EVERY).then_some(job)
         };
         self.races.iter().find_map(due)
     }
 
-    /// The reference cell of a work: the middle one of the cells with the engine and cache mode of the first cell.
+    /// Returns the reference cell of a work: the middle one of the cells with the engine and cache mode of the first cell.
     fn reference_of(&self, race: &Race) -> Option<usize> {
         let lanes = &race.lanes;
         let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::way);
@@ -179,7 +179,7 @@ impl<'g> Search<'g> {
 
     /// Returns how often a job was measured.
     pub fn times(&self, job: usize) -> usize {
-        self.lanes().filter(|l| l.job == job).map(Lane::tries).sum()
+        self.lanes().filter(|l| l.job == job).map(Lane::count_runs).sum()
     }
 
     /// Returns the mean time of a run in ns, including preparation and pauses; `run_ns` if no run was measured yet.
@@ -196,40 +196,40 @@ impl<'g> Search<'g> {
             // [`InOrder`] handles cells in order.
             How::Exhaustive | How::InOrder(_) => {
                 let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
-                let open: usize = cells.map(|l| self.runs.saturating_sub(l.tries())).sum();
+                let open: usize = cells.map(|l| self.runs.saturating_sub(l.count_runs())).sum();
                 (open as u64 + finals).saturating_mul(each)
             }
         }
     }
 
-    /// Whether a disturbed run may be repeated now: during the passes through all cells after its round, later at once. No repeat starts after
-    /// the time is up.
+    /// Whether a disturbed run may be repeated now: after its round while cells lack their minimum number of runs, later at once. No repeat
+    /// starts after the time is up.
     pub fn may_repeat(&self, repeat: u32) -> bool {
-        let is_over = || self.due().is_none_or(|job| self.times(job) as u32 > repeat);
-        !self.time_is_up() && (self.to_come() == 0 || is_over())
+        let is_round_over = || self.due_cell().is_none_or(|job| self.times(job) as u32 > repeat);
+        !self.is_time_up() && (self.missing_runs() == 0 || is_round_over())
     }
 
-    /// Returns how many runs the passes through all cells still need.
-    pub(super) fn to_come(&self) -> usize {
+    /// Counts the runs that are missing until every cell has its minimum number of runs.
+    pub(super) fn missing_runs(&self) -> usize {
         let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
-        cells.map(|l| self.least().saturating_sub(l.tries())).sum()
+        cells.map(|l| self.min_runs().saturating_sub(l.count_runs())).sum()
     }
 
     /// Describes the progress.
     pub fn stage(&self) -> String {
         let cells = || self.races.iter().flat_map(|r| &r.lanes);
-        let seen: usize = cells().map(|l| l.tries().min(self.least())).sum();
-        let all = cells().count() * self.least();
-        if self.to_come() > 0 {
-            return format!("cell {} of {all}", seen + 1);
+        let measured: usize = cells().map(|l| l.count_runs().min(self.min_runs())).sum();
+        let all = cells().count() * self.min_runs();
+        if self.missing_runs() > 0 {
+            return format!("cell {} of {all}", measured + 1);
         }
-        match self.races.iter().filter(|r| r.closed.is_none()).map(|r| r.members.len()).sum::<usize>() {
+        match self.races.iter().filter(|r| r.decision.is_none()).map(|r| r.members.len()).sum::<usize>() {
             0 => "measuring the winners again".into(),
             open => format!("{open} of {all} cells may be the best"),
         }
     }
 
-    /// Total time of all runs in ns, including preparation and pauses.
+    /// Returns the total time of all runs in ns, including preparation and pauses.
     pub fn spent_ns(&self) -> u64 {
         self.spent_ns
     }
@@ -239,31 +239,33 @@ impl<'g> Search<'g> {
     }
 
     /// Minimum number of runs of every cell.
-    fn least(&self) -> usize {
+    fn min_runs(&self) -> usize {
         if self.grid.search == How::Exhaustive { self.runs } else { 1 }
     }
 
     /// Returns the cell that is due in the current round: first in the passes through all cells, then in the race with
     /// the fewest runs. The order within a round is random.
-    fn due(&self) -> Option<usize> {
+    fn due_cell(&self) -> Option<usize> {
         let draw =
             |race: &Race, job: usize| split_mix(self.seed ^ split_mix((race.round << 32 | job) as u64));
-        let passes = if self.grid.search == How::Exhaustive { usize::MAX } else { 1 };
+        // The last round that may be a pass through all cells.
+        let last_pass = if self.grid.search == How::Exhaustive { usize::MAX } else { 1 };
         let key = |race: &Race, job: usize| {
-            let given = if race.round > passes { race.tries() } else { 0 };
-            (race.round.min(passes.saturating_add(1)), given, draw(race, job), job)
+            let runs = if race.round > last_pass { race.count_runs() } else { 0 };
+            (race.round.min(last_pass.saturating_add(1)), runs, draw(race, job), job)
         };
         let due = self.races.iter().flat_map(|race| race.due().map(move |lane| (race, lane.job)));
         due.map(|(race, job)| key(race, job)).min().map(|(.., job)| job)
     }
 
-    /// The cell with the fewest fresh runs among those that need them. Ties are decided at random.
-    fn unproven(&self) -> Option<usize> {
+    /// Returns the cell with the fewest fresh runs among those that need them; of the winner, only the latest five count. Ties are decided
+    /// at random.
+    fn cell_for_fresh_run(&self) -> Option<usize> {
         let mut wanted: Vec<(usize, u64, usize)> = Vec::new();
         for race in &self.races {
-            for (lane, want) in race.wanted(self.time_is_up()) {
+            for (lane, want) in race.lanes_for_fresh_runs(self.is_time_up()) {
                 if lane.fresh.len() < want && !lane.failed {
-                    let begun = (lane.fresh.len() + FRESH).saturating_sub(want);
+                    let begun = (lane.fresh.len() + FRESH_RUNS).saturating_sub(want);
                     let draw = split_mix(self.seed ^ split_mix((self.done << 32 | lane.job) as u64));
                     wanted.push((begun, draw, lane.job));
                 }
@@ -272,19 +274,19 @@ impl<'g> Search<'g> {
         wanted.into_iter().min().map(|(.., job)| job)
     }
 
-    /// The time of the last run's end, in ns since the start of the session.
+    /// Returns the time of the last run's end, in ns since the start of the session.
     fn now_ns(&self) -> u64 {
         self.ended_ns.max(self.spent_ns)
     }
 
-    fn time_is_up(&self) -> bool {
+    fn is_time_up(&self) -> bool {
         matches!(self.grid.search, How::Adaptive { budget_ns } if self.now_ns() >= budget_ns)
     }
 
-    /// The time that measuring the winners again will take.
+    /// Estimates the time that measuring the winners again will take, in ns.
     fn reserve_ns(&self) -> u64 {
         let each = self.spent_ns / self.done.max(1) as u64;
-        let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.baselines.len())).sum();
+        let finals: usize = self.races.iter().map(|r| FRESH_RUNS * (2 + r.baselines.len())).sum();
         each.saturating_mul(finals as u64) / LONGER_DENOMINATOR * LONGER_NUMERATOR
     }
 
@@ -306,8 +308,9 @@ pub struct SweepProgress<'g> {
     runs: u32,
     seed: u64,
     /// Maximum number of attempts at a run that other processes disturb.
-    attempts: u32,
-    tries: Vec<SweepRun>,
+    max_attempts: u32,
+    /// All attempts so far.
+    attempts: Vec<SweepRun>,
     mode: Mode<'g>,
 }
 
@@ -330,17 +333,17 @@ impl<'g> Mode<'g> {
 }
 
 impl<'g> SweepProgress<'g> {
-    /// The sweep after these runs.
-    pub fn after(grid: &'g Grid, plan: &Plan, tries: &[SweepRun]) -> Self {
-        let Plan { runs, seed, attempts, .. } = *plan;
-        let mode = Mode::after(grid, runs, seed, &counting_samples(tries));
-        Self { grid, runs, seed, attempts, tries: tries.to_vec(), mode }
+    /// Creates a sweep after these attempts.
+    pub fn after(grid: &'g Grid, plan: &Plan, attempts: &[SweepRun]) -> Self {
+        let Plan { runs, seed, attempts: max_attempts, .. } = *plan;
+        let mode = Mode::after(grid, runs, seed, &counting_samples(attempts));
+        Self { grid, runs, seed, max_attempts, attempts: attempts.to_vec(), mode }
     }
 
-    /// Adds a run.
+    /// Adds an attempt.
     pub fn take(&mut self, one: SweepRun) {
-        self.tries.push(one);
-        let samples = counting_samples(&self.tries);
+        self.attempts.push(one);
+        let samples = counting_samples(&self.attempts);
         match (&mut self.mode, samples.last()) {
             (Mode::Race(search), Some(last)) if one.attempt.attempt == 0 => search.take(last),
             (Mode::InOrder(cells), Some(last)) => cells.take(last),
@@ -348,7 +351,7 @@ impl<'g> SweepProgress<'g> {
         }
     }
 
-    /// The run to measure next; `None` at the end.
+    /// Returns the attempt to measure next; `None` at the end.
     pub fn next(&self) -> Option<Attempt> {
         let waiting = self.waiting().first().map(|repeat| repeat.at);
         if let (Some(attempt), Mode::Race(search)) = (waiting, &self.mode)
@@ -368,11 +371,11 @@ impl<'g> SweepProgress<'g> {
     /// for the next.
     fn waiting(&self) -> Vec<Repeat> {
         let Mode::Race(search) = &self.mode else { return Vec::new() };
-        let tried: Vec<Attempt> = self.tries.iter().map(|t| t.attempt).collect();
+        let tried: Vec<Attempt> = self.attempts.iter().map(|run| run.attempt).collect();
         if tried.iter().all(|a| !a.disturbed) {
             return Vec::new();
         }
-        waiting_of(&tried, Pairing::Runs, search.to_come(), self.attempts)
+        repeats_of(&tried, Pairing::Runs, search.missing_runs(), self.max_attempts)
     }
 
     /// Returns how often a job was measured. Attempts at one run count once.
@@ -408,6 +411,15 @@ impl<'g> SweepProgress<'g> {
 /// Number of rounds in the window that must be steady.
 pub(crate) const WINDOW: usize = 5;
 
+/// A cell with so few operations per second that its series ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SlowCell {
+    /// Index of its job.
+    pub(crate) job: usize,
+    /// Its operations per second.
+    pub(crate) iops: f64,
+}
+
 /// A sweep through the cells in order, with its runs so far.
 #[derive(Debug)]
 pub struct InOrder<'g> {
@@ -418,7 +430,7 @@ pub struct InOrder<'g> {
 }
 
 impl<'g> InOrder<'g> {
-    /// The sweep after these runs.
+    /// Creates a sweep after these runs.
     pub fn after(grid: &'g Grid, until: Until, samples: &[Sample]) -> Self {
         Self { grid, until, jobs: grid.jobs(), samples: samples.to_vec() }
     }
@@ -428,20 +440,20 @@ impl<'g> InOrder<'g> {
         self.samples.push(*sample);
     }
 
-    /// The job to measure next; `None` at the end.
+    /// Returns the job to measure next; `None` at the end.
     pub fn next(&self) -> Option<usize> {
         if self.is_over() {
             return None;
         }
         match self.until {
-            Until::Slow => self.open().next(),
+            Until::Slow => self.open_cells().next(),
             Until::Rounds { .. } => self.jobs.get(self.samples.len() % self.jobs.len()).copied(),
         }
     }
 
     /// Returns the cells that are measured once and have no run yet.
-    fn open(&self) -> impl Iterator<Item = usize> {
-        self.jobs.iter().copied().filter(|job| self.times(*job) == 0 && self.too_slow(*job).is_none())
+    fn open_cells(&self) -> impl Iterator<Item = usize> {
+        self.jobs.iter().copied().filter(|job| self.times(*job) == 0 && self.slow_cell_of(*job).is_none())
     }
 
     fn is_over(&self) -> bool {
@@ -449,21 +461,21 @@ impl<'g> InOrder<'g> {
             return true;
         }
         match self.until {
-            Until::Slow => self.open().next().is_none(),
+            Until::Slow => self.open_cells().next().is_none(),
             Until::Rounds { bytes, rounds_at_most, .. } => {
                 let is_round_complete = self.samples.len().is_multiple_of(self.jobs.len());
-                let enough = match bytes {
+                let is_enough = match bytes {
                     Some(bytes) => self.written_bytes() >= bytes,
-                    None => self.rule().is_some_and(|r| r.met),
+                    None => self.snia().is_some_and(|r| r.met),
                 };
-                is_round_complete && (self.rounds() >= rounds_at_most as usize || enough)
+                is_round_complete && (self.rounds() >= rounds_at_most as usize || is_enough)
             }
         }
     }
 
     /// Returns the first cell that was so slow that larger sizes are not measured, among the cells that differ from this
-    /// one only in size. Also returns the operations per second of that cell.
-    fn too_slow(&self, job: usize) -> Option<(usize, f64)> {
+    /// one only in size.
+    fn slow_cell_of(&self, job: usize) -> Option<SlowCell> {
         if self.until != Until::Slow {
             return None;
         }
@@ -471,17 +483,17 @@ impl<'g> InOrder<'g> {
         self.samples.iter().find_map(|sample| {
             let setting = self.grid.setting(sample.job).filter(|s| (SIZES.without)(s) == series)?;
             let iops = sample.bytes_per_s? / f64::from(setting.block_bytes.max(1));
-            (iops <= f64::from(least_iops(setting.workers))).then_some((sample.job, iops))
+            (iops <= f64::from(least_iops(setting.workers))).then_some(SlowCell { job: sample.job, iops })
         })
     }
 
-    /// The cells that are left out, each with the slow cell that ended its series and that cell's operations per second.
-    pub(crate) fn left_out(&self) -> Vec<(usize, (usize, f64))> {
-        let unseen = self.jobs.iter().filter(|job| self.times(**job) == 0);
-        unseen.filter_map(|job| Some((*job, self.too_slow(*job)?))).collect()
+    /// Returns the cells that are left out, each with the slow cell that ended its series.
+    pub(crate) fn left_out(&self) -> Vec<(usize, SlowCell)> {
+        let unmeasured = self.jobs.iter().filter(|job| self.times(**job) == 0);
+        unmeasured.filter_map(|job| Some((*job, self.slow_cell_of(*job)?))).collect()
     }
 
-    /// Complete rounds.
+    /// Counts the complete rounds.
     pub(crate) fn rounds(&self) -> usize {
         self.samples.len() / self.jobs.len().max(1)
     }
@@ -496,8 +508,8 @@ impl<'g> InOrder<'g> {
         self.samples.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
     }
 
-    /// The tracked value in each complete round.
-    pub(crate) fn tracked(&self) -> Vec<Option<f64>> {
+    /// Returns the tracked value in each complete round.
+    pub(crate) fn tracked_values(&self) -> Vec<Option<f64>> {
         let Until::Rounds { tracked, variable, .. } = self.until else { return Vec::new() };
         let rounds = self.samples.chunks_exact(self.jobs.len().max(1));
         rounds.map(|r| self.value(variable, r.iter().find(|s| s.job == tracked)?)).collect()
@@ -513,22 +525,22 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// The first and last round of the window, counted from 1; `None` with too few rounds.
+    /// Returns the first and last round of the window, counted from 1; `None` with too few rounds.
     pub(crate) fn window(&self) -> Option<[u32; 2]> {
         let rounds = self.rounds();
         (rounds >= WINDOW && self.until != Until::Slow).then(|| [(rounds - WINDOW + 1) as u32, rounds as u32])
     }
 
-    /// The tracked values of the window; `None` if one is missing.
+    /// Returns the tracked values of the window; `None` if one is missing.
     fn tracked_in_window(&self) -> Option<Vec<f64>> {
-        let tracked = self.tracked();
+        let tracked = self.tracked_values();
         tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect()
     }
 
-    /// Applies the SNIA's rule to the tracked values; `None` if a value of the window is missing.
-    pub(crate) fn rule(&self) -> Option<Snia> {
-        let rule = steady_state::rule(&self.tracked_in_window()?)?;
-        Some(Snia { rounds: self.rounds() as u32, ..rule })
+    /// Applies the SNIA's criterion to the tracked values; `None` if a value of the window is missing.
+    pub(crate) fn snia(&self) -> Option<Snia> {
+        let snia = steady_state::apply_snia(&self.tracked_in_window()?)?;
+        Some(Snia { rounds: self.rounds() as u32, ..snia })
     }
 
     /// Mean of the tracked value in the window.
@@ -536,7 +548,7 @@ impl<'g> InOrder<'g> {
         Some(sample::mean(&self.tracked_in_window()?))
     }
 
-    /// The runs that count for a cell: those of the window, if there is one.
+    /// Returns the runs that count for a cell: those of the window, if there is one.
     pub(crate) fn window_samples(&self, job: usize) -> impl Iterator<Item = &Sample> {
         let len = self.jobs.len();
         let range = self
@@ -557,7 +569,7 @@ impl<'g> InOrder<'g> {
         }
         let each = self.spent_ns().checked_div(self.samples.len() as u64).unwrap_or(run_ns);
         let runs_left = match self.until {
-            Until::Slow => self.open().count(),
+            Until::Slow => self.open_cells().count(),
             Until::Rounds { rounds_at_most, .. } => {
                 let all = self.jobs.len().saturating_mul(rounds_at_most as usize);
                 all.saturating_sub(self.samples.len())

@@ -24,7 +24,7 @@ const IN_A_ROW: usize = 2;
 /// Time for judging and printing after the last run.
 const REPORT_NS: u64 = 1_000_000_000;
 
-/// The next run. `counting` has the runs that count, `done` all attempts.
+/// Returns the next run. `counting` has the runs that count, `done` all attempts.
 pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layout: TargetLayout) -> Next {
     let clock = Clock::read(done, budget, layout);
     let otherwise = first_attempt(counting, budget, layout, &clock);
@@ -42,7 +42,7 @@ pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layo
 
 /// Returns the next run that was not measured before.
 fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, clock: &Clock) -> Next {
-    let groups = groups(budget, layout);
+    let groups = count_groups(budget, layout);
     let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
     let measure = |job: usize| Next::Measure { job, repeat: times(job), attempt: 0, offered_iops: None };
     // A test that has begun is completed on all targets.
@@ -60,7 +60,7 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
     };
     let least = (0..groups).map(done).min().unwrap_or(budget.runs);
     if least < budget.runs {
-        let order = repeats::shuffled(groups, budget.seed, least);
+        let order = repeats::random_order(groups, budget.seed, least);
         let mut round = order.into_iter().filter(|group| done(*group) == least);
         return match round.find(|group| clock.has_time_for(*group)) {
             Some(group) => begin(group),
@@ -81,12 +81,12 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
     }
 }
 
-/// The number of groups. A test on all targets is a group, and so is each other job.
-fn groups(budget: &Budget, layout: TargetLayout) -> usize {
+/// Counts the groups. A test on all targets is a group, and so is each other job.
+fn count_groups(budget: &Budget, layout: TargetLayout) -> usize {
     budget.jobs.checked_sub(1).map_or(0, |last| layout.group(last) + 1)
 }
 
-/// The jobs of a group in the order of one round, so that no target is always the first.
+/// Returns the jobs of a group in the random order of one round, so that no target is always the first.
 fn jobs_in_order(
     layout: TargetLayout,
     group: usize,
@@ -94,7 +94,7 @@ fn jobs_in_order(
     budget: &Budget,
 ) -> impl Iterator<Item = usize> + use<> {
     let jobs = layout.jobs(group);
-    let order = repeats::shuffled(jobs.len(), budget.seed ^ group as u64, round);
+    let order = repeats::random_order(jobs.len(), budget.seed ^ group as u64, round);
     order.into_iter().map(move |at| jobs.start + at)
 }
 
@@ -117,16 +117,17 @@ fn open_share(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f
     others.iter().filter_map(share).max_by(f64::total_cmp)
 }
 
-/// Half of the 95 % interval of the difference without the last runs of each side; `None` with fewer than three.
+/// Returns half of the 95 % interval of the difference, on logarithms, without the last `without` runs of each side; `None` with fewer than
+/// three.
 fn half_width(a: &[f64], b: &[f64], without: usize) -> Option<f64> {
     let shortened = |side: &'_ [f64]| side.get(..side.len().checked_sub(without)?).map(<[f64]>::to_vec);
     let [low, high] = Shift::new(&shortened(a)?, &shortened(b)?)?.interval();
     Some((high - low) / 2.0)
 }
 
-/// The remaining runs of each job: the rounds of the plan and of begun tests, and further rounds that fit into the time if all open
+/// Returns the remaining runs of each job: the rounds of the plan and of begun tests, and further rounds that fit into the time if all open
 /// tests get equally many. The cheapest tests share the rest of the time. `counting` has the runs that count, `done` all attempts.
-pub(super) fn left(
+pub(super) fn remaining_runs(
     done: &[Summary],
     counting: &[Summary],
     budget: &Budget,
@@ -135,17 +136,18 @@ pub(super) fn left(
     let clock = Clock::read(done, budget, layout);
     let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
     let most = |job: usize| layout.jobs(layout.group(job)).map(times).max().unwrap_or(0);
-    let mut left: Vec<u32> =
+    let mut remaining: Vec<u32> =
         (0..budget.jobs).map(|job| budget.runs.max(most(job)).saturating_sub(times(job))).collect();
     let open: Vec<usize> = (0..layout.tests as usize)
         .filter(|group| open_share(layout, *group, |job| rates(counting, job)).is_some())
         .collect();
-    let planned: f64 = left.iter().enumerate().map(|(job, runs)| f64::from(*runs) * clock.job_ns(job)).sum();
-    let round: f64 = open.iter().map(|group| clock.cost_ns(*group)).sum();
-    let Some(ends_ns) = budget.ends_ns.filter(|_| round > 0.0) else { return left };
-    let free = ends_ns.saturating_sub(clock.now_ns + REPORT_NS) as f64 - planned;
-    let more = (free / round).max(0.0) as u32;
-    let mut rest_ns = free - f64::from(more) * round;
+    let planned_ns: f64 =
+        remaining.iter().enumerate().map(|(job, runs)| f64::from(*runs) * clock.job_ns(job)).sum();
+    let round_ns: f64 = open.iter().map(|group| clock.cost_ns(*group)).sum();
+    let Some(ends_ns) = budget.ends_ns.filter(|_| round_ns > 0.0) else { return remaining };
+    let free_ns = ends_ns.saturating_sub(clock.now_ns + REPORT_NS) as f64 - planned_ns;
+    let more = (free_ns / round_ns).max(0.0) as u32;
+    let mut rest_ns = free_ns - f64::from(more) * round_ns;
     let mut cheapest_first = open;
     cheapest_first.sort_by(|a, b| clock.cost_ns(*a).total_cmp(&clock.cost_ns(*b)));
     for group in cheapest_first {
@@ -154,22 +156,24 @@ pub(super) fn left(
             rest_ns -= clock.cost_ns(group);
         }
         for job in layout.jobs(group) {
-            if let Some(runs) = left.get_mut(job) {
+            if let Some(runs) = remaining.get_mut(job) {
                 *runs = runs.saturating_add(more).saturating_add(u32::from(fits));
             }
         }
     }
-    left
+    remaining
 }
 
 /// The time that runs took so far, including pauses.
 struct Clock {
     /// End of the last run, in ns since the start of the session.
     now_ns: u64,
+    /// When the time is up, in ns since the start of the session; `None` for no limit.
     ends_ns: Option<u64>,
     layout: TargetLayout,
     /// Mean time of a run of each job in ns.
     job_means_ns: Vec<Option<f64>>,
+    /// Mean time of all runs in ns.
     mean_ns: Option<f64>,
 }
 
@@ -189,12 +193,12 @@ impl Clock {
         Self { now_ns, ends_ns: budget.ends_ns, layout, job_means_ns, mean_ns: mean(&taken.concat()) }
     }
 
-    /// The time of a run of a job in ns; 0 before any was measured.
+    /// Returns the mean time of a run of a job in ns; 0 before any was measured.
     fn job_ns(&self, job: usize) -> f64 {
         self.job_means_ns.get(job).copied().flatten().or(self.mean_ns).unwrap_or(0.0)
     }
 
-    /// The time of a round of a group in ns.
+    /// Returns the time of a round of a group in ns.
     fn cost_ns(&self, group: usize) -> f64 {
         self.layout.jobs(group).map(|job| self.job_ns(job)).sum()
     }
@@ -257,7 +261,6 @@ fn budget(tests: u32, targets: u32, seconds: u64) -> Budget {
         paired: true,
         attempts: 3,
         ends_ns: Some(seconds * SECOND),
-        blocks: Vec::new(),
         ..Budget::default()
     }
 }
@@ -269,8 +272,8 @@ pub(crate) fn play(budget: &Budget, mut rate: impl FnMut(&Summary) -> f64) -> (V
     loop {
         match super::next(&done, budget) {
             Next::Measure { job, repeat, attempt, .. } => {
-                let left = super::left(&done, budget);
-                assert!(left.runs.iter().sum::<u32>() > 0, "run {} was not announced", done.len() + 1);
+                let remaining = super::remaining_runs(&done, budget);
+                assert!(remaining.runs.iter().sum::<u32>() > 0, "run {} was not announced", done.len() + 1);
                 let ended_ns = SECOND * (done.len() as u64 + 3);
                 let run = Summary { attempt, ended_ns, refused: false, ..Summary::refused(job, repeat) };
                 let iops = rate(&run);
@@ -308,11 +311,11 @@ fn quiet_tests_end_after_their_rounds_and_noisy_ones_share_the_time() {
 }
 
 #[test]
-fn it_ends_when_all_intervals_are_narrow_and_a_replay_continues_where_it_stopped() {
+fn the_strategy_ends_when_all_intervals_are_narrow_and_a_replay_continues_where_it_stopped() {
     let budget = budget(3, 3, 1_000);
     let (done, why) = play(&budget, |run| 1e4 + f64::from(run.repeat % 3));
     assert_eq!((done.len(), why.as_str()), (45, "every interval is narrow enough"));
-    assert_eq!(super::left(&done, &budget).runs, [0; 9]);
+    assert_eq!(super::remaining_runs(&done, &budget).runs, [0; 9]);
     for cut in 0..done.len() {
         let Next::Measure { job, repeat, .. } = super::next(&done[..cut], &budget) else {
             panic!("it ended")

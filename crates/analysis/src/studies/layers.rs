@@ -59,7 +59,7 @@ impl Conclusion for Layers {
     /// Describes the effect of the page cache.
     fn deduce(&self, judged: &Judged) -> Vec<Deduction> {
         let of_row = |row: &LayerRow| deduce_from_row(row, judged.results.get(row.result)?);
-        deductions::of_jobs(judged).into_iter().chain(self.rows.iter().filter_map(of_row)).collect()
+        deductions::deduce_from_jobs(judged).into_iter().chain(self.rows.iter().filter_map(of_row)).collect()
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) trait Conclusion {
 
     /// Deductions from several results.
     fn deduce(&self, judged: &Judged) -> Vec<Deduction> {
-        deductions::of_jobs(judged)
+        deductions::deduce_from_jobs(judged)
     }
 }
 

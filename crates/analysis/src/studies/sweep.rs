@@ -584,7 +584,7 @@ fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
 
 /// Why there is no winner.
 fn why_unfinished(race: &Race) -> String {
-    match race.closed {
+    match race.decision {
         Some(_) if race.by == Measure::P99 => {
             "no run had the thousand operations that a p99 takes; type a longer --time, or --by latency"
                 .into()
@@ -598,7 +598,7 @@ fn why_unfinished(race: &Race) -> String {
 fn measured_sentence(race: &Race) -> String {
     let all = race.lanes.len();
     let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
-    let (of_all, failed) = match (&race.closed, all - seen) {
+    let (of_all, failed) = match (&race.decision, all - seen) {
         (Some(_), 0) => (String::new(), String::new()),
         (Some(_), failed) => (String::new(), format!(" and {failed} could not be")),
         (None, _) => (format!(" of {all}"), String::new()),
@@ -635,8 +635,8 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let cells: Vec<CellFigures> =
         measured.map(|c| cell_in_order(&c.setting, &order, c.job, result_of(c.job))).collect();
-    let late = late.iter().filter_map(|(job, (slow, iops))| {
-        let why = too_slow(grid.setting(*slow)?, *iops);
+    let late = late.iter().filter_map(|(job, slow)| {
+        let why = too_slow(grid.setting(slow.job)?, slow.iops);
         Some(Skipped { setting: grid.setting(*job)?.clone(), why })
     });
     let late: Vec<Skipped> = late.collect();
@@ -734,13 +734,13 @@ fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
     Some(Rounds {
         tracked: grid.setting(tracked)?.clone(),
         variable,
-        by_round: order.tracked(),
+        by_round: order.tracked_values(),
         at_most: rounds_at_most,
         bytes_wanted: bytes,
         bytes_written: order.written_bytes(),
         window: order.window(),
         window_mean: order.window_mean(),
-        rule: order.rule(),
+        rule: order.snia(),
     })
 }
 

@@ -16,7 +16,7 @@ use crate::checks::prelude::*;
 use crate::figures::traffic;
 use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, FLOOR_IOS, Traffic};
 use crate::strategy::disturbed::{
-    BYTES_PER_S, FLOOR_BYTES as REPEAT_FLOOR_BYTES, FLOOR_IOS as REPEAT_FLOOR_IOS, IOS_PER_S, Outside,
+    BYTES_PER_S, FLOOR_BYTES as REPEAT_FLOOR_BYTES, FLOOR_IOS as REPEAT_FLOOR_IOS, IOS_PER_S, OutsideLoad,
     STOLEN_ABOVE,
 };
 use model::record::WorkerStates;
@@ -334,7 +334,7 @@ fn describe_stopped_workers(states: &WorkerStates) -> Option<(Severity, String)>
     if states.stopped == 0 && states.traced == 0 {
         return None;
     }
-    let (stopped_at_least, _) = intervals::exact(states.stopped, states.samples, CONFIDENCE.0);
+    let (stopped_at_least, _) = intervals::exact_bounds(states.stopped, states.samples, CONFIDENCE.0);
     let severity = if stopped_at_least > STOPPED_VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",
@@ -416,8 +416,8 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
             .found();
     }
     case.need_run()?;
-    let outside = Outside::from_runs(case);
-    match outside.unseen().as_slice() {
+    let outside = OutsideLoad::from_runs(case);
+    match outside.why_unknown().as_slice() {
         [] => holds("No other load disturbed the runs.", numbers),
         reasons => Err(reasons.join("; ")),
     }

@@ -7,7 +7,7 @@ use crate::checks::prelude::*;
 use crate::figures::iops;
 use crate::figures::time_series::courses;
 use stats::intervals;
-use stats::intervals::{ASKED, FEWEST_RUNS, MOST_RUNS, Variability};
+use stats::intervals::{FEWEST_RUNS, GOAL_HALF_WIDTH, MOST_RUNS, Variability};
 use stats::sample::{mean, median, variance};
 use stats::series::{Series, correlation_time};
 
@@ -155,8 +155,8 @@ fn describe_fix(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     if !variance.is_finite() {
         return general_fix.into();
     }
-    let goal = format!("an interval of +- {}", show_share(ASKED));
-    let Some(runs) = intervals::runs(variance, ASKED) else {
+    let goal = format!("an interval of +- {}", show_share(GOAL_HALF_WIDTH));
+    let Some(runs) = intervals::runs_for(variance, GOAL_HALF_WIDTH) else {
         return format!("{general_fix} Without a fix, {goal} would take more than {MOST_RUNS} runs.");
     };
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;

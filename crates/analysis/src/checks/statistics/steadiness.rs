@@ -12,9 +12,9 @@ use super::has_step;
 use crate::checks::prelude::*;
 use crate::figures::steadiness::{Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change};
 use crate::figures::time_series::{DeviceWork, courses};
-use stats::change::{Change, SURELY as STEP_SURELY, Step, without_levels};
+use stats::change::{Change, REQUIRED_ERRORS, REQUIRED_ERRORS_BY_LENGTH, Step, without_levels};
 use stats::sample::mean;
-use stats::series::{FEWEST, MATTERS_FROM, SURELY, Series, observations, warm_ups};
+use stats::series::{FEWEST, MATTERS_FROM, SIGNIFICANT_ERRORS, Series, observations, warm_ups};
 
 /// Minimum seconds of a run whose drift is also reported per minute.
 const A_MINUTE_FROM_S: f64 = 10.0;
@@ -137,8 +137,8 @@ pub(super) const CLIFF: Check = Check {
         minute = Share(STEP_FROM.minute),
         ten = Share(STEP_FROM.ten_seconds),
         shorter = Share(STEP_FROM.shorter),
-        sure = STEP_SURELY.0,
-        more = STEP_SURELY.1
+        sure = REQUIRED_ERRORS,
+        more = REQUIRED_ERRORS_BY_LENGTH
     ),
     provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on \
               its cgroup: `echo \"MAJ:MIN 1000\" > \
@@ -266,7 +266,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
         "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes the \
          mean of the rest most certain. Fires if most runs have such a beginning, and the means with and \
          without it differ by more than {minute} in runs of a minute ({ten} from ten seconds on, {shorter} \
-         below) and by more than {SURELY} standard errors. The number stays unchanged; the finding gives the \
+         below) and by more than {SIGNIFICANT_ERRORS} standard errors. The number stays unchanged; the finding gives the \
          number without the beginning.",
         minute = Share(MATTERS_FROM.minute),
         ten = Share(MATTERS_FROM.ten_seconds),

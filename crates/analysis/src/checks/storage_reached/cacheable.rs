@@ -10,7 +10,7 @@ use crate::checks::prelude::*;
 use crate::figures::traffic::{FLOOR_BYTES, FLOOR_IOS};
 use model::evidence::Probe;
 use model::job::Start;
-use stats::comparison::{Compared, FEWEST, compare};
+use stats::comparison::{FEWEST, TimesComparison, compare};
 
 /// Returns the expected share of `bytes` that the stream touches more than once in one run, 0 to 1, computed from the
 /// order of offsets without a list of the offsets.
@@ -270,7 +270,7 @@ pub(super) const FIRST_TOUCH: Check = Check {
 };
 
 fn check_first_touch(case: &Case) -> Known<Answer> {
-    let mut worst: Option<(Compared, &Probe)> = None;
+    let mut worst: Option<(TimesComparison, &Probe)> = None;
     for probe in case.probes()? {
         let both = compare(&probe.first_ns, &probe.again_ns);
         let both =
@@ -317,7 +317,7 @@ fn check_first_touch(case: &Case) -> Known<Answer> {
 
 /// Returns how far the factor between first and second reads is from 1, as an absolute logarithm; 0 if chance may
 /// explain the factor.
-fn distance(both: Compared) -> f64 {
+fn distance(both: TimesComparison) -> f64 {
     if both.p < CHANCE_BELOW { both.ratio.ln().abs() } else { 0.0 }
 }
 

@@ -4,7 +4,7 @@
 //! 2. After a round, [`Levels`] fits a level for each cell and the noise, and bounds by how much each cell may be faster than another.
 //! 3. The winner is the cell that no other can beat by much: its worst bound is the lowest.
 //! 4. The contenders of the next round are the winner and the cells that may be faster by more than the tolerance.
-//!    Without such cells, the race is decided.
+//!    Without such cells, the race is decided. While too few cells were repeated to know the noise, all cells are contenders.
 //! 5. The winner, cheaper cells that seem equally fast, and settings of well-known programs then get fresh runs for
 //!    their figures, because the runs that chose a winner are faster than it usually is.
 
@@ -13,10 +13,10 @@ use model::sweep::Measure;
 use stats::sample;
 use stats::sample::median;
 
-/// Number of cheaper cells that are compared with a winner, the cheapest first.
-const CHEAPER: usize = 3;
+/// Maximum number of cheaper cells that are compared with a winner, the cheapest first.
+const MAX_CHEAPER: usize = 3;
 
-/// Minimum number of rounds before a cell of an adaptive search wins. A single fast run may be luck.
+/// Minimum number of rounds before an adaptive search decides a race, unless its time is up. A single fast run may be luck.
 const FEWEST_ROUNDS: usize = 2;
 
 /// The number of cells with the highest levels that may win.
@@ -26,10 +26,10 @@ const CANDIDATES: usize = 20;
 const LESS_CPU: f64 = 0.9;
 
 /// The target has changed if the winner's fresh runs are slower than its slowest run in the race by more than this, as a logarithm.
-const CHANGED: f64 = 0.1;
+const MIN_FALL: f64 = 0.1;
 
 /// Fresh runs of a winner and of each setting that it is compared with: enough for a useful interval.
-pub const FRESH: usize = 5;
+pub const FRESH_RUNS: usize = 5;
 
 /// Minimum number of pairs of successive runs of one cell for an estimate of the noise between runs. Five runs of one
 /// cell make four pairs.
@@ -51,7 +51,7 @@ pub struct Lane {
     pub logs: Vec<f64>,
     /// The round of each score in `logs`.
     rounds: Vec<usize>,
-    /// Scores of its runs after the race was closed.
+    /// Scores of its runs after the race was decided.
     pub fresh: Vec<f64>,
     /// The runs of `logs` and of `fresh`.
     runs: [Vec<Sample>; 2],
@@ -77,12 +77,12 @@ pub struct Race {
     /// Indices of the lanes that the current round measures.
     pub(super) members: Vec<usize>,
     /// The decision; `None` while the race is open.
-    pub closed: Option<Closed>,
+    pub decision: Option<Decision>,
 }
 
 /// How a race was decided.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Closed {
+pub struct Decision {
     /// Index of the winning lane; `None` if every cell failed.
     pub winner: Option<usize>,
     /// Cheaper lanes that may be as fast, the cheapest first.
@@ -101,7 +101,7 @@ pub struct Rivals {
 }
 
 impl Lane {
-    /// A cell without runs.
+    /// Creates a cell without runs.
     pub(super) fn new(job: usize, memory: u64, by: Measure) -> Self {
         Self { job, memory, by, ..Self::default() }
     }
@@ -120,21 +120,26 @@ impl Lane {
         self.runs[usize::from(round.is_none())].push(*sample);
     }
 
-    pub(super) fn tries(&self) -> usize {
+    /// Counts the runs of the lane; a failed one counts too.
+    pub(super) fn count_runs(&self) -> usize {
         self.logs.len() + self.fresh.len() + usize::from(self.failed)
     }
 
-    /// Whether the lane has no run in this round yet.
+    /// Whether the lane has not failed, and has no run in this round yet.
     pub(super) fn is_due(&self, round: usize) -> bool {
         !self.failed && self.rounds.last() != Some(&round)
     }
 
-    fn scored(&self) -> Vec<Scored> {
+    /// Returns the runs of the race; none of a failed lane.
+    fn scored_runs(&self) -> Vec<ScoredRun> {
         if self.failed {
-            Vec::new()
-        } else {
-            self.rounds.iter().copied().zip(self.logs.iter().copied()).collect()
+            return Vec::new();
         }
+        self.rounds
+            .iter()
+            .zip(&self.logs)
+            .map(|(round, score)| ScoredRun { round: *round, score: *score })
+            .collect()
     }
 
     /// Returns the scores of the runs that the figures use: the fresh runs if there are enough, because they did not
@@ -149,7 +154,7 @@ impl Lane {
     }
 
     fn uses_fresh_runs(&self) -> bool {
-        self.fresh.len() >= FRESH || self.logs.is_empty()
+        self.fresh.len() >= FRESH_RUNS || self.logs.is_empty()
     }
 
     /// Returns the measure that ranks the runs.
@@ -157,7 +162,7 @@ impl Lane {
         self.by
     }
 
-    /// The runs that the lane's figures use.
+    /// Returns the runs that the lane's figures use.
     pub fn figure_samples(&self) -> &[Sample] {
         &self.runs[usize::from(self.uses_fresh_runs())]
     }
@@ -168,7 +173,7 @@ impl Lane {
         mean_of(self.figure_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
 
-    /// Mean CPU time per byte of all runs of the lane in ns; `None` without a value.
+    /// Returns the mean CPU time per byte of all runs of the lane in ns; `None` without a value.
     pub fn cpu_ns_per_byte(&self) -> Option<f64> {
         mean_of(self.runs.iter().flatten(), |s| s.cpu_ns_per_byte.filter(|c| c.is_finite()))
     }
@@ -181,54 +186,54 @@ impl Lane {
         (self.memory, self.cpu_or_worst())
     }
 
-    /// Whether the lane has enough fresh runs, or failed.
-    fn is_tried(&self) -> bool {
-        self.failed || self.fresh.len() >= FRESH
+    /// Whether the lane needs no more fresh runs: it has enough, or it failed.
+    fn is_complete(&self) -> bool {
+        self.failed || self.fresh.len() >= FRESH_RUNS
     }
 }
 
 impl Race {
-    /// A race without runs.
+    /// Creates a race without runs.
     pub(super) fn new(work: String, by: Measure, share: f64, lanes: Vec<Lane>, baselines: Vec<Lane>) -> Self {
         // A better latency has a higher score but a lower value.
         let tolerance = if by.is_latency() { -(-share).ln_1p() } else { share.ln_1p() };
         let members = (0..lanes.len()).collect();
-        Self { work, by, tolerance, lanes, baselines, round: 0, members, closed: None }
+        Self { work, by, tolerance, lanes, baselines, round: 0, members, decision: None }
     }
 
     /// Adds a run to its lane. Ignores runs of jobs that have no lane in this race.
     pub(super) fn take(&mut self, sample: &Sample) {
-        let round = self.closed.is_none().then_some(self.round);
+        let round = self.decision.is_none().then_some(self.round);
         let lanes = self.lanes.iter_mut().chain(&mut self.baselines);
         if let Some(lane) = lanes.into_iter().find(|l| l.job == sample.job) {
             lane.take(sample, round);
         }
     }
 
-    pub(super) fn tries(&self) -> usize {
-        self.lanes.iter().map(Lane::tries).sum()
+    pub(super) fn count_runs(&self) -> usize {
+        self.lanes.iter().map(Lane::count_runs).sum()
     }
 
-    /// Lanes whose run of the current round is missing.
+    /// Returns the lanes whose run of the current round is missing.
     pub(super) fn due(&self) -> impl Iterator<Item = &Lane> {
-        let open = self.closed.is_none().then_some(&self.members);
+        let open = self.decision.is_none().then_some(&self.members);
         open.into_iter().flatten().filter_map(|at| self.lanes.get(*at)).filter(|lane| lane.is_due(self.round))
     }
 
-    /// Lanes without a failed run.
+    /// Returns the lanes without a failed run.
     pub(super) fn sound(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.lanes.iter().enumerate().filter(|(_, lane)| !lane.failed)
     }
 
-    /// The levels of the lanes. Fresh runs add to the noise if the race has few repeats.
-    fn levels(&self) -> Levels {
-        let scored: Vec<Vec<Scored>> = self.lanes.iter().map(Lane::scored).collect();
-        let levels = Levels::fit(&scored, &[]);
+    /// Fits the levels of the lanes. Fresh runs add to the noise if the race has few repeats.
+    fn fit_levels(&self) -> Levels {
+        let runs: Vec<Vec<ScoredRun>> = self.lanes.iter().map(Lane::scored_runs).collect();
+        let levels = Levels::fit(&runs, &[]);
         if levels.pairs >= REPEATS_TO_DECIDE {
             return levels;
         }
         let fresh = self.lanes.iter().flat_map(|l| l.fresh.windows(2)).map(|pair| (pair[1] - pair[0]).abs());
-        Levels::fit(&scored, &fresh.collect::<Vec<f64>>())
+        Levels::fit(&runs, &fresh.collect::<Vec<f64>>())
     }
 
     /// Returns for each other lane the upper bound on how much faster than the winner it may be, as a logarithm,
@@ -242,7 +247,7 @@ impl Race {
 
     /// Returns the lane whose largest bound is the lowest, among the lanes with the highest levels. Without bounds, the
     /// lane with the highest level. `None` without a run.
-    fn best(&self, levels: &Levels) -> Option<usize> {
+    fn find_best(&self, levels: &Levels) -> Option<usize> {
         let mut order: Vec<(usize, f64)> =
             (0..self.lanes.len()).filter_map(|at| Some((at, levels.value(at)?))).collect();
         order.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -256,10 +261,10 @@ impl Race {
     }
 
     /// Returns the lanes that the next round of an adaptive search measures: the best lane, and the lanes that may be
-    /// faster by more than the tolerance. Empty if the race is decided.
+    /// faster by more than the tolerance. All lanes while the noise is unknown. Empty if the race is decided.
     pub(super) fn contenders(&self) -> Vec<usize> {
-        let levels = self.levels();
-        let Some(best) = self.best(&levels) else { return Vec::new() };
+        let levels = self.fit_levels();
+        let Some(best) = self.find_best(&levels) else { return Vec::new() };
         if self.sound().nth(1).is_none() {
             return if self.round + 1 < FEWEST_ROUNDS { vec![best] } else { Vec::new() };
         }
@@ -268,21 +273,21 @@ impl Race {
         }
         let open = self.bounds(&levels, best).into_iter().filter(|(_, bound)| *bound > self.tolerance);
         let open: Vec<usize> = open.map(|(at, _)| at).collect();
-        let decided = open.is_empty() && self.round + 1 >= FEWEST_ROUNDS;
-        if decided { open } else { std::iter::once(best).chain(open).collect() }
+        let is_decided = open.is_empty() && self.round + 1 >= FEWEST_ROUNDS;
+        if is_decided { open } else { std::iter::once(best).chain(open).collect() }
     }
 
     /// Chooses the winner. A cell that was measured once may win too.
-    pub(super) fn close(&self) -> Closed {
-        let levels = self.levels();
-        let winner = self.best(&levels);
-        Closed { winner, cheaper: winner.map_or_else(Vec::new, |w| self.cheaper(&levels, w)) }
+    pub(super) fn decide(&self) -> Decision {
+        let levels = self.fit_levels();
+        let winner = self.find_best(&levels);
+        Decision { winner, cheaper: winner.map_or_else(Vec::new, |w| self.find_cheaper(&levels, w)) }
     }
 
-    /// The cells that may be faster than the winner; `None` until it is chosen, or if the noise is unknown.
+    /// Returns the cells that may be faster than the winner; `None` until it is chosen, or if the noise is unknown.
     pub fn rivals(&self) -> Option<Rivals> {
-        let winner = self.closed.as_ref()?.winner?;
-        let levels = self.levels();
+        let winner = self.decision.as_ref()?.winner?;
+        let levels = self.fit_levels();
         levels.deviation?;
         let mut bounds = self.bounds(&levels, winner);
         let at_most = bounds.first().map_or(f64::NEG_INFINITY, |(_, bound)| *bound);
@@ -294,8 +299,8 @@ impl Race {
     /// Returns the number of further runs that would prove that no lane is faster than the winner by more than the
     /// tolerance, if levels and noise do not change. `None` if no number of runs would.
     pub fn more_runs(&self) -> Option<f64> {
-        let winner = self.closed.as_ref()?.winner?;
-        let levels = self.levels();
+        let winner = self.decision.as_ref()?.winner?;
+        let levels = self.fit_levels();
         let open = self.bounds(&levels, winner).into_iter().filter(|(_, bound)| *bound > self.tolerance);
         let runs: Vec<f64> =
             open.map(|(at, _)| levels.more_runs(at, winner, self.tolerance)).collect::<Option<_>>()?;
@@ -304,7 +309,7 @@ impl Race {
 
     /// Whether cells were repeated often enough to know the noise.
     pub fn knows_its_noise(&self) -> bool {
-        self.levels().pairs >= FEWEST_REPEATS
+        self.fit_levels().pairs >= FEWEST_REPEATS
     }
 
     /// Turns a difference of scores into a share: how much higher a rate is, or how much lower a latency.
@@ -313,7 +318,7 @@ impl Race {
     }
 
     /// Returns the lanes that cost less than the winner and seem equally fast, the cheapest first.
-    fn cheaper(&self, levels: &Levels, winner: usize) -> Vec<usize> {
+    fn find_cheaper(&self, levels: &Levels, winner: usize) -> Vec<usize> {
         let best = &self.lanes[winner];
         let costs_less = |l: &Lane| {
             l.memory < best.memory
@@ -326,37 +331,38 @@ impl Race {
         let mut all: Vec<(usize, &Lane)> =
             self.sound().filter(|(at, lane)| costs_less(lane) && near(*at)).collect();
         all.sort_by(|a, b| a.1.cost().partial_cmp(&b.1.cost()).unwrap_or(std::cmp::Ordering::Equal));
-        all.into_iter().take(CHEAPER).map(|(at, _)| at).collect()
+        all.into_iter().take(MAX_CHEAPER).map(|(at, _)| at).collect()
     }
 
-    /// The noise: the standard deviation of the logarithms of runs of one cell, of all cells together; `None` if no cell was repeated.
+    /// Returns the noise: the standard deviation of the logarithms of runs of one cell, from the cells with many runs or otherwise from all
+    /// cells. `None` if no cell was repeated.
     pub fn spread(&self) -> Option<f64> {
-        self.levels().deviation
+        self.fit_levels().deviation
     }
 
-    /// The lane that won.
+    /// Returns the lane that won.
     pub fn winner(&self) -> Option<&Lane> {
-        self.lanes.get(self.closed.as_ref()?.winner?)
+        self.lanes.get(self.decision.as_ref()?.winner?)
     }
 
     /// Returns how much slower the winner's fresh runs are than the runs that chose it, as a logarithm. `Some` means
     /// that the target has changed: chance does not explain the difference, and even the slowest run that chose the
     /// winner was much faster.
     pub fn fall(&self) -> Option<f64> {
-        let at = self.closed.as_ref()?.winner?;
-        let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH)?;
+        let at = self.decision.as_ref()?.winner?;
+        let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH_RUNS)?;
         let fresh = centre(&winner.fresh);
         let shift = fresh - centre(&winner.logs);
         let slowest = winner.logs.iter().copied().fold(f64::INFINITY, f64::min);
-        let luck = self.levels().luck(at, winner.fresh.len());
-        (fresh < slowest - CHANGED && shift < -luck).then_some(shift)
+        let luck = self.fit_levels().luck(at, winner.fresh.len());
+        (fresh < slowest - MIN_FALL && shift < -luck).then_some(shift)
     }
 
-    /// The first cheaper lane whose fresh runs are as fast as the winner's; else the winner. `None` without a winner.
+    /// Returns the first cheaper lane whose fresh runs are as fast as the winner's; else the winner. `None` without a winner.
     pub fn cheapest(&self) -> Option<&Lane> {
         let winner = self.winner()?;
-        let cheaper = self.closed.as_ref()?.cheaper.iter().filter_map(|at| self.lanes.get(*at));
-        Some(cheaper.take_while(|l| l.is_tried()).find(|l| self.is_as_fast(l, winner)).unwrap_or(winner))
+        let cheaper = self.decision.as_ref()?.cheaper.iter().filter_map(|at| self.lanes.get(*at));
+        Some(cheaper.take_while(|l| l.is_complete()).find(|l| self.is_as_fast(l, winner)).unwrap_or(winner))
     }
 
     /// Whether the fresh runs of a lane are slower than those of the winner by no more than the tolerance.
@@ -366,38 +372,38 @@ impl Race {
 
     /// Returns the lanes that are measured after the race, each with the number of fresh runs that it needs. After the
     /// time is up, only the winner.
-    pub(super) fn wanted(&self, time_is_up: bool) -> Vec<(&Lane, usize)> {
-        let Some((closed, winner)) = self.closed.as_ref().zip(self.winner()) else { return Vec::new() };
-        if time_is_up {
-            return vec![(winner, FRESH)];
+    pub(super) fn lanes_for_fresh_runs(&self, is_time_up: bool) -> Vec<(&Lane, usize)> {
+        let Some((decision, winner)) = self.decision.as_ref().zip(self.winner()) else { return Vec::new() };
+        if is_time_up {
+            return vec![(winner, FRESH_RUNS)];
         }
-        let mut out: Vec<(&Lane, usize)> = self.baselines.iter().map(|y| (y, FRESH)).collect();
-        let cheaper = closed.cheaper.iter().filter_map(|at| self.lanes.get(*at)).enumerate();
+        let mut out: Vec<(&Lane, usize)> = self.baselines.iter().map(|y| (y, FRESH_RUNS)).collect();
+        let cheaper = decision.cheaper.iter().filter_map(|at| self.lanes.get(*at)).enumerate();
         // Measure one cheaper cell after another, in turns with fresh runs of the winner.
         let mut rounds = 1;
         for (at, lane) in cheaper {
-            if !lane.is_tried() {
-                out.push((lane, FRESH));
+            if !lane.is_complete() {
+                out.push((lane, FRESH_RUNS));
             }
             rounds = at + 1;
-            if !lane.is_tried() || self.is_as_fast(lane, winner) {
+            if !lane.is_complete() || self.is_as_fast(lane, winner) {
                 break;
             }
         }
-        out.push((winner, FRESH * rounds));
+        out.push((winner, FRESH_RUNS * rounds));
         out
     }
 
-    /// Number of fresh runs that are still to come; an estimate while the race is open.
+    /// Counts the fresh runs that are still to come; an estimate while the race is open.
     pub(super) fn fresh_runs_to_come(&self) -> usize {
-        if self.closed.is_none() {
-            return FRESH * (2 + self.baselines.len());
+        if self.decision.is_none() {
+            return FRESH_RUNS * (2 + self.baselines.len());
         }
-        self.wanted(false).iter().map(|(l, want)| want.saturating_sub(l.fresh.len())).sum()
+        self.lanes_for_fresh_runs(false).iter().map(|(l, want)| want.saturating_sub(l.fresh.len())).sum()
     }
 }
 
-/// The mean of a value over the runs that have one.
+/// Returns the mean of a value over the runs that have one.
 fn mean_of<'s>(
     runs: impl IntoIterator<Item = &'s Sample>,
     value: impl Fn(&Sample) -> Option<f64>,
@@ -414,20 +420,20 @@ const ERROR: f64 = 0.05;
 const CHECKS: f64 = 4.0;
 
 /// Part of a cell's runs that a trimmed mean leaves out at either end, as a divisor.
-const TRIMMED: usize = 5;
+const TRIM_DIVISOR: usize = 5;
 
 /// The noise follows from the difference that this share of the pairs of successive runs does not exceed.
 const SHARE_OF_PAIRS: f64 = 0.9;
 /// A normal deviate is within this many standard deviations with the probability [`SHARE_OF_PAIRS`].
 const DEVIATIONS: f64 = 1.645;
 
-/// Degrees of freedom for each pair.
+/// Degrees of freedom for each pair. A quantile of the pairs tells less about the noise than their variance would.
 const DEGREES_PER_PAIR: f64 = 0.6;
 
-/// Maximum number of rounds that are passes through all cells.
+/// Maximum number of rounds of an adaptive search that are passes through all cells.
 const PASSES: usize = 2;
 
-/// A cell with at least this number of runs has many.
+/// Minimum number of runs of a cell that has many.
 const MANY_RUNS: usize = 8;
 /// If all cells with many runs together have at least this number of pairs of successive runs, the noise of all cells is
 /// estimated from these pairs.
@@ -441,10 +447,14 @@ const RUNS_OF_OTHERS: f64 = 2.0;
 const TRIMMED_VARIANCE: f64 = 1.1;
 
 /// Iterations of the fit.
-const STEPS: usize = 5;
+const ITERATIONS: usize = 5;
 
-/// A run of a cell: the round and the score.
-pub(super) type Scored = (usize, f64);
+/// A run of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScoredRun {
+    round: usize,
+    score: f64,
+}
 
 /// The level of a cell.
 #[derive(Clone, Copy, Debug)]
@@ -477,50 +487,50 @@ impl Levels {
     /// 3. If a round has few members, its state hides a part of their noise. This is corrected.
     ///
     /// `elsewhere` has further differences of successive runs for the noise.
-    pub(super) fn fit(cells: &[Vec<Scored>], elsewhere: &[f64]) -> Self {
-        let rounds = cells.iter().flatten().map(|(round, _)| round + 1).max().unwrap_or(0);
+    pub(super) fn fit(cells: &[Vec<ScoredRun>], elsewhere: &[f64]) -> Self {
+        let rounds = cells.iter().flatten().map(|run| run.round + 1).max().unwrap_or(0);
         let mut members = vec![0.0_f64; rounds];
-        for (round, _) in cells.iter().flatten() {
-            members[*round] += 1.0;
+        for run in cells.iter().flatten() {
+            members[run.round] += 1.0;
         }
         let mut levels: Vec<f64> = cells.iter().map(|runs| median(&scores(runs))).collect();
         let mut states = vec![0.0; rounds];
-        for _ in 0..STEPS {
+        for _ in 0..ITERATIONS {
             let mut remainders = vec![Vec::new(); rounds];
             for (runs, level) in cells.iter().zip(&levels) {
-                for (round, score) in runs {
-                    remainders[*round].push(score - level);
+                for run in runs {
+                    remainders[run.round].push(run.score - level);
                 }
             }
             states = remainders.iter().map(|left| median(left)).collect();
-            levels = cells.iter().map(|runs| centre(&without(runs, &states))).collect();
+            levels = cells.iter().map(|runs| centre(&without_states(runs, &states))).collect();
         }
         // The state of a round with few runs follows their noise and so hides a part of it.
         let hidden = |members: f64| members / (members - 1.0).max(0.5);
         let (mut pairs, mut pairs_of_many) = (elsewhere.to_vec(), Vec::new());
         for runs in cells {
-            let scores = without(runs, &states);
-            let differ = scores.windows(2).zip(runs.windows(2)).map(|(scores, runs)| {
-                let fewest = members[runs[0].0].min(members[runs[1].0]);
+            let scores = without_states(runs, &states);
+            let gaps = scores.windows(2).zip(runs.windows(2)).map(|(scores, runs)| {
+                let fewest = members[runs[0].round].min(members[runs[1].round]);
                 (scores[1] - scores[0]).abs() * hidden(fewest).sqrt()
             });
-            let differ: Vec<f64> = differ.collect();
-            pairs.extend(&differ);
+            let gaps: Vec<f64> = gaps.collect();
+            pairs.extend(&gaps);
             // Only rounds after the passes through all cells count: in the passes, the states follow the noisier cells.
             let later =
-                differ.iter().zip(runs).filter(|(_, (round, _))| *round >= PASSES && runs.len() >= MANY_RUNS);
-            pairs_of_many.extend(later.map(|(differ, _)| differ));
+                gaps.iter().zip(runs).filter(|(_, run)| run.round >= PASSES && runs.len() >= MANY_RUNS);
+            pairs_of_many.extend(later.map(|(gap, _)| gap));
         }
-        let overall = deviation(&mut pairs);
+        let overall = deviation_of_pairs(&mut pairs);
         let frequent =
-            deviation(&mut pairs_of_many).filter(|_| pairs_of_many.len() >= MANY_PAIRS).or(overall);
+            deviation_of_pairs(&mut pairs_of_many).filter(|_| pairs_of_many.len() >= MANY_PAIRS).or(overall);
         let variance = |deviation: Option<f64>| deviation.map_or(f64::INFINITY, |d| d * d);
-        let level = |(runs, value): (&Vec<Scored>, &f64)| {
-            let fewest = runs.iter().map(|(round, _)| members[*round]).fold(f64::INFINITY, f64::min);
-            let own = trimmed_variance(&without(runs, &states)) * hidden(fewest);
+        let level = |(runs, value): (&Vec<ScoredRun>, &f64)| {
+            let fewest = runs.iter().map(|run| members[run.round]).fold(f64::INFINITY, f64::min);
+            let own = trimmed_variance(&without_states(runs, &states)) * hidden(fewest);
             let count = runs.len() as f64;
             let common = variance(if runs.len() < MANY_RUNS { overall } else { frequent });
-            let common = if runs.len() < TRIMMED { common } else { TRIMMED_VARIANCE * common };
+            let common = if runs.len() < TRIM_DIVISOR { common } else { TRIMMED_VARIANCE * common };
             let mixed = (RUNS_OF_OTHERS * common + (count - 1.0) * own) / (RUNS_OF_OTHERS + count - 1.0);
             (count > 0.0).then(|| Level { value: *value, variance: common.max(mixed), runs: count })
         };
@@ -531,7 +541,7 @@ impl Levels {
         Self { cells: found, deviation: frequent, pairs: pairs.len(), factor }
     }
 
-    /// The level of a cell, a logarithm; `None` without a run.
+    /// Returns the level of a cell, a logarithm; `None` without a run.
     pub(super) fn value(&self, at: usize) -> Option<f64> {
         Some(self.cells.get(at).copied()??.value)
     }
@@ -541,12 +551,13 @@ impl Levels {
         self.shift(at, than).map_or(f64::INFINITY, |(shift, error)| shift + self.margin(error))
     }
 
-    /// The difference of two levels and its standard error.
+    /// Returns the difference of two levels and its standard error.
     fn shift(&self, at: usize, than: usize) -> Option<(f64, f64)> {
         let (a, b) = (self.cells.get(at).copied()??, self.cells.get(than).copied()??);
         Some((a.value - b.value, ((a.variance + b.variance) / a.runs.min(b.runs)).sqrt()))
     }
 
+    /// Returns how far a difference with this standard error may be from the truth by chance.
     fn margin(&self, error: f64) -> f64 {
         if error > 0.0 { self.factor * error } else { 0.0 }
     }
@@ -571,20 +582,20 @@ impl Levels {
     }
 }
 
-/// The mean of some scores; minus infinity without scores. With five or more scores, it leaves out a fifth at either end.
+/// Returns the mean of some scores; minus infinity without scores. With five or more scores, it leaves out a fifth at either end.
 pub(super) fn centre(scores: &[f64]) -> f64 {
     if scores.is_empty() {
         return f64::NEG_INFINITY;
     }
-    let (sorted, out) = trimmed(scores);
+    let (sorted, out) = sort_for_trimming(scores);
     let core = &sorted[out..sorted.len() - out];
     core.iter().sum::<f64>() / core.len() as f64
 }
 
-/// The variance of one score that explains the variance of [`centre`]: the trimmed scores count as the outermost remaining ones (Tukey and
-/// McLaughlin 1963). 0 with fewer than two.
+/// Returns the variance of one score that explains the variance of [`centre`]: the trimmed scores count as the outermost remaining ones
+/// (Tukey and McLaughlin 1963). 0 with fewer than two.
 fn trimmed_variance(scores: &[f64]) -> f64 {
-    let (sorted, out) = trimmed(scores);
+    let (sorted, out) = sort_for_trimming(scores);
     let Some(last) = sorted.len().checked_sub(1 + out).filter(|last| *last > out) else { return 0.0 };
     let moved: Vec<f64> = sorted.iter().map(|s| s.clamp(sorted[out], sorted[last])).collect();
     let mean = moved.iter().sum::<f64>() / moved.len() as f64;
@@ -593,53 +604,58 @@ fn trimmed_variance(scores: &[f64]) -> f64 {
     squares * moved.len() as f64 / (core * (core - 1.0))
 }
 
-/// The scores in order, and how many are left out at either end.
-fn trimmed(scores: &[f64]) -> (Vec<f64>, usize) {
+/// Returns the scores in order, and how many are left out at either end.
+fn sort_for_trimming(scores: &[f64]) -> (Vec<f64>, usize) {
     let mut sorted = scores.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let out = sorted.len() / TRIMMED;
+    let out = sorted.len() / TRIM_DIVISOR;
     (sorted, out)
 }
 
-/// The standard deviation that explains the differences of pairs; `None` without a pair.
-fn deviation(pairs: &mut [f64]) -> Option<f64> {
+/// Returns the standard deviation that explains the differences of pairs; `None` without a pair.
+fn deviation_of_pairs(pairs: &mut [f64]) -> Option<f64> {
     pairs.sort_by(f64::total_cmp);
     let rank = (SHARE_OF_PAIRS * pairs.len() as f64).ceil() as usize;
     let below = pairs.get(rank.checked_sub(1)?)?;
     Some(below / DEVIATIONS / std::f64::consts::SQRT_2)
 }
 
-fn scores(runs: &[Scored]) -> Vec<f64> {
-    runs.iter().map(|(_, score)| *score).collect()
+fn scores(runs: &[ScoredRun]) -> Vec<f64> {
+    runs.iter().map(|run| run.score).collect()
 }
 
-fn without(runs: &[Scored], states: &[f64]) -> Vec<f64> {
-    runs.iter().map(|(round, score)| score - states[*round]).collect()
+/// Returns the scores without the states of their rounds.
+fn without_states(runs: &[ScoredRun], states: &[f64]) -> Vec<f64> {
+    runs.iter().map(|run| run.score - states[run.round]).collect()
+}
+
+/// Returns one run in each round, with these scores.
+#[cfg(test)]
+fn scored_runs(scores: impl IntoIterator<Item = f64>) -> Vec<ScoredRun> {
+    scores.into_iter().enumerate().map(|(round, score)| ScoredRun { round, score }).collect()
 }
 
 #[test]
 fn a_slow_round_and_a_stall_change_no_level() {
-    let quiet = |cell: f64| {
-        (0..6).map(|round| (round, cell + 0.01 * f64::from(round as u32 % 2))).collect::<Vec<_>>()
-    };
-    let mut cells: Vec<Vec<Scored>> = [1.0, 2.0, 2.5, 2.6].map(quiet).to_vec();
-    let difference = |cells: &[Vec<Scored>]| {
+    let quiet = |cell: f64| scored_runs((0..6).map(|round| cell + 0.01 * f64::from(round % 2)));
+    let mut cells: Vec<Vec<ScoredRun>> = [1.0, 2.0, 2.5, 2.6].map(quiet).to_vec();
+    let difference = |cells: &[Vec<ScoredRun>]| {
         let levels = Levels::fit(cells, &[]);
         levels.value(3).unwrap() - levels.value(2).unwrap()
     };
     assert!((difference(&cells) - 0.1).abs() < 1e-9);
     for runs in &mut cells {
-        runs[4].1 -= 1.0;
+        runs[4].score -= 1.0;
     }
     assert!((difference(&cells) - 0.1).abs() < 1e-9, "all cells of a round share its state");
-    cells[3][2].1 -= 1.6;
+    cells[3][2].score -= 1.6;
     assert!((difference(&cells) - 0.1).abs() < 0.01, "{}", difference(&cells));
 }
 
 #[test]
 fn cells_with_many_runs_have_a_noise_that_noisier_cells_do_not_change() {
-    let runs = |cell: usize, noise: f64, count: usize| -> Vec<Scored> {
-        (0..count).map(|round| (round, cell as f64 + noise * ((round + cell) % 3) as f64)).collect()
+    let runs = |cell: usize, noise: f64, count: usize| {
+        scored_runs((0..count).map(|round| cell as f64 + noise * ((round + cell) % 3) as f64))
     };
     let noisy = (0..40).map(|cell| runs(cell, 0.3, 2));
     let often = (40..46).map(|cell| runs(cell, 0.01, 9));
@@ -651,22 +667,21 @@ fn cells_with_many_runs_have_a_noise_that_noisier_cells_do_not_change() {
 
 #[test]
 fn cells_without_runs_or_repeats_have_no_bounds() {
-    let once = Levels::fit(&[vec![(0, 1.0)], vec![(0, 2.0)], Vec::new()], &[]);
+    let [one, other] = [1.0, 2.0].map(|score| scored_runs([score]));
+    let once = Levels::fit(&[one.clone(), other.clone(), Vec::new()], &[]);
     assert_eq!((once.deviation, once.pairs, once.value(2)), (None, 0, None));
     assert!(
         once.at_most(0, 1).is_infinite() && once.at_most(2, 1).is_infinite() && once.luck(2, 5).is_infinite()
     );
-    let elsewhere = Levels::fit(&[vec![(0, 1.0)], vec![(0, 2.0)]], &[0.02; 8]);
+    let elsewhere = Levels::fit(&[one, other], &[0.02; 8]);
     assert!(elsewhere.at_most(0, 1) < 0.0, "{elsewhere:?}");
     assert_eq!(Levels::fit(&[], &[]).pairs, 0);
 }
 
 #[test]
 fn the_bound_is_that_of_student() {
-    let alike =
-        |cell: f64| [0.0, 0.02, 0.0, 0.02].into_iter().enumerate().map(|(r, e)| (r, cell + e)).collect();
-    let turned =
-        |cell: f64| [0.02, 0.0, 0.02, 0.0].into_iter().enumerate().map(|(r, e)| (r, cell + e)).collect();
+    let alike = |cell: f64| scored_runs([0.0, 0.02, 0.0, 0.02].map(|error| cell + error));
+    let turned = |cell: f64| scored_runs([0.02, 0.0, 0.02, 0.0].map(|error| cell + error));
     let levels = Levels::fit(&[alike(0.0), turned(0.0), alike(1.0), turned(1.0)], &[]);
     // The states of the rounds are equal. Each of the 12 pairs of runs differs by 0.02. The states of rounds with four members hide a part
     // of the noise.

@@ -4,10 +4,11 @@ use super::*;
 use model::sweep::{Baseline, Cell, Setting, TOLERANCE};
 use std::collections::BTreeMap;
 
-/// Time of a run of an exhaustive search and of an adaptive search, including preparation and pauses.
-const WHOLE_NS: u64 = 1_120_000_000;
-const PIECE_NS: u64 = 320_000_000;
-/// Times an exhaustive search measures each cell.
+/// Time of a run of an exhaustive search, including preparation and pauses.
+const EXHAUSTIVE_RUN_NS: u64 = 1_120_000_000;
+/// Time of a run of an adaptive search, including preparation and pauses.
+const ADAPTIVE_RUN_NS: u64 = 320_000_000;
+/// Number of times that an exhaustive search measures each cell.
 const RUNS: u32 = 3;
 
 fn setting(block_kib: u32, depth: u32, rw: &str) -> Setting {
@@ -40,9 +41,9 @@ fn grid(works: &[&str], search: How) -> Grid {
     }
 }
 
-/// The default budget for this number of cells, each of which takes [`PIECE_NS`].
+/// The default budget for this number of cells, each of which takes [`ADAPTIVE_RUN_NS`].
 fn budget(cells: usize) -> How {
-    How::Adaptive { budget_ns: (4 * (cells + 20) as u64 * PIECE_NS).min(110_000_000_000) }
+    How::Adaptive { budget_ns: (4 * (cells + 20) as u64 * ADAPTIVE_RUN_NS).min(110_000_000_000) }
 }
 
 /// One cell for each depth, all with the same size.
@@ -111,8 +112,9 @@ const NOISES: [(&str, Noise); 9] = [
 struct Device {
     draws: Draws,
     noise: Noise,
-    /// When a burst begins, and when the state changes, in seconds.
+    /// When the next burst begins, in seconds.
     burst_s: f64,
+    /// When the state changes next, in seconds.
     change_s: f64,
     is_slow: bool,
 }
@@ -124,8 +126,8 @@ impl Device {
         Self { draws, noise, burst_s, change_s, is_slow: false }
     }
 
-    /// Amount that is added to the logarithm of a rate at some time.
-    fn at(&mut self, seconds: f64) -> f64 {
+    /// Draws the amount that is added to the logarithm of a rate at some time.
+    fn draw_log(&mut self, seconds: f64) -> f64 {
         while seconds > self.burst_s + 3.0 {
             self.burst_s += 3.0 + self.draws.wait(self.noise.bursts_s);
         }
@@ -141,8 +143,9 @@ impl Device {
     }
 }
 
-fn failed(job: usize) -> Sample {
-    Sample { job, took_ns: PIECE_NS, ..Sample::default() }
+/// A run of a job with this rate; without a rate, the run failed.
+fn sample(job: usize, bytes_per_s: Option<f64>, took_ns: u64) -> Sample {
+    Sample { job, bytes_per_s, took_ns, ..Sample::default() }
 }
 
 /// Numbers between 0 and 1, drawn by seed.
@@ -166,14 +169,14 @@ impl Draws {
     }
 }
 
-/// Runs a search to its end; returns its samples.
-fn played(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<Sample> {
+/// Plays a search to its end; returns its samples.
+fn play(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<Sample> {
     let mut device = Device::new(noise, seed);
     let mut samples = Vec::new();
     let mut search = Search::new(grid, RUNS, seed);
     while let Some(job) = search.next() {
-        let rate = truth(grid.setting(job).unwrap()) * device.at(search.spent_ns() as f64 / 1e9).exp();
-        let took_ns = if grid.search == How::Exhaustive { WHOLE_NS } else { PIECE_NS };
+        let rate = truth(grid.setting(job).unwrap()) * device.draw_log(search.spent_ns() as f64 / 1e9).exp();
+        let took_ns = if grid.search == How::Exhaustive { EXHAUSTIVE_RUN_NS } else { ADAPTIVE_RUN_NS };
         let sample =
             Sample { job, bytes_per_s: Some(rate), cpu_ns_per_byte: Some(0.1), took_ns, ..Sample::default() };
         search.take(&sample);
@@ -200,13 +203,13 @@ struct Shares {
     longest: f64,
 }
 
-/// Searches of a grid with one work.
-fn searched(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
+/// Plays searches of a grid with one work.
+fn play_all(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
     let log = |job: usize| truth(grid.setting(job).unwrap()).ln();
     let best = grid.jobs().into_iter().map(log).fold(f64::NEG_INFINITY, f64::max);
     let mut shares = Shares::default();
     for seed in 0..seeds {
-        let samples = played(grid, truth, noise, seed);
+        let samples = play(grid, truth, noise, seed);
         let search = Search::after(grid, RUNS, seed, &samples);
         let race = &search.races[0];
         let rivals = race.rivals().unwrap();
@@ -229,9 +232,9 @@ fn searched(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
     shares
 }
 
-/// Bounds hold in 95 % of the searches of each surface with each noise. Where the time is enough, the winner is within the
+/// Checks that bounds hold in 95 % of the searches of each surface with each noise. Where the time is enough, the winner is within the
 /// tolerance of the best cell in 95 %.
-fn bounds_hold(seeds: u64, names: &[&str]) {
+fn check_bounds(seeds: u64, names: &[&str]) {
     let whole = || grid(&["read"], How::Exhaustive);
     let surfaces: [(&str, Grid, Truth, bool); 7] = [
         ("plateau", whole(), plateau, true),
@@ -249,7 +252,7 @@ fn bounds_hold(seeds: u64, names: &[&str]) {
         }
         grid.search = budget(grid.cells.len());
         for (noise_name, noise) in NOISES {
-            let Shares { wrong, far, decided, fallen, bound, longest } = searched(&grid, truth, noise, seeds);
+            let Shares { wrong, far, decided, fallen, bound, longest } = play_all(&grid, truth, noise, seeds);
             let [wrong_p, far_p, decided_p, fallen_p, bound_p] =
                 [wrong, far, decided, fallen, bound].map(|share| 100.0 * share);
             println!(
@@ -266,13 +269,13 @@ fn bounds_hold(seeds: u64, names: &[&str]) {
 
 #[test]
 fn bounds_hold_in_95_percent_of_the_searches() {
-    bounds_hold(8, &["peak", "2 cells", "5 cells"]);
+    check_bounds(8, &["peak", "2 cells", "5 cells"]);
 }
 
 #[test]
 #[ignore = "long"]
 fn bounds_hold_in_95_percent_of_200_searches() {
-    bounds_hold(200, &[]);
+    check_bounds(200, &[]);
 }
 
 #[test]
@@ -282,13 +285,13 @@ fn the_recommended_budget_is_likely_to_reach_the_tolerance() {
         let mut grid = row(12);
         grid.search = How::Adaptive { budget_ns: 25_000_000_000 };
         let noise = Noise { spread: 0.06, ..QUIET };
-        let samples = played(&grid, level, noise, seed);
+        let samples = play(&grid, level, noise, seed);
         let search = Search::after(&grid, RUNS, seed, &samples);
         let Some(budget_ns) = search.sufficient_budget_ns().filter(|ns| *ns > 25_000_000_000) else {
             continue;
         };
         grid.search = How::Adaptive { budget_ns };
-        let samples = played(&grid, level, noise, seed);
+        let samples = play(&grid, level, noise, seed);
         open += 1;
         let search = Search::after(&grid, RUNS, seed, &samples);
         reached += u32::from(search.races[0].rivals().is_some_and(|r| r.open == 0));
@@ -312,7 +315,7 @@ fn a_stall_rules_no_cell_out() {
             let is_stalled = job == best && search.times(job) == stalled;
             let log = 0.01 * draws.normal() - if is_stalled { 1.6 } else { 0.0 };
             let rate = peak(grid.setting(job).unwrap()) * log.exp();
-            search.take(&Sample { job, bytes_per_s: Some(rate), took_ns: PIECE_NS, ..Sample::default() });
+            search.take(&sample(job, Some(rate), ADAPTIVE_RUN_NS));
         }
         let race = &search.races[0];
         assert_eq!(race.winner().map(|w| w.job), Some(best), "stalled in run {stalled}: {:?}", race.rivals());
@@ -324,13 +327,13 @@ fn a_stall_rules_no_cell_out() {
 fn a_disturbed_run_is_measured_again_after_its_pass_or_at_once() {
     let mut grid = grid(&["read"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let samples = played(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
+    let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
     let cells = grid.cells.len();
     let may = |runs: usize, repeat: u32| Search::after(&grid, RUNS, 5, &samples[..runs]).may_repeat(repeat);
     assert!(!may(cells / 2, 0), "other cells were not measured at all yet");
     // The reference cell was measured more often.
     let pass =
-        (cells..2 * cells).find(|runs| Search::after(&grid, RUNS, 5, &samples[..*runs]).to_come() == 0);
+        (cells..2 * cells).find(|runs| Search::after(&grid, RUNS, 5, &samples[..*runs]).missing_runs() == 0);
     let pass = pass.unwrap();
     assert!(may(pass, 0) && may(pass + 1, 4), "each cell was measured");
 }
@@ -339,7 +342,7 @@ fn a_disturbed_run_is_measured_again_after_its_pass_or_at_once() {
 fn a_search_that_an_earlier_version_ended_has_a_winner() {
     let mut grid = grid(&["read"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let samples = played(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
+    let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
     let mut search = Search::after(&grid, RUNS, 5, &samples[..grid.cells.len() * 3 / 2]);
     assert!(search.races[0].winner().is_none());
     search.close();
@@ -350,7 +353,7 @@ fn a_search_that_an_earlier_version_ended_has_a_winner() {
 fn a_quiet_device_is_decided_early() {
     let mut grid = grid(&["read"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let samples = played(&grid, peak, Noise { spread: 0.002, ..QUIET }, 7);
+    let samples = play(&grid, peak, Noise { spread: 0.002, ..QUIET }, 7);
     let search = Search::after(&grid, RUNS, 7, &samples);
     let rivals = search.races[0].rivals().unwrap();
     assert_eq!(rivals.open, 0, "surely nothing is 5 % faster: {rivals:?}");
@@ -369,15 +372,15 @@ fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
     let jobs = grid.cells.len();
     let cp = Baseline { name: "cp".into(), setting: setting(128, 1, "read"), job: jobs };
     grid.baselines.push(cp);
-    let samples = played(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 3);
+    let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 3);
     let search = Search::after(&grid, RUNS, 3, &samples);
     assert!((0..jobs).all(|job| search.times(job) > 0));
     for race in &search.races {
         let (winner, cheapest) = (race.winner().unwrap(), race.cheapest().unwrap());
-        assert!(winner.fresh.len() >= FRESH && cheapest.fresh.len() >= FRESH, "{race:#?}");
+        assert!(winner.fresh.len() >= FRESH_RUNS && cheapest.fresh.len() >= FRESH_RUNS, "{race:#?}");
         assert!(cheapest.memory <= winner.memory);
     }
-    assert_eq!(search.races[0].baselines[0].fresh.len(), FRESH);
+    assert_eq!(search.races[0].baselines[0].fresh.len(), FRESH_RUNS);
     assert!(search.races[1].baselines.is_empty());
     let references: Vec<usize> = search.races.iter().filter_map(|r| search.reference_of(r)).collect();
     assert_eq!(references.len(), 2, "each work has its own");
@@ -394,7 +397,7 @@ fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
         let mut search = Search::new(&grid, 1, seed);
         while let Some(job) = search.next() {
             let rate = peak(grid.setting(job).unwrap()) * (0.02 * random.normal()).exp();
-            search.take(&Sample { job, bytes_per_s: Some(rate), took_ns: WHOLE_NS, ..Sample::default() });
+            search.take(&sample(job, Some(rate), EXHAUSTIVE_RUN_NS));
         }
         for race in &search.races {
             assert!(race.knows_its_noise(), "{seed}: {}", race.work);
@@ -419,7 +422,7 @@ fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
 #[test]
 fn an_exhaustive_search_measures_all_equally_often() {
     let grid = grid(&["read"], How::Exhaustive);
-    let samples = played(&grid, peak, Noise { spread: 0.03, ..QUIET }, 1);
+    let samples = play(&grid, peak, Noise { spread: 0.03, ..QUIET }, 1);
     let search = Search::after(&grid, RUNS, 1, &samples);
     let reference = search.reference();
     for lane in search.races[0].lanes.iter().filter(|l| Some(l.job) != reference) {
@@ -433,7 +436,7 @@ fn an_exhaustive_search_measures_all_equally_often() {
 fn replaying_a_part_continues_identically() {
     let mut grid = grid(&["read", "write"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let samples = played(&grid, plateau, Noise { spread: 0.05, stalls: 0.01, ..QUIET }, 11);
+    let samples = play(&grid, plateau, Noise { spread: 0.05, stalls: 0.01, ..QUIET }, 11);
     for cut in (0..samples.len()).step_by(7) {
         let search = Search::after(&grid, RUNS, 11, &samples[..cut]);
         assert_eq!(search.next(), Some(samples[cut].job), "after {cut} runs");
@@ -450,7 +453,7 @@ fn failed_cells_are_out_and_without_cells_there_is_no_winner() {
     while let Some(job) = search.next() {
         let broken = grid.setting(job).is_some_and(|s| s.depth != 1);
         let rate = (!broken).then(|| plateau(grid.setting(job).unwrap()));
-        search.take(&Sample { job, bytes_per_s: rate, took_ns: PIECE_NS, ..Sample::default() });
+        search.take(&sample(job, rate, ADAPTIVE_RUN_NS));
         runs += 1;
         assert!(runs < 2_000);
     }
@@ -459,9 +462,9 @@ fn failed_cells_are_out_and_without_cells_there_is_no_winner() {
 
     let mut search = Search::new(&grid, RUNS, 5);
     while let Some(job) = search.next() {
-        search.take(&failed(job));
+        search.take(&sample(job, None, ADAPTIVE_RUN_NS));
     }
-    assert!(search.races[0].closed.is_some() && search.races[0].winner().is_none());
+    assert!(search.races[0].decision.is_some() && search.races[0].winner().is_none());
 }
 
 #[test]
@@ -469,7 +472,7 @@ fn no_forged_sample_stops_the_search() {
     let empty = Grid { cells: Vec::new(), ..grid(&[], How::Exhaustive) };
     assert_eq!(Search::new(&empty, 0, 0).next(), None);
     let mut search = Search::new(&empty, 3, 0);
-    search.take(&failed(usize::MAX));
+    search.take(&sample(usize::MAX, None, ADAPTIVE_RUN_NS));
     let one = grid(&["read"], How::Adaptive { budget_ns: 0 });
     let mut search = Search::new(&one, 3, 0);
     for rate in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
@@ -515,7 +518,7 @@ mod in_order {
         Sample { job, bytes_per_s, took_ns: 2, written_bytes: 1_000, ..Sample::default() }
     }
 
-    /// Runs a sweep to its end; `rate` gets the job and the round.
+    /// Plays a sweep to its end; `rate` gets the job and the round.
     fn play(grid: &Grid, until: Until, rate: impl Fn(usize, usize) -> Option<f64>) -> InOrder<'_> {
         let mut done = Vec::new();
         loop {
@@ -546,13 +549,13 @@ mod in_order {
         let grid32 = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 32, Until::Slow);
         let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
         let sweep = play(&grid32, Until::Slow, |job, _| at(if job == 1 { 8.0 } else { 9.0 }, job));
-        assert_eq!(sweep.left_out(), [(2, (1, 8.0)), (3, (1, 8.0))]);
+        assert_eq!(sweep.left_out(), [2, 3].map(|job| (job, SlowCell { job: 1, iops: 8.0 })));
         let sweep = play(&grid32, Until::Slow, |job, _| at(8.1, job));
         assert!(sweep.left_out().is_empty());
         // One thread: one operation a second.
         let alone = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 1, Until::Slow);
         let sweep = play(&alone, Until::Slow, |job, _| at(if job == 2 { 1.0 } else { 2.0 }, job));
-        assert_eq!(sweep.left_out(), [(3, (2, 1.0))]);
+        assert_eq!(sweep.left_out(), [(3, SlowCell { job: 2, iops: 1.0 })]);
         // A failed cell shows nothing about larger ones.
         let sweep = play(&grid32, Until::Slow, |job, _| if job == 1 { None } else { at(9.0, job) });
         assert_eq!((sweep.samples.len(), sweep.left_out().len()), (4, 0));
@@ -569,7 +572,7 @@ mod in_order {
         // Eight operations a second are too few for 32 threads and enough for four.
         let sweep = play(&both, Until::Slow, |job, _| at(if job == 0 { 8.0 } else { 2.0 }, job % 3));
         assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 3, 4, 5]);
-        assert_eq!(sweep.left_out(), [(1, (0, 8.0)), (2, (0, 8.0))]);
+        assert_eq!(sweep.left_out(), [1, 2].map(|job| (job, SlowCell { job: 0, iops: 8.0 })));
         assert_eq!(sweep.left_ns(5), 0);
     }
 
@@ -583,7 +586,7 @@ mod in_order {
         };
         let sweep = play(&grid, rounds(1, None), rate);
         assert_eq!((sweep.rounds(), sweep.window()), (8, Some([4, 8])));
-        assert!(sweep.rule().is_some_and(|r| r.met && r.rounds == 8));
+        assert!(sweep.snia().is_some_and(|r| r.met && r.rounds == 8));
         assert_eq!(sweep.window_mean(), Some(100.0));
         assert_eq!((sweep.window_samples(0).count(), sweep.times(0)), (5, 8));
         assert!(
@@ -598,10 +601,10 @@ mod in_order {
         let sweep =
             play(&grid, rounds(0, None), |_, round| Some(4096.0 * if round % 2 == 0 { 50.0 } else { 100.0 }));
         assert_eq!((sweep.rounds(), sweep.window()), (25, Some([21, 25])));
-        assert!(sweep.rule().is_some_and(|r| !r.met));
+        assert!(sweep.snia().is_some_and(|r| !r.met));
         // A round without the value has no answer, and no window over it is steady.
         let holes = play(&grid, rounds(0, None), |_, round| (round % 3 > 0).then_some(4096.0));
-        assert_eq!((holes.rounds(), holes.rule(), holes.window_mean()), (25, None, None));
+        assert_eq!((holes.rounds(), holes.snia(), holes.window_mean()), (25, None, None));
     }
 
     #[test]
@@ -610,7 +613,7 @@ mod in_order {
         let grid = grid(&[4096], 2, until);
         let sweep = play(&grid, until, |_, _| Some(4096.0));
         assert_eq!((sweep.rounds(), sweep.written_bytes()), (7, 7_000));
-        assert!(sweep.rule().is_some_and(|r| r.met), "steady long before, and gone on");
+        assert!(sweep.snia().is_some_and(|r| r.met), "steady long before the last round");
     }
 
     #[test]
@@ -624,7 +627,7 @@ mod in_order {
         for job in [0, 5] {
             sweep.take(&sample(job, Some(f64::NAN)));
         }
-        assert_eq!((sweep.next(), sweep.tracked(), sweep.left_ns(1)), (None, vec![None, None], 0));
+        assert_eq!((sweep.next(), sweep.tracked_values(), sweep.left_ns(1)), (None, vec![None, None], 0));
         assert!(sweep.stage().contains("round 3"));
     }
 }
