@@ -1,7 +1,7 @@
 //! Text for people: wrapped paragraphs, and tables that fit a width.
 //!
-//! A [`Table`] that is too wide is fitted in three steps: shorten long names, drop columns in a given order, and
-//! finally print one value per line.
+//! A [`Table`] that is too wide is fitted in three steps: shorten long names and the cells of a chosen column, drop columns
+//! in a given order, and finally print one value per line.
 
 use crate::Style;
 use crate::view::table::Table;
@@ -49,7 +49,7 @@ impl Page {
         self.text.is_empty() || self.text.ends_with("\n\n")
     }
 
-    /// The number of lines.
+    /// Returns the number of lines.
     pub(crate) fn lines(&self) -> usize {
         self.text.lines().count()
     }
@@ -150,6 +150,7 @@ impl Page {
         }
     }
 
+    /// Colours text with the parameters `code` of an escape sequence, if the page has colours.
     pub(crate) fn paint(&self, text: &str, code: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -172,11 +173,11 @@ fn plain(text: &str) -> Cow<'_, str> {
     }
     let mut rest = text.split('\x1b');
     let first = rest.next().unwrap_or_default().to_owned();
-    rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, unit)| unit)).into()
+    rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, after)| after)).into()
 }
 
-/// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Breaks only words
-/// that are longer than a line.
+/// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Shortens
+/// only words that do not fit on a line.
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
     let width = width.min(MAX_PROSE_WIDTH);
     if display_width(first) >= width {
@@ -188,7 +189,8 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
     wrap_words(width, first, indent, &split_words(text))
 }
 
-/// Wraps a paragraph like [`prose`], but never breaks or shortens code between backticks, so that it can be pasted.
+/// Wraps a paragraph like [`prose`], but never breaks code between backticks and never shortens code of several words, so that it can be
+/// pasted.
 pub(crate) fn prose_with_code(width: usize, indent: &str, text: &str) -> String {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     let mut is_code = false;
@@ -277,8 +279,8 @@ const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 const MIN_NAME_WIDTH: usize = 24;
 
 impl Table {
-    /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens long names first, then drops columns, and
-    /// finally prints one value per line.
+    /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens names and the cells
+    /// that [`Self::cut_to`] chose first, then drops columns, and finally prints one value per line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
         let (lines, shown) = self.fit(width);
         let lines = lines.unwrap_or_else(|| self.one_value_a_line(&shown, width));

@@ -96,7 +96,7 @@ fn default_spec<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
     typed.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Removes characters that end a field or a line.
+/// Replaces characters that end a field or a line by blanks.
 fn clean_field(text: &str) -> String {
     text.chars().map(|c| if c == ',' || c.is_control() { ' ' } else { c }).collect()
 }
@@ -205,9 +205,11 @@ struct Row {
     kind: &'static str,
     name: String,
     spec: String,
+    /// Managers, workers and disks.
     counts: [Option<usize>; 3],
     /// Starting sector, maximum size and queue depth.
     place: [String; 3],
+    /// Busy, user and kernel time in percent.
     cpu: Option<[f64; 3]>,
     /// Whether the row has raw times.
     has_raw_times: bool,
@@ -215,6 +217,7 @@ struct Row {
 
 /// Returns the figures of all workers and their common access specification, which is empty if they differ.
 fn combine(workers: &[&Worker]) -> (Figures, String) {
+    // The errors of a sum without figures are unknown, so the first worker with figures replaces it.
     let all = workers.iter().fold(Figures::default(), |sum, w| match sum.seconds {
         seconds if seconds > 0.0 => sum.plus(&w.figures(None)),
         _ => w.figures(None),
@@ -237,7 +240,7 @@ fn test_rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
     let (all, spec) = combine(&workers.iter().collect::<Vec<_>>());
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
     let counts = [Some(managers.len()), Some(workers.len()), Some(disks)];
-    let cpu = mean(&first.seen.cpus);
+    let cpu = mean_cpu_percents(&first.seen.cpus);
     let row = Row { kind: "ALL", name: "All".into(), spec, counts, cpu, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
     if record != "NO_MANAGERS" {
@@ -252,7 +255,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
     let (all, spec) = combine(workers);
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
     let name = clean_field(first.option("manager").unwrap_or(&report.machine.host));
-    let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean(&first.seen.cpus));
+    let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean_cpu_percents(&first.seen.cpus));
     let row = Row { kind: "MANAGER", name, spec, counts, cpu, has_raw_times: true, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
     for cpu in &first.seen.cpus {
@@ -301,7 +304,7 @@ fn cpu_percents(cpu: &ObservedCpu) -> [f64; 3] {
     [cpu.user + cpu.kernel, cpu.user, cpu.kernel].map(|ticks| 100.0 * ticks as f64 / all)
 }
 
-fn mean(cpus: &[ObservedCpu]) -> Option<[f64; 3]> {
+fn mean_cpu_percents(cpus: &[ObservedCpu]) -> Option<[f64; 3]> {
     let sums = cpus.iter().map(cpu_percents).reduce(|a, b| [0, 1, 2].map(|i| a[i] + b[i]))?;
     Some(sums.map(|sum| sum / cpus.len() as f64))
 }

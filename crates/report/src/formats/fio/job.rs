@@ -189,12 +189,12 @@ impl<'r> Job<'r> {
         out
     }
 
-    /// Returns the first error number; 0 without an error.
+    /// Returns the lowest error number of the operations, or else that of a sync. -1 if a run ended early without one; 0 without an error.
     pub(super) fn error(&self) -> i64 {
         let in_order = self.members.iter().all(|member| member.seen.in_order);
         let sync = self.members.iter().find_map(|member| member.seen.sync_error);
-        let first = self.errors().keys().next().copied().or(sync);
-        first.map_or(if in_order { 0 } else { NO_ERRNO }, i64::from)
+        let errno = self.errors().keys().next().copied().or(sync);
+        errno.map_or(if in_order { 0 } else { NO_ERRNO }, i64::from)
     }
 
     /// Returns the latency target of the last member.
@@ -234,7 +234,7 @@ pub(super) struct Group {
     /// Bytes per second of all jobs together.
     pub(super) bytes_per_s: f64,
     /// Minimum and maximum bytes per second of a job.
-    pub(super) of_jobs: [f64; 2],
+    pub(super) job_bytes_per_s: [f64; 2],
     /// Minimum and maximum duration of a job in ms.
     pub(super) runtime_ms: [u64; 2],
 }
@@ -250,7 +250,7 @@ impl Group {
         Some(Self {
             bytes: all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.bytes)),
             bytes_per_s: rates().sum(),
-            of_jobs: [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)],
+            job_bytes_per_s: [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)],
             runtime_ms: [times().min()?, times().max()?],
         })
     }
@@ -454,8 +454,7 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
     out
 }
 
-/// Returns the step length: the most common length of an interval, or the smallest multiple of it that is at least
-/// `least_ns`.
+/// Returns the step length: the smallest multiple of the median length of an interval that is at least `least_ns`.
 pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
     let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
     lengths.sort_unstable();
@@ -546,7 +545,7 @@ impl Depths {
 pub(super) const TERSE_PERCENTILES: usize = 20;
 
 /// Upper limits of the latency columns. The columns of nanoseconds and microseconds end at 1000. Milliseconds have
-/// another column for latencies above 2000.
+/// another column for latencies of at least 2000.
 const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
 /// Shares of latencies in percent, by unit and [`LATENCY_LIMITS`].
