@@ -327,7 +327,7 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
 
 struct LedgerRow<'r> {
     name: String,
-    /// What was moved; `None` if it was not counted.
+    /// What was moved; `None` in a heading, and if it was not counted.
     moved: Option<Moved>,
     /// How it compares with what fathom issued.
     word: &'r str,
