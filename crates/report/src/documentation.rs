@@ -23,9 +23,9 @@ pub fn chapter(markdown: &str, width: usize) -> String {
     let mut in_list = false;
     while let Some(line) = lines.next() {
         let text = line.trim();
-        if let Some(fence) = text.strip_prefix(FENCE).map(|_| line.len() - line.trim_start().len()) {
+        if let Some(fence_indent) = text.strip_prefix(FENCE).map(|_| line.len() - line.trim_start().len()) {
             for code in lines.by_ref().take_while(|code| code.trim() != FENCE) {
-                let code = code.get(fence.min(code.len() - code.trim_start().len())..).unwrap_or(code);
+                let code = code.get(fence_indent.min(code.len() - code.trim_start().len())..).unwrap_or(code);
                 out += format!("    {code}").trim_end();
                 out.push('\n');
             }

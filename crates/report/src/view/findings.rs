@@ -65,8 +65,8 @@ pub(crate) fn merge_repeated(findings: impl Iterator<Item = Finding>) -> Vec<Fin
 /// Returns the reason of the verdict, unless the answer or a finding in `shown` contains it.
 pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
     let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
-    let below = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
-    let answered_or_shown = answered || shown.iter().any(below);
+    let decides = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
+    let answered_or_shown = answered || shown.iter().any(decides);
     (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
 }
 
@@ -92,8 +92,8 @@ pub(crate) fn head_findings(report: &Report) -> Vec<Finding> {
 /// its check.
 pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
     let (name, sentence) = (report.limiter.shown_name(), &report.limiter.sentence);
-    let below = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
-    match shown.iter().find(below) {
+    let has_evidence = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
+    match shown.iter().find(has_evidence) {
         Some(f) => format!("Limited by: {name} ({} below).", f.id),
         None => format!("Limited by: {name}. {sentence}"),
     }

@@ -21,7 +21,7 @@ const NO_NUMBER: &str = "no number";
 /// Returns a row for each layer under the name of its workload. The columns of fathom's and of the device's IOPS are kept at any width. A
 /// number that a finding invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    let did = |pace: &Pace, iops: String| match pace.bytes {
+    let format_pace = |pace: &Pace, iops: String| match pace.bytes {
         Some(_) => format!("{iops} x {}", or_dash(pace.bytes, |bytes| short_bytes(bytes.round() as u64))),
         None => iops,
     };
@@ -30,13 +30,15 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("verdict", |row| results.get(row.result).map(verdict_word))
         .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("fathom IOPS", |row| match (&row.tool, &row.tool_did) {
-            (Some(tool), _) => did(tool, supported(tool.iops, row.iops_interval)),
-            (None, Some(tool)) => format!("({})", did(tool, show_count(tool.iops))),
+            (Some(tool), _) => format_pace(tool, supported(tool.iops, row.iops_interval)),
+            (None, Some(tool)) => format!("({})", format_pace(tool, show_count(tool.iops))),
             (None, None) => NO_NUMBER.into(),
         })
         .value("±95 %", |row| row.tool.map(|tool| half_width(tool.iops, row.iops_interval)))
         .value("latency", |row| row.tool.as_ref().map(layer_latency))
-        .value("device IOPS", |row| or_dash(row.device, |device| did(&device, show_count(device.iops))))
+        .value("device IOPS", |row| {
+            or_dash(row.device, |device| format_pace(&device, show_count(device.iops)))
+        })
         .value("device latency", |row| row.tool.and(row.device.as_ref()).map(layer_latency))
         .label("against", |row| {
             row.tool.and(row.against.as_ref()).map(|against| describe_difference(&row.name, against))

@@ -125,7 +125,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
 
 /// Returns a row for each cell of a workload. The name of a row has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
-    let mine = cells_of_work(sweep, work);
+    let cells = cells_of_work(sweep, work);
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
         // Name a single worker only if other cells have several.
@@ -133,7 +133,7 @@ fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
         let settings = way.split(", ").map(str::to_owned).chain(alone);
         std::iter::once(c.setting.shape()).chain(settings).collect()
     };
-    let common = |part: &String| mine.len() > 1 && mine.iter().all(|c| parts(c).contains(part));
+    let common = |part: &String| cells.len() > 1 && cells.iter().all(|c| parts(c).contains(part));
     let winner = sweep.winner.get(&work.name);
     let row = |cell: &&'r CellFigures| {
         let is_best = winner.is_some_and(|w| w.setting == cell.setting);
@@ -143,7 +143,7 @@ fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
         let name = if is_best { first_row_name(work).to_owned() } else { String::new() };
         SweepRow { work, name, cell, against: None, distinguishing: Some(distinguishing.join(", ")) }
     };
-    mine.iter().map(row).collect()
+    cells.iter().map(row).collect()
 }
 
 /// Returns the rows of a workload: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.

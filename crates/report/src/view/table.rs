@@ -162,11 +162,10 @@ impl Table {
         self
     }
 
-    /// Shortens the cells of this column to the remaining room, down to `least`, before a column
-    /// is dropped.
+    /// Shortens the cells of this column to the remaining room, down to `min_width`, before a column is dropped.
     #[must_use]
-    pub(crate) fn cut_to(mut self, column: usize, least: usize) -> Self {
-        self.cut = Some((column, least));
+    pub(crate) fn cut_to(mut self, column: usize, min_width: usize) -> Self {
+        self.cut = Some((column, min_width));
         self
     }
 

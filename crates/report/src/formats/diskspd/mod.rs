@@ -2,8 +2,8 @@
 //!
 //! Both repeat the requested profile, then print the results of each time span, computed here: threads with their
 //! targets ([`Span`]), sums and percentiles ([`Figures`]), and the machine ([`Topology`]). fathom's verdict is a
-//! separate element, or follows the text. If fathom lacks a figure (a percentile with too few operations, a power
-//! scheme), the XML has no element for it, and the text has N/A. Linux has one processor group. Layout: DISKSPD 2.2,
+//! separate element, or follows the text. If a percentile has too few operations, the XML has no element for it, and the
+//! text has N/A. The power scheme is empty or N/A. Linux has one processor group. Layout: DISKSPD 2.2,
 //! `ResultParser`, `XmlResultParser` and their tests (MIT licence).
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) struct Member<'r> {
     /// Observations of the stream.
     pub(super) seen: &'r Observed,
     /// Index of the phase in the report.
-    at: usize,
+    phase_index: usize,
 }
 
 /// Returns the results of a report as jobs. Results without observations, as in a report read from JSON, are left out.
@@ -59,7 +59,7 @@ pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
         if typed.is_some_and(|typed| typed.hidden) {
             continue;
         }
-        let group = typed.map_or(member.at, |typed| typed.group);
+        let group = typed.map_or(member.phase_index, |typed| typed.group);
         let joins = typed.is_some_and(|typed| typed.joins);
         let wrote = |job: &Job| job.members.iter().any(|other| member.reads_back(other));
         if let Some(writer) = out.iter_mut().find(|job| wrote(job)) {
@@ -81,12 +81,13 @@ fn members(report: &Report) -> Vec<Member<'_>> {
         let phase = result.job.phases.get(result.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(result.stream as usize));
         let (Some(phase), Some(stream), Some(seen)) = (phase, stream, &result.seen) else { continue };
-        let with = |before: &Member| {
+        let is_same_phase = |before: &Member| {
             let next = before.result.stream.checked_add(1) == Some(result.stream);
             next && before.result.phase == result.phase && before.result.job == result.job
         };
-        let at = out.last().map_or(0, |before| if with(before) { before.at } else { before.at + 1 });
-        out.push(Member { result, stream, phase, seen, at });
+        let phase_index =
+            out.last().map_or(0, |before| before.phase_index + usize::from(!is_same_phase(before)));
+        out.push(Member { result, stream, phase, seen, phase_index });
     }
     out
 }
@@ -259,7 +260,8 @@ impl Group {
 /// Returns the I/O of each disk, summed over all phases. All jobs of a phase share the counters of the disks.
 pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
-    let phases: BTreeMap<usize, &Observed> = members.map(|member| (member.at, member.seen)).collect();
+    let phases: BTreeMap<usize, &Observed> =
+        members.map(|member| (member.phase_index, member.seen)).collect();
     let mut out: Vec<ObservedDisk> = Vec::new();
     for disk in phases.values().flat_map(|seen| &seen.disks) {
         match out.iter_mut().find(|known| known.name == disk.name) {
@@ -278,7 +280,8 @@ pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
 pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     let members = || jobs.iter().flat_map(|job| &job.members);
     let asked = members().find_map(|member| member.seen.typed.as_ref()?.idle)?;
-    let phases: BTreeMap<usize, &Observed> = members().map(|member| (member.at, member.seen)).collect();
+    let phases: BTreeMap<usize, &Observed> =
+        members().map(|member| (member.phase_index, member.seen)).collect();
     let mut ticks: BTreeMap<u32, [f64; 2]> = BTreeMap::new();
     for cpu in phases.values().flat_map(|seen| &seen.cpus) {
         let [idle, busy] = ticks.entry(cpu.cpu).or_default();

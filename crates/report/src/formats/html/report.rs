@@ -164,7 +164,8 @@ struct Hero {
     answers: Vec<AnswerLine>,
     verdict: &'static str,
     icon: &'static str,
-    counted: String,
+    /// How many results have each verdict; empty for a single result.
+    counts: String,
     /// Verdict on the result of the headline. Empty without such a result or a number. Also empty with a single result,
     /// because the session has the same verdict.
     own_verdict: &'static str,
@@ -196,17 +197,17 @@ impl AnswerLine {
     }
 }
 
-/// Returns the result of the headline. For a load curve and a sweep, this is the first one that the headline depends on. For others, it is
-/// the one with the headline's name and value, if any.
+/// Returns the result of the headline: the only result, or the one with the headline's name and value, if any. For a load curve and a
+/// sweep, it is the first one that the headline depends on.
 pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
-    let is_it =
+    let is_headline =
         |r: &&Measured| r.true_name == report.headline.name && r.quoted_rate().value == report.headline.value;
     match report.results.as_slice() {
         [only] => Some(only),
         all => match &report.study {
             Studied::Limit(curve) => all.get(*curve.rests_on.first()?),
             Studied::Sweep(sweep) => all.get(sweep.winner.values().next()?.result?),
-            _ => all.iter().find(is_it),
+            _ => all.iter().find(is_headline),
         },
     }
 }
@@ -237,7 +238,7 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
         answers: answer_lines(report),
         verdict: report.verdict.word(),
         icon: icon(report.verdict.word()),
-        counted: report.counts.sentence.clone().unwrap_or_default(),
+        counts: report.counts.sentence.clone().unwrap_or_default(),
         raw: value.map_or_else(String::new, |v| v.to_string()),
         unit: if value.is_some() { report.headline.unit.replace("us", "µs") } else { String::new() },
         number,

@@ -110,7 +110,7 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
 const OMITTED_SHARE: f64 = 1e-4;
 /// Distance of labels at the right edge: a line of text, in units of the drawing.
 const LABEL_DISTANCE: f64 = 72.0;
-/// The same in a small plot.
+/// Distance of labels in a small plot, which has fewer pixels.
 const LABEL_DISTANCE_SMALL: f64 = 110.0;
 /// Percentiles that are labelled in the plot.
 const NAMED_RANKS: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];

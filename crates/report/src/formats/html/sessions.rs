@@ -106,8 +106,9 @@ fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'
     let all = named_reports(table).zip(figures).filter_map(|((name, report), figure)| {
         let is_same_unit =
             |r: &Measured, unit: &str| table.rows_of == RowsOf::Devices || r.quoted_rate().unit == unit;
-        let is_it = |r: &&Measured| figure.is_some_and(|f| r.name == f.name && is_same_unit(r, &f.unit));
-        let result = report.results.iter().find(is_it)?;
+        let is_of_column =
+            |r: &&Measured| figure.is_some_and(|f| r.name == f.name && is_same_unit(r, &f.unit));
+        let result = report.results.iter().find(is_of_column)?;
         let name = if table.columns[column].name == Column::MAIN {
             format!("{name}: {}", result.true_name)
         } else {

@@ -120,15 +120,16 @@ fn layer_latency_row(row: &LayerRow) -> IntervalRow {
 pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
     let mut out = String::new();
     for (writes, heading) in [(false, "Reads"), (true, "Writes")] {
-        let mine: Vec<&ApiRow> = api.rows.iter().filter(|row| row.stored_after.is_some() == writes).collect();
-        if mine.is_empty() {
+        let api_rows: Vec<&ApiRow> =
+            api.rows.iter().filter(|row| row.stored_after.is_some() == writes).collect();
+        if api_rows.is_empty() {
             continue;
         }
         let raw = raw_rate(api, &report.results, writes);
         let raw_mb_per_s = raw.and_then(|row| row.mb_per_s);
         let mut rows = Vec::new();
         let mut lead = Vec::new();
-        for rows_of_work in mine.chunk_by(|a, b| a.work == b.work) {
+        for rows_of_work in api_rows.chunk_by(|a, b| a.work == b.work) {
             let Some(first) = rows_of_work.first() else { continue };
             let advice = api.advice.iter().find(|a| a.work == first.work);
             lead.extend(advice.map(|a| a.sentence.clone()).or_else(|| {
@@ -626,12 +627,13 @@ pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
 }
 
 fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
-    let mine = cells_of_work(sweep, work);
+    let cells = cells_of_work(sweep, work);
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
     let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
-    let voids = mine.iter().filter(|c| is_void(c)).count();
-    let gaps = (voids > 0)
-        .then(|| format!("{voids} of {} settings have no valid number, so the lines have gaps.", mine.len()));
+    let voids = cells.iter().filter(|c| is_void(c)).count();
+    let gaps = (voids > 0).then(|| {
+        format!("{voids} of {} settings have no valid number, so the lines have gaps.", cells.len())
+    });
     let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(gaps).collect();
     let marks = marks_of_work(sweep, work);
     let heading = marks
@@ -640,10 +642,10 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
         .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
     // A cell with a void result leaves a gap in its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
-    let drawn = mine.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
+    let drawn = cells.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
     let drawn: Vec<CellFigures> = drawn.collect();
     let curves = size_curves::draw(&drawn.iter().collect::<Vec<_>>(), marks.best, &work.name);
-    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&mine, work.by, marks, None)))
+    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&cells, work.by, marks, None)))
 }
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each workload.

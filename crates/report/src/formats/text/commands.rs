@@ -95,14 +95,14 @@ fn show_verdict(out: &mut Page, report: &Report) {
     // Name a finding once, even if several commands have it.
     names.dedup();
     let word = report.verdict.word();
-    let blind = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
-    let unknown = if blind > 0 { format!("; {blind} not checked") } else { String::new() };
+    let unchecked = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
+    let rest = if unchecked > 0 { format!("; {unchecked} not checked") } else { String::new() };
     let named = match names.len() {
         0 => report.verdict_reason.clone(),
         1..=MAX_NAMES => names.join(", "),
         more => format!("{} and {} more", names[..MAX_NAMES].join(", "), more - MAX_NAMES),
     };
-    out.line(&format!("  {word:7}  {named}{unknown}"));
+    out.line(&format!("  {word:7}  {named}{rest}"));
 }
 
 /// `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.

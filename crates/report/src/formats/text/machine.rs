@@ -255,8 +255,8 @@ fn list_acting(out: &mut Page, heading: &str, acting: &[&Look], text: impl Fn(&L
 fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
     out.line("");
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
-    let blind = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
-    let unseen = match blind {
+    let unchecked = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
+    let unchecked_note = match unchecked {
         0 => String::new(),
         1 => " 1 thing could not be checked and does not count as passed.".into(),
         n => format!(" {n} things could not be checked and do not count as passed."),
@@ -265,7 +265,7 @@ fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], note
     let notes = if named.is_empty() { String::new() } else { format!(" Notes above: {}.", named.join(", ")) };
     if acting.is_empty() {
         let text = format!(
-            "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
+            "Before you measure: nothing was found that would change what a number means.{notes}{unchecked_note}"
         );
         out.paragraph(&text);
         return;
@@ -274,7 +274,7 @@ fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], note
         "" => "nothing can be done about it here",
         cure => cure,
     });
-    let rest = format!("{notes}{unseen}");
+    let rest = format!("{notes}{unchecked_note}");
     if !rest.is_empty() {
         out.paragraph(rest.trim());
     }

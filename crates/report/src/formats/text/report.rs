@@ -29,7 +29,7 @@ use std::io::{self, Write};
 const SCREEN_LINES: usize = 23;
 /// Columns of a small terminal.
 const SCREEN_COLUMNS: usize = 80;
-/// Name of the limiter if the run was too short to determine it.
+/// Name of the limiter if it cannot be determined, for example because the run was short.
 const NOT_JUDGED: &str = "not judged";
 
 pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -337,7 +337,7 @@ pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
     let all = report.results.len();
     // With many results or loads, findings differ only in their numbers.
     let brief = has_many_results(report) || all > MANY_RESULTS;
-    show_found(out, &shown, all, brief);
+    show_findings(out, &shown, all, brief);
     show_not_checked(out, &shown, all, brief);
     show_passed(out, &shown);
     if shown.len() < report.findings.len() {
@@ -350,7 +350,7 @@ fn with_outcome(shown: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Fi
     shown.iter().filter(move |f| f.outcome == outcome)
 }
 
-fn show_found(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
+fn show_findings(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
     let mut findings = with_outcome(shown, Outcome::Finding).peekable();
     if findings.peek().is_some() {
         out.line("Findings");
@@ -550,11 +550,12 @@ fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) 
 
 /// Prints the checks that passed. A check with a finding about one result did not pass.
 pub(super) fn show_passed(out: &mut Page, shown: &[Finding]) {
-    let silent = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let mut held: Vec<CheckId> = with_outcome(shown, Outcome::Holds).filter(silent).map(|f| f.id).collect();
-    held.dedup();
-    if !held.is_empty() {
-        out.field("Passed", &CheckId::list(&held, " "));
+    let has_only_passed = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let mut passed: Vec<CheckId> =
+        with_outcome(shown, Outcome::Holds).filter(has_only_passed).map(|f| f.id).collect();
+    passed.dedup();
+    if !passed.is_empty() {
+        out.field("Passed", &CheckId::list(&passed, " "));
     }
 }
 

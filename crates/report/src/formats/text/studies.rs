@@ -379,8 +379,8 @@ fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
             *cell = mark;
         }
     };
-    let line = latency_target.map(row);
-    if let Some(row) = line {
+    let target_row = latency_target.map(row);
+    if let Some(row) = target_row {
         for column in 0..=width {
             put(row, column, '-');
         }
@@ -396,13 +396,13 @@ fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     }
     let label = |at: usize| match at {
         0 => show_ns(high),
-        at if Some(at) == line => latency_target.map_or_else(String::new, show_ns),
+        at if Some(at) == target_row => latency_target.map_or_else(String::new, show_ns),
         at if at == PLOT_HEIGHT - 1 => show_ns(low),
         _ => String::new(),
     };
     let mut lines = vec![format!(
         "  p{rank} over load (* measured, ! overload{})",
-        if line.is_some() { ", --- target" } else { "" }
+        if target_row.is_some() { ", --- target" } else { "" }
     )];
     lines.extend(cells.iter().enumerate().map(|(at, row)| {
         let drawn: String = row.iter().collect();

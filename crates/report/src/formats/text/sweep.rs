@@ -172,13 +172,13 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.note(&knee.sentence);
     }
     out.line("");
-    let mine = cells_of_work(sweep, work);
+    let cells = cells_of_work(sweep, work);
     // A sweep over positions always shows its plot.
-    if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
+    if all || cells.iter().any(|c| c.setting.offset_bytes.is_some()) {
         // If each cell has a row, there is no cheapest one to show.
         let marks = marks_of_work(sweep, work);
         let cheapest = marks.cheapest.filter(|_| !shows_each_cell(sweep));
-        show_maps(out, &mine, work.by, Marks { cheapest, ..marks });
+        show_maps(out, &cells, work.by, Marks { cheapest, ..marks });
     }
 }
 
@@ -381,7 +381,7 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
 
 /// Returns the lines for a thread count in the format of the article by Stärk and Schweizer.
 fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
-    let mine = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
+    let cells = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
     let place = sweep.place.as_ref().map_or_else(
         || sweep.cells.first().map_or_else(String::new, |c| c.setting.engine.clone()),
         |place| {
@@ -389,11 +389,11 @@ fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
             format!("{}, {value:6.2} {unit}B", place.path)
         },
     );
-    let numbers: Vec<Result<f64, String>> = mine().map(|c| rate_or_reason(report, c)).collect();
+    let numbers: Vec<Result<f64, String>> = cells().map(|c| rate_or_reason(report, c)).collect();
     // The article right-aligns its numbers to the widest one.
     let widest = numbers.iter().flatten().map(|iops| format!("{iops:.1}").len()).max().unwrap_or(0).max(6);
     let mut out = vec![format!("{place}, {threads} threads:")];
-    for (cell, number) in mine().zip(numbers) {
+    for (cell, number) in cells().zip(numbers) {
         let bytes = cell.setting.block_bytes;
         out.push(match number {
             Ok(iops) => article_line(bytes, iops, widest),

@@ -1,7 +1,8 @@
 //! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, and the
 //! processes that moved most. All lines fit the width.
 //!
-//! Columns are named as in iostat. The width decides which columns fit, and figures never exceed their column.
+//! Columns are named like those of iostat, without units that follow in a line of their own: `rmrg` is its `%rrqm`, and `rareq` its
+//! `rareq-sz`. The width decides which columns fit, and figures never exceed their column.
 
 use crate::Style;
 use crate::page::{display_width, prose, shorten};
@@ -176,7 +177,7 @@ const KIB: f64 = 1024.0;
 
 /// A column of figures.
 struct Column {
-    /// Name in iostat, without the unit of a throughput.
+    /// Name, without the unit of a throughput.
     name: &'static str,
     /// Unit; empty if it is part of the name.
     unit: &'static str,
@@ -303,7 +304,7 @@ fn fit_figure(value: f64, room: usize) -> String {
     ">".repeat(room.min(1))
 }
 
-/// Width of the name of a process.
+/// Columns of a process's name, with the gap after it.
 const PROCESS_NAME_WIDTH: usize = 16;
 const PID_WIDTH: usize = 9;
 
