@@ -217,13 +217,9 @@ struct Row {
 
 /// Returns the figures of all workers and their common access specification, which is empty if they differ.
 fn combine(workers: &[&Worker]) -> (Figures, String) {
-    // The errors of a sum without figures are unknown, so the first worker with figures replaces it.
-    let all = workers.iter().fold(Figures::default(), |sum, w| match sum.seconds {
-        seconds if seconds > 0.0 => sum.plus(&w.figures(None)),
-        _ => w.figures(None),
-    });
+    let all = workers.iter().map(|w| w.figures(None)).reduce(|sum, next| sum.plus(&next));
     let specs: BTreeSet<String> = workers.iter().map(|w| w.spec()).collect();
-    (all, if specs.len() == 1 { specs.into_iter().collect() } else { String::new() })
+    (all.unwrap_or_default(), if specs.len() == 1 { specs.into_iter().collect() } else { String::new() })
 }
 
 /// Returns all rows of a test.
@@ -417,4 +413,14 @@ fn each_row_has_a_field_for_each_column() {
         assert_eq!((at("Errors"), at("Write Errors"), at("Packets/Second")), ("0", "0", ""));
     }
     assert_eq!(line(&Row::default(), None).split(',').count(), columns);
+}
+
+#[test]
+fn errors_of_workers_that_measured_nothing_are_summed() -> Result<(), Box<dyn std::error::Error>> {
+    let report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    let result = report.results.first().ok_or("no result")?;
+    let seen = Observed { errors: [(5, 1)].into(), ..Observed::default() };
+    let worker = Worker { result, seen: &seen };
+    assert_eq!(combine(&[&worker, &worker]).0.errors, Some(2));
+    Ok(())
 }
