@@ -23,9 +23,9 @@ pub fn chapter(markdown: &str, width: usize) -> String {
     let mut in_list = false;
     while let Some(line) = lines.next() {
         let text = line.trim();
-        if let Some(fence) = text.strip_prefix(FENCE).map(|_| line.len() - line.trim_start().len()) {
+        if let Some(fence_indent) = text.strip_prefix(FENCE).map(|_| line.len() - line.trim_start().len()) {
             for code in lines.by_ref().take_while(|code| code.trim() != FENCE) {
-                let code = code.get(fence.min(code.len() - code.trim_start().len())..).unwrap_or(code);
+                let code = code.get(fence_indent.min(code.len() - code.trim_start().len())..).unwrap_or(code);
                 out += format!("    {code}").trim_end();
                 out.push('\n');
             }
@@ -35,13 +35,13 @@ pub fn chapter(markdown: &str, width: usize) -> String {
             out.push('\n');
         } else if text.starts_with('#') {
             in_list = false;
-            out += &format!("{}\n", inline(text));
+            out += &format!("{}\n", strip_marks(text));
         } else if text.starts_with('|') {
             let mut rows = vec![cells(text)];
             while let Some(row) = lines.next_if(|next| next.trim_start().starts_with('|')) {
                 rows.push(cells(row.trim()));
             }
-            out += &table(&rows, width);
+            out += &draw_table(&rows, width);
         } else if !text.starts_with("<!--") && !text.starts_with("![") {
             let indent = line.len() - line.trim_start().len();
             let mark = item_mark(text);
@@ -53,7 +53,7 @@ pub fn chapter(markdown: &str, width: usize) -> String {
             let indent = " ".repeat(indent);
             let first = format!("{indent}{}", &text[..mark]);
             let hanging = format!("{indent}{}", " ".repeat(mark));
-            out += &prose(width, &first, &hanging, &inline(&paragraph));
+            out += &prose(width, &first, &hanging, &strip_marks(&paragraph));
         }
     }
     out
@@ -78,17 +78,17 @@ fn continues(line: &str) -> bool {
     !text.is_empty() && !begins_another
 }
 
-/// The cells of a row of a table. `\|` is a bar within a cell.
+/// Returns the cells of a row of a table. `\|` is a bar within a cell.
 fn cells(row: &str) -> Vec<String> {
     let row = row.replace("\\|", "\0");
     let row = row.strip_prefix('|').unwrap_or(&row);
     let row = row.strip_suffix('|').unwrap_or(row);
-    row.split('|').map(|cell| inline(&cell.trim().replace('\0', "|"))).collect()
+    row.split('|').map(|cell| strip_marks(&cell.trim().replace('\0', "|"))).collect()
 }
 
 /// Draws a table whose first row has the headings and whose second row is the rule. If the table is too wide, prints
 /// its rows one after another.
-fn table(rows: &[Vec<String>], width: usize) -> String {
+fn draw_table(rows: &[Vec<String>], width: usize) -> String {
     let [headings, _, body @ ..] = rows else { return String::new() };
     let has_headings = headings.iter().any(|heading| !heading.is_empty());
     let mut drawn = Table::new(headings, &[]);
@@ -135,8 +135,8 @@ fn is_number(cell: Option<&String>) -> bool {
     cell.is_some_and(|cell| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
 }
 
-/// Text without the marks of links and bold type.
-fn inline(text: &str) -> String {
+/// Returns text without the marks of links and bold type.
+fn strip_marks(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, link)) = rest.split_once('[') {

@@ -56,9 +56,9 @@ pub enum Detail {
 pub struct Style {
     /// Whether to colour the text, on a terminal only.
     pub colour: bool,
-    /// Whether the text includes the ledger of each result; the JSON always does.
+    /// Whether the text includes the ledger of each result; JSON and HTML always do.
     pub ledger: bool,
-    /// Whether the text includes the runs second by second; other formats always do.
+    /// Whether the text includes the runs second by second; JSON and HTML always do.
     pub course: bool,
     /// Maximum width of a line of text.
     pub width: usize,

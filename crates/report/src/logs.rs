@@ -124,6 +124,7 @@ fn interval_fields(one: &Interval) -> [String; 9] {
 const MS_NS: u64 = 1_000_000;
 /// fio has 2^6 latency buckets for each power of two (stat.h).
 const BUCKET_BITS: u32 = 6;
+/// Number of fio's latency buckets (stat.h).
 const BUCKETS: usize = 29 << BUCKET_BITS;
 
 /// A log file of fio: its kind, and the workers in it.
@@ -195,6 +196,7 @@ struct LogLine {
     bytes: u64,
     offset: u64,
     issued_ns: u64,
+    /// Number of the operation's entry in `op_priorities`, from 1; 0 if it has none.
     share: u8,
 }
 
@@ -204,12 +206,12 @@ impl FioLog {
         let mut out = Vec::new();
         let of_worker = |log: &WorkerLog| self.workers.iter().find(|(number, _)| *number == log.number);
         for (log, (_, targets)) in logs.iter().filter_map(|log| Some((log, of_worker(log)?))) {
-            let began_ms = if self.logs.unix_epoch { log.began_unix_ms } else { 0 };
+            let epoch_ms = if self.logs.unix_epoch { log.began_unix_ms } else { 0 };
             match self.kind {
                 // The log has no lines, because the completion latency includes the submission.
                 LogKind::Slat => {}
                 LogKind::Iolog => self.write_iolog(&log.rows, targets, &mut out),
-                LogKind::ClatHist => self.write_histograms(&log.rows, began_ms, &mut out),
+                LogKind::ClatHist => self.write_histograms(&log.rows, epoch_ms, &mut out),
                 kind => {
                     let lines = match (&log.rows, self.interval_ms()) {
                         (Rows::Each(all), 0) => {
@@ -218,7 +220,7 @@ impl FioLog {
                         (rows, ms) => self.interval_lines(rows, ms, kind),
                     };
                     for line in &lines {
-                        self.write_line(line, began_ms, &mut out);
+                        self.write_line(line, epoch_ms, &mut out);
                     }
                 }
             }
@@ -234,8 +236,8 @@ impl FioLog {
         }
     }
 
-    /// Returns the time since the start of the measurement.
-    fn since(&self, end_ns: u64) -> u64 {
+    /// Returns the time since the start of the measurement, in ns.
+    fn since_start_ns(&self, end_ns: u64) -> u64 {
         end_ns.saturating_sub(self.from_ns)
     }
 
@@ -247,7 +249,7 @@ impl FioLog {
             LogKind::Iops => 1,
             _ => one.latency_ns,
         };
-        let end_ns = self.since(one.end_ns);
+        let end_ns = self.since_start_ns(one.end_ns);
         // Like fio, only the log of completion latencies has a column with the issue time.
         let has_issue = self.kind == LogKind::Clat;
         LogLine {
@@ -266,9 +268,9 @@ impl FioLog {
         let ms = ms.max(1);
         let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
         let intervals = rows.intervals(self.from_ns, ms.saturating_mul(MS_NS));
-        let last_ms = self.since(intervals.last_ns) / MS_NS;
+        let last_ms = self.since_start_ns(intervals.last_ns) / MS_NS;
         let line = |i: model::figures::Interval| {
-            let end_ms = self.since(i.end_ns) / MS_NS;
+            let end_ms = self.since_start_ns(i.end_ns) / MS_NS;
             // If the job ended within the last interval, leave out the rate, which would be too low. A mean latency is
             // kept with the time at which the job ended.
             let is_whole = end_ms <= last_ms + 1;
@@ -288,10 +290,10 @@ impl FioLog {
         intervals.all.into_iter().filter(|i| is_logged(i.kind)).filter_map(line).collect()
     }
 
-    fn write_line(&self, line: &LogLine, began_ms: u64, out: &mut Vec<u8>) {
+    fn write_line(&self, line: &LogLine, epoch_ms: u64, out: &mut Vec<u8>) {
         let Logs { offset, priority, issue_time, value, .. } = &self.logs;
         // Writing to memory cannot fail.
-        let _ = write!(out, "{}, {}", began_ms + line.ms, line.value);
+        let _ = write!(out, "{}, {}", epoch_ms + line.ms, line.value);
         if *value == LogValue::Both {
             let _ = write!(out, ", {}", line.largest);
         }
@@ -312,10 +314,10 @@ impl FioLog {
         out.push(b'\n');
     }
 
-    /// Writes the operations in the order of submission, in microseconds since the job began. Like fio, it leaves out syncs.
+    /// Writes the operations in the order of submission, in microseconds since the measurement began. Like fio, it leaves out syncs.
     fn write_iolog(&self, rows: &Rows, targets: &[String], out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
-        let issued = |one: &Operation| self.since(one.end_ns).saturating_sub(one.service_ns) / 1000;
+        let issued = |one: &Operation| self.since_start_ns(one.end_ns).saturating_sub(one.service_ns) / 1000;
         let mut all: Vec<&Operation> = all.iter().filter(|o| is_logged(o.kind)).collect();
         all.sort_by_key(|one| issued(one));
         let (first, last) = (all.first().map_or(0, |o| issued(o)), all.last().map_or(0, |o| issued(o)));
@@ -337,22 +339,22 @@ impl FioLog {
     }
 
     /// Writes a line per direction for each window with operations; the last window may be shorter.
-    fn write_histograms(&self, rows: &Rows, began_ms: u64, out: &mut Vec<u8>) {
+    fn write_histograms(&self, rows: &Rows, epoch_ms: u64, out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
-        let mut present: BTreeMap<Kind, HistogramWindow> = BTreeMap::new();
+        let mut windows: BTreeMap<Kind, HistogramWindow> = BTreeMap::new();
         for one in all.iter().filter(|o| is_logged(o.kind)) {
-            let ms = self.since(one.end_ns) / MS_NS;
-            let window = present.entry(one.kind).or_insert_with(|| HistogramWindow::new(ms));
+            let ms = self.since_start_ns(one.end_ns) / MS_NS;
+            let window = windows.entry(one.kind).or_insert_with(|| HistogramWindow::new(ms));
             window.counts[fio_bucket(one.latency_ns)] += 1;
             (window.bytes, window.last_ms) = (one.length, ms);
             let passed = ms - window.began_ms.min(ms);
             if passed >= self.logs.histogram_ms {
-                window.write(began_ms, one.kind, self.logs.coarseness, out);
+                window.write(epoch_ms, one.kind, self.logs.coarseness, out);
                 *window = HistogramWindow::new(ms - (passed - self.logs.histogram_ms));
             }
         }
-        for (kind, window) in present.iter().filter(|(_, window)| window.counts.iter().any(|n| *n > 0)) {
-            window.write(began_ms, *kind, self.logs.coarseness, out);
+        for (kind, window) in windows.iter().filter(|(_, window)| window.counts.iter().any(|n| *n > 0)) {
+            window.write(epoch_ms, *kind, self.logs.coarseness, out);
         }
     }
 }
@@ -361,6 +363,7 @@ impl FioLog {
 struct HistogramWindow {
     began_ms: u64,
     last_ms: u64,
+    /// Length of the last operation.
     bytes: u32,
     counts: Vec<u64>,
 }
@@ -370,8 +373,9 @@ impl HistogramWindow {
         Self { began_ms, last_ms: began_ms, bytes: 0, counts: vec![0; BUCKETS] }
     }
 
-    fn write(&self, began_ms: u64, kind: Kind, coarseness: u32, out: &mut Vec<u8>) {
-        let _ = write!(out, "{}, {}, {}", began_ms + self.last_ms, direction_code(kind), self.bytes);
+    /// Writes the window with times since `epoch_ms`.
+    fn write(&self, epoch_ms: u64, kind: Kind, coarseness: u32, out: &mut Vec<u8>) {
+        let _ = write!(out, "{}, {}, {}", epoch_ms + self.last_ms, direction_code(kind), self.bytes);
         for some in self.counts.chunks(1 << coarseness.min(BUCKET_BITS)) {
             let _ = write!(out, ", {}", some.iter().sum::<u64>());
         }
@@ -450,7 +454,7 @@ impl EventLine<'_> {
         "issue_ns,latency_ns,queued_ns,op,asked,rwbs,error,offset_bytes,bytes,task,tid,pid\r\n".into()
     }
 
-    /// Returns a text line of 80 columns if names are short. Rare values follow the task.
+    /// Returns a text line of at most 80 columns if names are short. Rare values follow the task.
     pub fn text(&self) -> String {
         let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
         let latency = self.latency_ns.map_or_else(|| "-".into(), us);
@@ -478,11 +482,11 @@ impl EventLine<'_> {
             known(self.queued_ns),
             self.op.word(),
             u8::from(self.asked),
-            quoted(self.letters),
+            quote(self.letters),
             self.error,
             self.sector.saturating_mul(SECTOR),
             u64::from(self.sectors) * SECTOR,
-            quoted(self.task),
+            quote(self.task),
             self.tid,
             known(self.pid.map(u64::from)),
         )
@@ -490,7 +494,7 @@ impl EventLine<'_> {
 }
 
 /// Returns a CSV field, quoted if necessary (RFC 4180).
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     if text.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -1,7 +1,7 @@
 //! Text for people: wrapped paragraphs, and tables that fit a width.
 //!
-//! A [`Table`] that is too wide is fitted in three steps: shorten long names, drop columns in a given order, and
-//! finally print one value per line.
+//! A [`Table`] that is too wide is fitted in three steps: shorten long names and the cells of a chosen column, drop columns
+//! in a given order, and finally print one value per line.
 
 use crate::Style;
 use crate::view::table::Table;
@@ -49,7 +49,7 @@ impl Page {
         self.text.is_empty() || self.text.ends_with("\n\n")
     }
 
-    /// The number of lines.
+    /// Returns the number of lines.
     pub(crate) fn lines(&self) -> usize {
         self.text.lines().count()
     }
@@ -118,14 +118,14 @@ impl Page {
         }
     }
 
-    /// Adds a paragraph of at most `most` lines. `…` replaces the words that do not fit.
-    pub(crate) fn prose_within(&mut self, most: usize, first: &str, indent: &str, text: &str) {
+    /// Adds a paragraph of at most `max_lines` lines. `…` replaces the words that do not fit.
+    pub(crate) fn prose_within(&mut self, max_lines: usize, first: &str, indent: &str, text: &str) {
         let cut = |kept: &str| {
             prose(self.width, first, indent, &format!("{} …", kept.trim_end_matches([',', ';', ':'])))
         };
         let mut kept = text;
         let mut wrapped = prose(self.width, first, indent, text);
-        while wrapped.lines().count() > most {
+        while wrapped.lines().count() > max_lines {
             let Some((shorter, _)) = kept.rsplit_once(' ') else { break };
             kept = without_bare_number(shorter);
             wrapped = cut(kept);
@@ -150,6 +150,7 @@ impl Page {
         }
     }
 
+    /// Colours text with the parameters `code` of an escape sequence, if the page has colours.
     pub(crate) fn paint(&self, text: &str, code: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -172,11 +173,11 @@ fn plain(text: &str) -> Cow<'_, str> {
     }
     let mut rest = text.split('\x1b');
     let first = rest.next().unwrap_or_default().to_owned();
-    rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, unit)| unit)).into()
+    rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, after)| after)).into()
 }
 
-/// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Breaks only words
-/// that are longer than a line.
+/// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Shortens
+/// only words that do not fit on a line.
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
     let width = width.min(MAX_PROSE_WIDTH);
     if display_width(first) >= width {
@@ -188,7 +189,8 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
     wrap_words(width, first, indent, &split_words(text))
 }
 
-/// Wraps a paragraph like [`prose`], but never breaks or shortens code between backticks, so that it can be pasted.
+/// Wraps a paragraph like [`prose`], but never breaks code between backticks and never shortens code of several words, so that it can be
+/// pasted.
 pub(crate) fn prose_with_code(width: usize, indent: &str, text: &str) -> String {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     let mut is_code = false;
@@ -206,23 +208,23 @@ pub(crate) fn prose_with_code(width: usize, indent: &str, text: &str) -> String 
 fn wrap_words(width: usize, first: &str, indent: &str, words: &[Cow<'_, str>]) -> String {
     let mut out = String::new();
     let mut line = first.to_owned();
-    let mut empty = true;
+    let mut is_first_word = true;
     for word in words {
-        let gap = usize::from(!empty);
+        let gap = usize::from(!is_first_word);
         let fits = display_width(&line) + gap + display_width(word) <= width;
-        if !fits && (!empty || display_width(&line) > display_width(indent)) {
+        if !fits && (!is_first_word || display_width(&line) > display_width(indent)) {
             out += line.trim_end();
             out.push('\n');
             indent.clone_into(&mut line);
-            empty = true;
+            is_first_word = true;
         }
-        if !empty {
+        if !is_first_word {
             line.push(' ');
         }
         let is_code = word.contains('`') && word.contains(' ');
         line +=
             &if is_code { word.clone() } else { shorten(word, width.saturating_sub(display_width(&line))) };
-        empty = false;
+        is_first_word = false;
     }
     out += &line;
     out.push('\n');
@@ -250,12 +252,13 @@ fn split_words(text: &str) -> Vec<Cow<'_, str>> {
     words
 }
 
-/// Shortens a word to at most `most` columns by removing its middle, because names differ at their ends.
-pub(crate) fn shorten(word: &str, most: usize) -> Cow<'_, str> {
-    if display_width(word) <= most || word.contains('\x1b') {
+/// Shortens a word to at most `max_width` columns, but not below one, by removing its middle, because names differ at their ends. A coloured
+/// word stays whole.
+pub(crate) fn shorten(word: &str, max_width: usize) -> Cow<'_, str> {
+    if display_width(word) <= max_width || word.contains('\x1b') {
         return word.into();
     }
-    let room = most.saturating_sub(1);
+    let room = max_width.saturating_sub(1);
     let head = take_width(word.chars(), room - room / 2);
     let tail: Vec<char> = take_width(word.chars().rev(), room / 2);
     head.into_iter().chain([ELLIPSIS]).chain(tail.into_iter().rev()).collect::<String>().into()
@@ -277,8 +280,8 @@ const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 const MIN_NAME_WIDTH: usize = 24;
 
 impl Table {
-    /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens long names first, then drops columns, and
-    /// finally prints one value per line.
+    /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens names and the cells
+    /// that [`Self::cut_to`] chose first, then drops columns, and finally prints one value per line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
         let (lines, shown) = self.fit(width);
         let lines = lines.unwrap_or_else(|| self.one_value_a_line(&shown, width));
@@ -321,10 +324,10 @@ impl Table {
 
     /// Returns the table with long names shortened for this width.
     fn with_short_names(&self, width: usize) -> Self {
-        let most = (width * 2 / 5).max(MIN_NAME_WIDTH);
+        let max_width = (width * 2 / 5).max(MIN_NAME_WIDTH);
         let mut short = self.clone();
         for name in short.rows.iter_mut().filter_map(|row| row.first_mut()) {
-            *name = shorten(name, most).into_owned();
+            *name = shorten(name, max_width).into_owned();
         }
         short
     }
@@ -333,7 +336,7 @@ impl Table {
     fn draw_to_width(&self, shown: &[usize], width: usize) -> Vec<String> {
         let lines = self.draw(shown);
         let excess = lines.iter().map(|line| display_width(line)).max().unwrap_or(0).saturating_sub(width);
-        let Some((column, least)) = self.cut.filter(|(column, _)| shown.contains(column) && excess > 0)
+        let Some((column, min_width)) = self.cut.filter(|(column, _)| shown.contains(column) && excess > 0)
         else {
             return lines;
         };
@@ -341,7 +344,7 @@ impl Table {
             self.rows.iter().filter_map(|row| Some(display_width(row.get(column)?))).max().unwrap_or(0);
         let mut narrow = self.clone();
         for cell in narrow.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
-            *cell = shorten(cell, widest.saturating_sub(excess).max(least)).into_owned();
+            *cell = shorten(cell, widest.saturating_sub(excess).max(min_width)).into_owned();
         }
         narrow.draw(shown)
     }

@@ -1,6 +1,6 @@
 //! The format `cdm`: results in the exact layout of CrystalDiskMark's text, for forums and programs that read it.
 //!
-//! The comment has the verdict and the number of results without a line. As in CrystalDiskMark, a score is the fastest
+//! The comment has the verdict and the numbers of results without a number and without a line. As in CrystalDiskMark, a score is the fastest
 //! of the runs. The latency is that of the same run, by Little's law (operations in flight divided by rate).
 //! CrystalDiskMark takes the shortest of any run instead. Source: the text that CrystalDiskMark 9.0.1 saves
 //! (`CDiskMarkDlg::SaveText`, MIT).
@@ -160,7 +160,7 @@ fn local_date(started: &str) -> String {
     format!("{} {}", day.replace('-', "/"), time.strip_prefix('0').unwrap_or(&time))
 }
 
-/// Returns the verdict and the number of results without a line.
+/// Returns the verdict, and the numbers of results without a number and without a line.
 fn comment(report: &Report, rows: &[Row]) -> String {
     let lacking = report.results.len() - rows.len();
     let void = rows.iter().filter(|row| fastest_run(row.result).is_none()).count();

@@ -96,7 +96,7 @@ fn default_spec<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
     typed.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Removes characters that end a field or a line.
+/// Replaces characters that end a field or a line by blanks.
 fn clean_field(text: &str) -> String {
     text.chars().map(|c| if c == ',' || c.is_control() { ' ' } else { c }).collect()
 }
@@ -205,9 +205,11 @@ struct Row {
     kind: &'static str,
     name: String,
     spec: String,
+    /// Managers, workers and disks.
     counts: [Option<usize>; 3],
     /// Starting sector, maximum size and queue depth.
     place: [String; 3],
+    /// Busy, user and kernel time in percent.
     cpu: Option<[f64; 3]>,
     /// Whether the row has raw times.
     has_raw_times: bool,
@@ -215,12 +217,9 @@ struct Row {
 
 /// Returns the figures of all workers and their common access specification, which is empty if they differ.
 fn combine(workers: &[&Worker]) -> (Figures, String) {
-    let all = workers.iter().fold(Figures::default(), |sum, w| match sum.seconds {
-        seconds if seconds > 0.0 => sum.plus(&w.figures(None)),
-        _ => w.figures(None),
-    });
+    let all = workers.iter().map(|w| w.figures(None)).reduce(|sum, next| sum.plus(&next));
     let specs: BTreeSet<String> = workers.iter().map(|w| w.spec()).collect();
-    (all, if specs.len() == 1 { specs.into_iter().collect() } else { String::new() })
+    (all.unwrap_or_default(), if specs.len() == 1 { specs.into_iter().collect() } else { String::new() })
 }
 
 /// Returns all rows of a test.
@@ -237,7 +236,7 @@ fn test_rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
     let (all, spec) = combine(&workers.iter().collect::<Vec<_>>());
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
     let counts = [Some(managers.len()), Some(workers.len()), Some(disks)];
-    let cpu = mean(&first.seen.cpus);
+    let cpu = mean_cpu_percents(&first.seen.cpus);
     let row = Row { kind: "ALL", name: "All".into(), spec, counts, cpu, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
     if record != "NO_MANAGERS" {
@@ -252,7 +251,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
     let (all, spec) = combine(workers);
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
     let name = clean_field(first.option("manager").unwrap_or(&report.machine.host));
-    let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean(&first.seen.cpus));
+    let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean_cpu_percents(&first.seen.cpus));
     let row = Row { kind: "MANAGER", name, spec, counts, cpu, has_raw_times: true, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
     for cpu in &first.seen.cpus {
@@ -301,7 +300,7 @@ fn cpu_percents(cpu: &ObservedCpu) -> [f64; 3] {
     [cpu.user + cpu.kernel, cpu.user, cpu.kernel].map(|ticks| 100.0 * ticks as f64 / all)
 }
 
-fn mean(cpus: &[ObservedCpu]) -> Option<[f64; 3]> {
+fn mean_cpu_percents(cpus: &[ObservedCpu]) -> Option<[f64; 3]> {
     let sums = cpus.iter().map(cpu_percents).reduce(|a, b| [0, 1, 2].map(|i| a[i] + b[i]))?;
     Some(sums.map(|sum| sum / cpus.len() as f64))
 }
@@ -414,4 +413,14 @@ fn each_row_has_a_field_for_each_column() {
         assert_eq!((at("Errors"), at("Write Errors"), at("Packets/Second")), ("0", "0", ""));
     }
     assert_eq!(line(&Row::default(), None).split(',').count(), columns);
+}
+
+#[test]
+fn errors_of_workers_that_measured_nothing_are_summed() -> Result<(), Box<dyn std::error::Error>> {
+    let report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    let result = report.results.first().ok_or("no result")?;
+    let seen = Observed { errors: [(5, 1)].into(), ..Observed::default() };
+    let worker = Worker { result, seen: &seen };
+    assert_eq!(combine(&[&worker, &worker]).0.errors, Some(2));
+    Ok(())
 }

@@ -60,7 +60,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 /// Formats text as inline code.
-fn code(text: &str) -> String {
+fn inline_code(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let marks = backticks_around(&line, 1);
     let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
@@ -68,7 +68,7 @@ fn code(text: &str) -> String {
 }
 
 /// Formats text as a code block.
-fn fenced(text: &str) -> String {
+fn code_block(text: &str) -> String {
     let marks = backticks_around(text, 3);
     format!("{marks}\n{text}\n{marks}\n")
 }
@@ -80,7 +80,7 @@ fn backticks_around(text: &str, least: usize) -> String {
 }
 
 /// Escapes the characters that have a meaning in Markdown.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -95,9 +95,10 @@ fn escaped(text: &str) -> String {
 impl Table {
     /// Returns a Markdown table, with aligned columns in the source.
     pub(crate) fn markdown(&self) -> String {
-        let escape = |cells: &[String]| -> Vec<String> { cells.iter().map(|c| escaped(c.trim())).collect() };
-        let head = escape(&self.headings);
-        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escape(row)).collect();
+        let escape_all =
+            |cells: &[String]| -> Vec<String> { cells.iter().map(|c| escape(c.trim())).collect() };
+        let head = escape_all(&self.headings);
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escape_all(row)).collect();
         let all = || std::iter::once(&head).chain(&rows);
         let width_of = |at: usize| all().filter_map(|row| row.get(at)).map(|c| display_width(c)).max();
         let widths: Vec<usize> = (0..head.len()).map(|at| width_of(at).unwrap_or(0).max(3)).collect();
@@ -145,7 +146,7 @@ fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result
 
 /// Returns what a quick run leaves out; empty for other reports.
 fn quick_text(report: &Report) -> String {
-    let sentence = |quick: &Quick| format!("{} {}\n\n", Quick::WORD, escaped(&quick.sentence()));
+    let sentence = |quick: &Quick| format!("{} {}\n\n", Quick::WORD, escape(&quick.sentence()));
     report.quick.as_ref().map_or_else(String::new, sentence)
 }
 
@@ -153,7 +154,7 @@ fn quick_text(report: &Report) -> String {
 fn report_answer(report: &Report) -> String {
     report.answer.as_ref().map_or_else(String::new, |answer| {
         let remark = report.counts_as.map_or("", CountsAs::remark);
-        format!("**{}**{remark} {}\n\n", answer.word.word(), escaped(&answer.sentence))
+        format!("**{}**{remark} {}\n\n", answer.word.word(), escape(&answer.sentence))
     })
 }
 
@@ -161,23 +162,23 @@ fn report_answer(report: &Report) -> String {
 fn rerun_text(rerun: &Rerun) -> String {
     let Comparison { answer, sentence, .. } = &rerun.in_turns;
     let text = format!("Against {}, measured again in alternation: {sentence}", rerun.session);
-    format!("**{}** {}\n", answer.word(), escaped(&text))
+    format!("**{}** {}\n", answer.word(), escape(&text))
 }
 
 /// Returns the comparison of a replay with its original.
 fn replay_text(result: &Measured) -> Option<String> {
     let replay = result.replay.as_deref()?;
-    let differs = replay.differs.iter().map(|why| format!("- {}\n", escaped(why)));
+    let differs = replay.differs.iter().map(|why| format!("- {}\n", escape(why)));
     Some(format!(
         "\n{}\n\n{}\n{}",
-        escaped(&results::replay_caption(replay)),
+        escape(&results::replay_caption(replay)),
         results::replay_table(replay).markdown(),
         differs.collect::<String>()
     ))
 }
 
 fn full_page(report: &Report, all: bool) -> String {
-    let mut out = first_line(report);
+    let mut out = first_lines(report);
     if report.quick.is_some() {
         out += &format!("\n{}", quick_text(report).trim_end_matches('\n'));
         out.push('\n');
@@ -186,7 +187,7 @@ fn full_page(report: &Report, all: bool) -> String {
     let limiter = findings::describe_limiter(report, &shown);
     let reason = findings::verdict_reason(report, &shown).map(str::to_owned);
     for text in reason.into_iter().chain(describe_ending(report)).chain([limiter]) {
-        out += &format!("\n{}\n", escaped(&text));
+        out += &format!("\n{}\n", escape(&text));
     }
     let table = main_table(report, all);
     if !table.is_empty() {
@@ -197,7 +198,7 @@ fn full_page(report: &Report, all: bool) -> String {
     }
     let has_rounds = report.study.sweep().is_some_and(|sweep| sweep.rounds.is_some());
     if has_rounds && (table.has(SUSPECT_MARK) || table.has("void")) {
-        out += &format!("\n{}\n", escaped(SUSPECT_MARK_MEANING));
+        out += &format!("\n{}\n", escape(SUSPECT_MARK_MEANING));
     }
     out += &report.results.iter().filter(|result| !result.void).filter_map(replay_text).collect::<String>();
     if let Some(rerun) = &report.against {
@@ -206,7 +207,7 @@ fn full_page(report: &Report, all: bool) -> String {
     let found = shown.iter().filter(|finding| finding.outcome != Outcome::Holds);
     let mut items: Vec<String> = found.map(|finding| finding_item(finding, report.results.len())).collect();
     if !all && let Some(rest) = rest_summary(&shown_findings(report), MAX_SHOWN) {
-        items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
+        items.push(format!("- {rest}: {}\n", inline_code(&full_report_hint(report))));
     }
     if !items.is_empty() {
         out += &format!("\n{}", items.concat());
@@ -215,31 +216,31 @@ fn full_page(report: &Report, all: bool) -> String {
 }
 
 /// Returns the first lines: the answer to the user's condition, if there is one, and the verdict with the headline.
-fn first_line(report: &Report) -> String {
+fn first_lines(report: &Report) -> String {
     let out = report_answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
     let line = format!("{}{counted}", describe_headline(report, str::to_owned));
-    out + &format!("**{}** {}\n", report.verdict.word(), escaped(&line))
+    out + &format!("**{}** {}\n", report.verdict.word(), escape(&line))
 }
 
 /// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
 fn finding_item(finding: &Finding, results: usize) -> String {
     let accepted = if finding.accepted { ", accepted" } else { "" };
-    let name = escaped(&format!("{} {}", finding.id, finding.name));
+    let name = escape(&format!("{} {}", finding.id, finding.name));
     let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
     let text = format!("{}: {}{cure}", findings::results_suffix(finding, results), finding.sentence);
-    format!("- **{name}** ({}{accepted}){}\n", findings::answer_word(finding), escaped(&text))
+    format!("- **{name}** ({}{accepted}){}\n", findings::answer_word(finding), escape(&text))
 }
 
-/// Returns the command, its start time and its target.
+/// Returns the command, the targets, the start time, fathom's version and the title.
 fn provenance(report: &Report) -> String {
     let mut lines = Vec::new();
     if !report.command.is_empty() {
-        lines.push(code(&findings::command_line(&report.command)));
+        lines.push(inline_code(&findings::command_line(&report.command)));
     }
-    lines.extend(report.machine.places.iter().map(|place| escaped(&place.chain())));
+    lines.extend(report.machine.places.iter().map(|place| escape(&place.chain())));
     lines.dedup();
-    lines.push(escaped(&format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title)));
+    lines.push(escape(&format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title)));
     // Two trailing spaces are a line break.
     lines.join("  \n") + "\n"
 }
@@ -251,17 +252,17 @@ fn forum_block(report: &Report) -> String {
     let counted = if valid + suspect + invalid > 1 { counted } else { String::new() };
     let (version, title) = (&report.fathom.version, &report.title);
     let first = format!("fathom {version}, {title}: {}{counted}", report.verdict.word());
-    let mut lines = vec![wrapped(&first)];
+    let mut lines = vec![wrap(&first)];
     lines.extend(test_grid(&report.results).lines(BLOCK_WIDTH).0);
-    lines.extend(report.machine.places.iter().map(|place| wrapped(&place.chain())));
+    lines.extend(report.machine.places.iter().map(|place| wrap(&place.chain())));
     lines.dedup();
     lines.push(report.started.clone());
     // The command is not wrapped, because users copy it.
     lines.extend(Some(findings::command_line(&report.command)).filter(|line| !line.is_empty()));
-    fenced(&lines.join("\n"))
+    code_block(&lines.join("\n"))
 }
 
-fn wrapped(text: &str) -> String {
+fn wrap(text: &str) -> String {
     prose(BLOCK_WIDTH, "", "  ", text).trim_end().to_owned()
 }
 
@@ -296,7 +297,7 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     if style.detail == Detail::Brief {
         return to.write_all((out + &rows).as_bytes());
     }
-    let answer = |one: &Comparison| format!("**{}** {}\n", one.answer.word(), escaped(&one.sentence));
+    let answer = |one: &Comparison| format!("**{}** {}\n", one.answer.word(), escape(&one.sentence));
     let answers: Vec<String> = compared.answers().map(answer).collect();
     out += &answers.join("\n");
     if !compared.table.is_empty() {
@@ -314,7 +315,7 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     }
     out.push('\n');
     for item in &items {
-        out += &format!("- {}\n", escaped(item));
+        out += &format!("- {}\n", escape(item));
     }
     out += &compare_command(compared.sides().map(|(_, side)| side));
     to.write_all(out.as_bytes())
@@ -323,7 +324,7 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
 fn gate_text(gate: Option<&Gate>) -> String {
     gate.map_or_else(String::new, |gate| {
         let remark = gate.counts_as.map_or("", CountsAs::remark);
-        format!("**{}**{remark} {}\n\n", gate.outcome.word().word(), escaped(&gate.sentence))
+        format!("**{}**{remark} {}\n\n", gate.outcome.word().word(), escape(&gate.sentence))
     })
 }
 
@@ -354,29 +355,30 @@ fn compare_command<'s>(sides: impl Iterator<Item = &'s Side>) -> String {
     let arguments =
         ["fathom", "compare"].map(|word| Some(word.to_owned())).into_iter().chain(sides.map(side));
     let arguments: Option<Vec<String>> = arguments.collect();
-    arguments
-        .map_or_else(String::new, |arguments| format!("\n{}\n", code(&findings::command_line(&arguments))))
+    arguments.map_or_else(String::new, |arguments| {
+        format!("\n{}\n", inline_code(&findings::command_line(&arguments)))
+    })
 }
 
 fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
     let mut out = format!(
         "**{}**\n\n{}\n\n{}\n",
-        escaped(&plan_headline(plan)),
-        escaped(&cost.sentence()),
+        escape(&plan_headline(plan)),
+        escape(&cost.sentence()),
         settings_table(plan).markdown()
     );
     for (at, job) in plan.jobs.iter().enumerate() {
         let streams = describe_streams(job).collect::<Vec<_>>().join("; ");
-        out += &format!("- {}\n", escaped(&format!("{}: {streams}", job_title(plan, at))));
+        out += &format!("- {}\n", escape(&format!("{}: {streams}", job_title(plan, at))));
     }
     for remark in plan_remarks(&plan.study) {
-        out += &format!("- {}\n", escaped(&remark));
+        out += &format!("- {}\n", escape(&remark));
     }
     out.push('\n');
-    let chains = machine.places.iter().map(|place| escaped(&place.chain()));
+    let chains = machine.places.iter().map(|place| escape(&place.chain()));
     let lines: Vec<String> =
-        [code(&findings::command_line(&plan.command))].into_iter().chain(chains).collect();
+        [inline_code(&findings::command_line(&plan.command))].into_iter().chain(chains).collect();
     out += &format!("{}\n", lines.join("  \n"));
     to.write_all(out.as_bytes())
 }
@@ -385,10 +387,10 @@ fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()>
     let mut out =
         if listing.entries.is_empty() { String::new() } else { list_table(&listing.entries).markdown() };
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
-        out += &format!("\n- {}\n", escaped(&format!("{}: {why}", entry.id)));
+        out += &format!("\n- {}\n", escape(&format!("{}: {why}", entry.id)));
     }
     for note in list_foot(listing) {
-        out += &format!("\n{}\n", escaped(&note));
+        out += &format!("\n{}\n", escape(&note));
     }
     to.write_all(out.as_bytes())
 }
@@ -400,10 +402,10 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
     }
     if !sessions.rows.is_empty() {
         let table = session_table(sessions);
-        out += &format!("{}\n{}\n", table.markdown(), escaped(&session_table_legend(&table)));
+        out += &format!("{}\n{}\n", table.markdown(), escape(&session_table_legend(&table)));
     }
     for note in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
-        out += &format!("\n{}\n", escaped(&note));
+        out += &format!("\n{}\n", escape(&note));
     }
     to.write_all(out.as_bytes())
 }
@@ -412,7 +414,7 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
 const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut out = format!("**{}** {}\n", count_answers(diagnosis), escaped(&diagnosis.chain));
+    let mut out = format!("**{}** {}\n", count_answers(diagnosis), escape(&diagnosis.chain));
     let worst: Vec<String> = diagnosis
         .worst_first()
         .iter()
@@ -431,20 +433,20 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),
-        code(&findings::fathom_command(["doctor", &diagnosis.target]))
+        inline_code(&findings::fathom_command(["doctor", &diagnosis.target]))
     );
     to.write_all(out.as_bytes())
 }
 
 fn diagnosis_item(entry: &Look) -> String {
     let cure = if entry.cure.is_empty() { String::new() } else { format!(" -> {}", entry.cure) };
-    format!("- **{}**: {}\n", escaped(&entry.about), escaped(&format!("{}{cure}", entry.sentence)))
+    format!("- **{}**: {}\n", escape(&entry.about), escape(&format!("{}{cure}", entry.sentence)))
 }
 
 fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = device_table(devices).markdown();
     if !devices.empty.is_empty() {
-        out += &format!("\n{}\n", escaped(&format!("Without a size: {}", devices.empty.join(", "))));
+        out += &format!("\n{}\n", escape(&format!("Without a size: {}", devices.empty.join(", "))));
     }
     to.write_all(out.as_bytes())
 }
@@ -452,21 +454,21 @@ fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<
 fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let headline = all.only().map_or_else(|| verdict_on_all_hosts(all), verification_headline);
     let (verdict, rest) = headline.split_at(all.verdict().word().len());
-    let mut out = format!("**{verdict}**{}\n\n", escaped(rest));
+    let mut out = format!("**{verdict}**{}\n\n", escape(rest));
     if let Some(verified) = all.only() {
         out += &host_items(verified);
-        out += &format!("\nfathom {}, {}\n", all.fathom.version, code(&verified.target));
+        out += &format!("\nfathom {}, {}\n", all.fathom.version, inline_code(&verified.target));
     } else {
         for on in &all.hosts {
-            out += &format!("### {}\n\n", escaped(on.host.as_deref().unwrap_or_default()));
+            out += &format!("### {}\n\n", escape(on.host.as_deref().unwrap_or_default()));
             out += &match &on.outcome {
                 Ok(verified) => format!(
                     "{}, {}\n\n{}\n",
-                    escaped(&verification_headline(verified)),
-                    code(&verified.target),
+                    escape(&verification_headline(verified)),
+                    inline_code(&verified.target),
                     host_items(verified)
                 ),
-                Err(why) => format!("{}\n\n", escaped(why)),
+                Err(why) => format!("{}\n\n", escape(why)),
             };
         }
         out += &format!("fathom {}\n", all.fathom.version);
@@ -477,7 +479,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
 /// Returns the damage and the remarks of a host as a list.
 fn host_items(verified: &Verified) -> String {
     let items = damage_items(verified).into_iter().chain(verification_remarks(verified));
-    items.fold(String::new(), |out, item| out + "- " + &escaped(&item) + "\n")
+    items.fold(String::new(), |out, item| out + "- " + &escape(&item) + "\n")
 }
 
 fn write_check_pages(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -534,10 +536,10 @@ fn page_part(heading: &str, text: &str) -> String {
 
 #[test]
 fn text_in_code_cannot_end_the_code() {
-    assert_eq!(code("fathom bench /data"), "`fathom bench /data`");
-    assert_eq!((code("a`b"), code("`a\n`")), ("``a`b``".into(), "`` `a ` ``".into()));
-    assert_eq!(fenced("x"), "```\nx\n```\n");
-    assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````\n");
+    assert_eq!(inline_code("fathom bench /data"), "`fathom bench /data`");
+    assert_eq!((inline_code("a`b"), inline_code("`a\n`")), ("``a`b``".into(), "`` `a ` ``".into()));
+    assert_eq!(code_block("x"), "```\nx\n```\n");
+    assert_eq!(code_block("a\n```\nb"), "````\na\n```\nb\n````\n");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) static FORMAT: Format = Format {
 const EOF: &[u8] = b"# EOF\n";
 
 /// Escapes the value of a label.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
@@ -105,7 +105,7 @@ impl Family {
         writeln!(to, "# HELP {name} {help}")?;
         for (labels, value) in samples {
             let pairs: Vec<String> =
-                labels.iter().map(|(label, text)| format!("{label}=\"{}\"", escaped(text))).collect();
+                labels.iter().map(|(label, text)| format!("{label}=\"{}\"", escape(text))).collect();
             writeln!(to, "{name}{suffix}{{{}}} {value}", pairs.join(","))?;
         }
         Ok(())
@@ -231,7 +231,7 @@ fn result_gauges(report: &Report) -> [Family; 8] {
     [verdict, ops, ops_low, ops_high, bytes, bytes_low, bytes_high, latency]
 }
 
-/// Returns the time that each command took.
+/// Returns the time that each command took, with its interval.
 fn command_gauges(report: &Report) -> [Family; 3] {
     let all = "Wall time of a command: geometric mean over its complete runs.";
     let mut gauges = [
@@ -255,7 +255,7 @@ fn command_gauges(report: &Report) -> [Family; 3] {
 /// Milliseconds per second.
 const MS_PER_SECOND: f64 = 1000.0;
 
-/// A counter of a device, as `/sys/block/NAME/stat` has it.
+/// A metric of a device, computed from `/sys/block/NAME/stat`.
 struct DeviceMetric {
     name: &'static str,
     /// The base unit, with which the name ends; empty for a count.

@@ -23,13 +23,13 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
     parts.into_iter().filter(|(shown, _)| *shown).map(|(_, part)| part).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the gate to print first. `None` if the sides did different work and no number failed or is missing, because
+/// Returns the gate to print first. `None` if a side did different work and no number failed or is missing, because
 /// then the gate has nothing to decide.
 fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
-    let fails = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
+    let decides = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
         || answers.all(|answer| answer != Answer::Incomparable);
-    fails.then_some(gate)
+    decides.then_some(gate)
 }
 
 /// Returns the table of two sides. With a single result or with `all` it has all numbers, otherwise the first number of each result and
@@ -51,10 +51,10 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
     });
     Columns::new(rows)
         .label("number", |(name, ..)| name.clone())
-        .value("A", |(_, metric, _)| metric.map(|m| value(m, m.a)))
-        .value("B", |(_, metric, _)| metric.map(|m| value(m, m.b)))
+        .value("A", |(_, metric, _)| metric.map(|m| format_value(m, m.a)))
+        .value("B", |(_, metric, _)| metric.map(|m| format_value(m, m.b)))
         .value("change", |(_, metric, _)| metric.map(|m| show_change(m.ratio)))
-        .value("95 % interval", |(_, metric, _)| metric.map(|m| interval(m).unwrap_or_else(|| "-".into())))
+        .value("95 % interval", |(_, metric, _)| metric.map(|m| or_dash(m.interval, change_ends)))
         .value("visible", |(_, metric, _)| metric.map(|m| or_dash(m.could_have_seen, show_share)))
         .value("runs", |(_, metric, _)| metric.map(runs_needed))
         .label("answer", |(.., answer)| answer.map(Answer::word))
@@ -176,11 +176,6 @@ fn number_name(pair: &Pair, metric: &Metric) -> String {
     format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
 }
 
-/// `-2.1 % to +1.3 %`; `None` with too few runs.
-pub(crate) fn interval(metric: &Metric) -> Option<String> {
-    metric.interval.map(change_ends)
-}
-
 /// Returns the number of runs that would decide an open comparison, if known.
 fn runs_needed(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
@@ -191,7 +186,7 @@ fn runs_needed(metric: &Metric) -> String {
 }
 
 /// Formats a value, without a unit that is part of its name.
-pub(crate) fn value(metric: &Metric, value: f64) -> String {
+pub(crate) fn format_value(metric: &Metric, value: f64) -> String {
     let shown = metric.show(value);
     let bare = shown.strip_suffix(&metric.name).map(str::trim_end);
     bare.map_or_else(|| shown.clone(), str::to_owned)
@@ -213,7 +208,7 @@ pub(crate) fn left_out_notes(comparison: &Comparison, other_side: &str) -> Vec<S
     of_pairs.chain(only.map(|(side, names)| format!("only {side} has {}", names.join(", ")))).collect()
 }
 
-/// Legend of the table.
+/// Legend of [`sides_table`].
 pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs; a percentile is that of a typical run. Other columns: the change \
                                  against A, its 95 % interval over runs, and the answer.";
 
@@ -237,25 +232,25 @@ enum SideNumber<'c> {
 }
 
 /// Returns the table of several sides. With a single result or with `all` it has all numbers, otherwise the first
-/// number of each result and those that differ. With `joined`, an interval is on the same line as its change, otherwise
+/// number of each result and those that differ. With `is_joined`, an interval is on the same line as its change, otherwise
 /// below it.
-fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
+fn sides_table(comparisons: &Comparisons, all: bool, is_joined: bool) -> Table {
     let first = ["number", "A"].map(str::to_owned).into_iter();
     let headings: Vec<String> = first.chain(comparisons.others.iter().map(|o| o.name.clone())).collect();
-    let leaving: &[usize] = if joined { &[] } else { &[1] };
-    let mut table = Table::new(&headings, leaving);
+    let drop_order: &[usize] = if is_joined { &[] } else { &[1] };
+    let mut table = Table::new(&headings, drop_order);
     for column in 2..headings.len() {
         table = table.aligned(column, true);
     }
     for number in all_numbers(comparisons).iter().filter(|number| all || number.in_short_table) {
         let metric = number.sides.iter().find_map(SideNumber::metric);
-        let of_a = or_dash(metric, |m| value(m, m.a));
+        let of_a = or_dash(metric, |m| format_value(m, m.a));
         let name = [number.name.clone(), of_a];
-        let changes = number.sides.iter().map(|side| side.change(joined));
+        let changes = number.sides.iter().map(|side| side.describe_change(is_joined));
         table.add(name.into_iter().chain(changes));
-        if !joined && number.sides.iter().any(|side| side.metric().is_some()) {
-            let intervals =
-                number.sides.iter().map(|side| side.metric().and_then(interval).unwrap_or_default());
+        if !is_joined && number.sides.iter().any(|side| side.metric().is_some()) {
+            let interval = |side: &SideNumber| side.metric()?.interval.map(change_ends);
+            let intervals = number.sides.iter().map(|side| interval(side).unwrap_or_default());
             table.add([String::new(), String::new()].into_iter().chain(intervals));
         }
     }
@@ -278,12 +273,12 @@ impl<'c> SideNumber<'c> {
         if let Self::Compared(metric) = self { Some(metric) } else { None }
     }
 
-    /// `+5.2 % FASTER`, with the interval in between if `joined`.
-    fn change(&self, joined: bool) -> String {
+    /// `+5.2 % FASTER`, with the interval in between if `is_joined`.
+    fn describe_change(&self, is_joined: bool) -> String {
         match self {
             Self::Compared(metric) => {
-                let between =
-                    interval(metric).filter(|_| joined).map(|i| format!(" ({i})")).unwrap_or_default();
+                let interval = metric.interval.filter(|_| is_joined);
+                let between = interval.map_or_else(String::new, |ends| format!(" ({})", change_ends(ends)));
                 format!("{}{between} {}", show_change(metric.ratio), metric.answer.word())
             }
             Self::Refused(word) => word.word().into(),
@@ -318,7 +313,7 @@ fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
     let of_pair = |pair: &Pair| (pair.name.clone(), pair.phase, pair.stream);
     let pairs = comparisons.others.iter().flat_map(|o| &o.comparison.pairs);
     let results: Vec<&Pair> = distinct_by(pairs, |one, other| of_pair(one) == of_pair(other));
-    let alone = results.len() == 1;
+    let is_only_result = results.len() == 1;
     let mut out = Vec::new();
     for result in results {
         let pairs: Vec<Option<&Pair>> = comparisons
@@ -326,13 +321,13 @@ fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
             .iter()
             .map(|o| o.comparison.pairs.iter().find(|p| of_pair(p) == of_pair(result)))
             .collect();
-        out.extend(result_numbers(result, &pairs, alone));
+        out.extend(result_numbers(result, &pairs, is_only_result));
     }
     out
 }
 
 /// Returns the numbers that a result has on any side; a result that is compared on no side still has a line.
-fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) -> Vec<Number<'c>> {
+fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], is_only_result: bool) -> Vec<Number<'c>> {
     let all = pairs.iter().flatten().flat_map(|pair| &pair.metrics);
     let metrics: Vec<&Metric> = distinct_by(all, |one, other| one.name == other.name);
     if metrics.is_empty() {
@@ -341,7 +336,8 @@ fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) ->
     }
     let number = |(at, metric): (usize, &&Metric)| {
         let sides: Vec<SideNumber> = pairs.iter().map(|pair| side_of_pair(*pair, &metric.name)).collect();
-        let in_short_table = alone || sides.iter().any(|side| side.metric().is_some_and(|m| is_shown(at, m)));
+        let in_short_table =
+            is_only_result || sides.iter().any(|side| side.metric().is_some_and(|m| is_shown(at, m)));
         Number { name: number_name(result, metric), sides, in_short_table }
     };
     metrics.iter().enumerate().map(number).collect()

@@ -21,13 +21,13 @@ pub(crate) fn command_line(command: &[String]) -> String {
     name::line(&program.into_iter().chain(command.iter().skip(1).cloned()).collect::<Vec<_>>())
 }
 
-/// Returns the command that shows the full report.
+/// Returns how to see the full report: the command for its session, or the flag if the session was not kept.
 pub(crate) fn full_report_hint(report: &Report) -> String {
     session_id(report)
         .map_or_else(|| "--verbose shows them".into(), |id| format!("fathom show {id} --verbose"))
 }
 
-/// Returns the id of the session.
+/// Returns the id of the session; `None` if it was not kept.
 pub(crate) fn session_id(report: &Report) -> Option<String> {
     let session = report.session.as_deref()?;
     Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
@@ -38,7 +38,7 @@ pub(crate) fn headline_value(headline: &Headline) -> String {
     headline.value.map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), headline.unit))
 }
 
-/// Number of findings to print.
+/// Maximum number of findings in a short report.
 pub(crate) const MAX_SHOWN: usize = 3;
 
 /// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
@@ -65,12 +65,12 @@ pub(crate) fn merge_repeated(findings: impl Iterator<Item = Finding>) -> Vec<Fin
 /// Returns the reason of the verdict, unless the answer or a finding in `shown` contains it.
 pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
     let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
-    let below = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
-    let answered_or_shown = answered || shown.iter().any(below);
+    let decides = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
+    let answered_or_shown = answered || shown.iter().any(decides);
     (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
 }
 
-/// Returns the finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
+/// Returns the finding that decides the verdict of the headline's result; `None` if the result is valid or no finding decides.
 fn headline_finding(report: &Report) -> Option<Finding> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
     let acting = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
@@ -92,8 +92,8 @@ pub(crate) fn head_findings(report: &Report) -> Vec<Finding> {
 /// its check.
 pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
     let (name, sentence) = (report.limiter.shown_name(), &report.limiter.sentence);
-    let below = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
-    match shown.iter().find(below) {
+    let has_evidence = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
+    match shown.iter().find(has_evidence) {
         Some(f) => format!("Limited by: {name} ({} below).", f.id),
         None => format!("Limited by: {name}. {sentence}"),
     }
@@ -148,7 +148,7 @@ pub(crate) fn answer_word(finding: &Finding) -> &'static str {
     }
 }
 
-/// Returns the findings to show: for a grid only those about its best cells.
+/// Returns the findings to show: for a grid only those about its best and its cheapest cells.
 pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
     let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
         return report.findings.clone();

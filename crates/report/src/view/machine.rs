@@ -34,7 +34,7 @@ pub(crate) fn device_table(devices: &Devices) -> Table {
         .table(&[])
 }
 
-/// Returns the size, the kind and the model of a device.
+/// Returns the size and the kind of a device, and what identifies it.
 pub(crate) fn describe_device(device: &BlockDevice) -> String {
     let mut facts = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
     facts.extend(device.label.clone());
@@ -59,7 +59,7 @@ pub(crate) fn describe_device(device: &BlockDevice) -> String {
     facts.join(", ")
 }
 
-/// `4 hardware queues of 256, scheduler none, write back`.
+/// `4 hardware queues of 256, scheduler none, cache write back, device takes 32`.
 pub(crate) fn describe_queue(queue: &Queue) -> String {
     let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
     let queues = match &queue.hardware_queues {
@@ -145,6 +145,7 @@ pub(crate) fn describe_effect(entry: &Look) -> &'static str {
     }
 }
 
-pub(crate) fn check_name(entry: &Look) -> String {
+/// `, A04`: the check of an observation; empty without one.
+pub(crate) fn check_suffix(entry: &Look) -> String {
     entry.check.map_or_else(String::new, |id| format!(", {id}"))
 }

@@ -46,7 +46,7 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
 /// Returns the verdict on a row, with its accepted findings. A void result is invalid, even if the version of fathom
 /// that measured it gave another verdict.
 pub(crate) fn verdict_mark(result: &Measured) -> String {
-    verdict_word(result).to_owned() + &accepted(&result.accepted)
+    verdict_word(result).to_owned() + &accepted_suffix(&result.accepted)
 }
 
 /// Returns the verdict on a row without its accepted findings, for tables that have a column for them.
@@ -60,7 +60,7 @@ pub(crate) fn verdict_word(result: &Measured) -> &'static str {
 }
 
 /// `, accepted: A04, D01`: the accepted findings that affect a number; empty without any.
-pub(crate) fn accepted(ids: &[CheckId]) -> String {
+pub(crate) fn accepted_suffix(ids: &[CheckId]) -> String {
     if ids.is_empty() { String::new() } else { format!(", accepted: {}", CheckId::list(ids, ", ")) }
 }
 

@@ -241,7 +241,7 @@ fn cell_records(report: &Report, sweep: &Sweep) -> Records {
 
 /// A row of the comparison of interfaces, with its result.
 struct InterfaceRow<'r> {
-    row: &'r ApiRow,
+    api: &'r ApiRow,
     result: Option<&'r Measured>,
 }
 
@@ -257,52 +257,52 @@ impl InterfaceRow<'_> {
     }
 
     fn stored_before(&self) -> Option<&Extents> {
-        self.row.stored_before.as_ref().ok()
+        self.api.stored_before.as_ref().ok()
     }
 
     fn stored_after(&self) -> Option<&Extents> {
-        self.row.stored_after.as_ref()?.as_ref().ok()
+        self.api.stored_after.as_ref()?.as_ref().ok()
     }
 }
 
 fn interface_records(report: &Report, api: &Api) -> Records {
-    let rows = api.rows.iter().map(|row| InterfaceRow { row, result: report.results.get(row.result) });
+    let rows = api.rows.iter().map(|row| InterfaceRow { api: row, result: report.results.get(row.result) });
     Columns::new(rows)
-        .text("interface", |all| &all.row.interface)
-        .text("work", |all| &all.row.work)
-        .value("block_bytes", |all| all.row.block_bytes)
-        .value("mb_per_s", |all| all.row.mb_per_s)
-        .ends("mb_per_s", |all| all.row.mb_per_s_interval)
-        .value("iops", |all| all.row.iops)
-        .value("synced_mb_per_s", |all| all.row.synced_mb_per_s)
-        .ends("synced_mb_per_s", |all| all.row.synced_mb_per_s_interval)
-        .value("p50_ns", |all| all.row.p50_ns)
-        .value("p90_ns", |all| all.percentile("90"))
-        .value("p95_ns", |all| all.percentile("95"))
-        .value("p99_ns", |all| all.row.p99_ns)
-        .value("p99_9_ns", |all| all.percentile("99.9"))
-        .value("user_ns_per_byte", |all| all.row.user_ns_per_byte)
-        .value("system_ns_per_byte", |all| all.row.system_ns_per_byte)
-        .value("calls_per_mib", |all| known(&all.row.calls_per_mib))
-        .value("minor_faults_per_mib", |all| all.row.minor_faults_per_mib)
-        .value("major_faults_per_mib", |all| all.row.major_faults_per_mib)
-        .value("device_read_per_byte", |all| known(&all.row.device_bytes_per_byte).map(|[read, _]| read))
-        .value("device_written_per_byte", |all| known(&all.row.device_bytes_per_byte).map(|[_, wrote]| wrote))
-        .value("coverage", |all| all.row.coverage)
-        .value("cached_pages_at_start", |all| known(&all.row.cached_pages_at_start))
-        .value("extents_before", |all| all.stored_before().map(|s| s.count))
-        .value("extents_after", |all| all.stored_after().map(|s| s.count))
-        .value("largest_piece_bytes_after", |all| all.stored_after()?.largest_piece_bytes)
-        .value("findings", |all| CheckId::list(&all.row.findings, " "))
-        .ends("iops", |all| all.figures()?.iops_interval)
-        .value("verdict", |all| all.result.map(|r| r.verdict.word()))
-        .value("limited_by", |all| all.result.map(|r| r.limiter.name.clone()))
-        .value("run_seconds", |all| all.row.run_seconds)
-        .value("run_bytes", |all| all.row.run_bytes)
-        .value("largest_piece_share_before", |all| all.stored_before()?.largest_share())
-        .value("largest_piece_share_after", |all| all.stored_after()?.largest_share())
-        .value("accepted", |all| accepted_ids(all.result))
-        .with_session(report, |all| all.result)
+        .text("interface", |row| &row.api.interface)
+        .text("work", |row| &row.api.work)
+        .value("block_bytes", |row| row.api.block_bytes)
+        .value("mb_per_s", |row| row.api.mb_per_s)
+        .ends("mb_per_s", |row| row.api.mb_per_s_interval)
+        .value("iops", |row| row.api.iops)
+        .value("synced_mb_per_s", |row| row.api.synced_mb_per_s)
+        .ends("synced_mb_per_s", |row| row.api.synced_mb_per_s_interval)
+        .value("p50_ns", |row| row.api.p50_ns)
+        .value("p90_ns", |row| row.percentile("90"))
+        .value("p95_ns", |row| row.percentile("95"))
+        .value("p99_ns", |row| row.api.p99_ns)
+        .value("p99_9_ns", |row| row.percentile("99.9"))
+        .value("user_ns_per_byte", |row| row.api.user_ns_per_byte)
+        .value("system_ns_per_byte", |row| row.api.system_ns_per_byte)
+        .value("calls_per_mib", |row| known(&row.api.calls_per_mib))
+        .value("minor_faults_per_mib", |row| row.api.minor_faults_per_mib)
+        .value("major_faults_per_mib", |row| row.api.major_faults_per_mib)
+        .value("device_read_per_byte", |row| known(&row.api.device_bytes_per_byte).map(|[read, _]| read))
+        .value("device_written_per_byte", |row| known(&row.api.device_bytes_per_byte).map(|[_, wrote]| wrote))
+        .value("coverage", |row| row.api.coverage)
+        .value("cached_pages_at_start", |row| known(&row.api.cached_pages_at_start))
+        .value("extents_before", |row| row.stored_before().map(|s| s.count))
+        .value("extents_after", |row| row.stored_after().map(|s| s.count))
+        .value("largest_piece_bytes_after", |row| row.stored_after()?.largest_piece_bytes)
+        .value("findings", |row| CheckId::list(&row.api.findings, " "))
+        .ends("iops", |row| row.figures()?.iops_interval)
+        .value("verdict", |row| row.result.map(|r| r.verdict.word()))
+        .value("limited_by", |row| row.result.map(|r| r.limiter.name.clone()))
+        .value("run_seconds", |row| row.api.run_seconds)
+        .value("run_bytes", |row| row.api.run_bytes)
+        .value("largest_piece_share_before", |row| row.stored_before()?.largest_share())
+        .value("largest_piece_share_after", |row| row.stored_after()?.largest_share())
+        .value("accepted", |row| accepted_ids(row.result))
+        .with_session(report, |row| row.result)
 }
 
 /// A row of the comparison: a number of a pair, or a pair that is not compared.

@@ -1,7 +1,7 @@
 //! A measurement: its main table, its headline, and how it ended.
 
 use crate::view::findings;
-use crate::view::numbers::{accepted, verdict_mark};
+use crate::view::numbers::{accepted_suffix, verdict_mark};
 use crate::view::results::is_of_jobs;
 use crate::view::table::Table;
 use crate::view::{results, studies, sweep};
@@ -17,7 +17,7 @@ pub(crate) fn chains(places: &[Place]) -> Vec<String> {
     all
 }
 
-/// Returns the main table, in which each row has a verdict: all rows, or only those that matter most.
+/// Returns the main table. Without `all`, a load curve has only the loads that matter most.
 pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     match &report.study {
         Studied::Layers(layers) => studies::layer_table(layers, &report.results),
@@ -41,13 +41,13 @@ pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String)
     let row = report.headline_result().filter(|_| has_rows && report.results.len() > 1);
     let Some(row) = row else {
         let number = paint(&headline_number(&report.headline, report));
-        return format!("{name}: {number}{}", accepted(&report.headline.accepted));
+        return format!("{name}: {number}{}", accepted_suffix(&report.headline.accepted));
     };
     let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
     let number = paint(&findings::headline_value(&report.headline));
     match report.headline.value {
         Some(_) => format!("{name}: {number} ({})", verdict_mark(row)),
-        None => format!("{name}: {number}{}", accepted(&row.accepted)),
+        None => format!("{name}: {number}{}", accepted_suffix(&row.accepted)),
     }
 }
 
@@ -67,11 +67,12 @@ pub(crate) fn describe_ending(report: &Report) -> Option<String> {
     }
 }
 
-/// Returns the headline's number with its interval, or why it has none.
+/// Returns the headline's number with its interval, or with the reason why there is no interval. For a load curve, adds the load that missed
+/// the target; for rounds, the window.
 pub(crate) fn headline_number(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
-    let of_grid = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
-    let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);
+    let winner_runs = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
+    let runs = winner_runs.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);
     if let Studied::Limit(curve) = &report.study {
         return match curve.latency_target.as_ref().map(|p| p.missed_iops) {

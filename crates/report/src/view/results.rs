@@ -123,7 +123,7 @@ pub(crate) fn main_figures(result: &Measured) -> Option<&Figures> {
     directions_without_sync(result).map(|(_, figures)| figures).max_by_key(|figures| figures.ops)
 }
 
-/// Returns a row for each direction; a mix starts with a row for both.
+/// Returns a row for each direction. If there are several, a row for all of them together comes first.
 fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
     let parts: Vec<(&str, &Figures)> = directions_without_sync(result).collect();
     let first = ResultRow { name: result.name.clone(), result: Some(result), ..ResultRow::default() };
@@ -134,12 +134,12 @@ fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
     if let [(_, only)] = parts[..] {
         return [first.with_figures(only)].into_iter().chain(syncs).collect();
     }
-    let both = result.total.as_ref().map(|total| {
+    let together = result.total.as_ref().map(|total| {
         let Rates { mb_per_s, mib_per_s, iops, iops_interval, .. } = *total;
         ResultRow { rates: Some(RowRates { mb_per_s, mib_per_s, iops, iops_interval }), ..first }
     });
     let directions = parts.iter().map(|(word, figures)| ResultRow::of_direction(word, figures));
-    both.into_iter().chain(directions).chain(syncs).collect()
+    together.into_iter().chain(directions).chain(syncs).collect()
 }
 
 /// Reads and writes of a test, which may be two results.
@@ -173,7 +173,7 @@ pub(crate) fn read_write_tests<'r>(results: impl Iterator<Item = &'r Measured>) 
     tests
 }
 
-/// Maximum number of rows of hosts: the lost and the slowest hosts come first.
+/// Maximum number of rows of hosts. If there are more hosts, the lost and the slowest ones have rows.
 pub(crate) const MAX_HOSTS: usize = 64;
 
 /// Describes how evenly the hosts share the rate.
@@ -185,7 +185,7 @@ pub(crate) fn describe_fairness(fair: &Fairness) -> String {
 }
 
 /// Returns the hosts that ran a job with their rates, ordered by rank, and the number of left out hosts. With many
-/// hosts, returns only the slowest.
+/// hosts, returns only the slowest. With `with_lost`, includes the lost hosts, which have no rate.
 pub(crate) fn slowest_hosts<'f>(
     fleet: &'f FleetFigures,
     result: &str,

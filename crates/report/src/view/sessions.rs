@@ -11,7 +11,7 @@ use model::name::visible;
 use model::report::{Headline, Report, Verdict};
 use model::units::{GIB, show_bytes, show_count, show_share};
 
-/// If the session files take at least this much space, the list reports it.
+/// If the session files take more space than this, the list reports it.
 pub(crate) const MUCH_BYTES: u64 = GIB;
 
 /// Heading of the column with the ids of sessions.
@@ -31,7 +31,7 @@ pub(crate) fn list_table(entries: &[Entry]) -> Table {
         |entry: &Entry| entry.headline.as_ref().map(|h| h.name.clone()).or_else(|| entry.title.clone());
     let mut columns = Columns::new(entries)
         .label(ID_HEADING, |entry| printable(&entry.id))
-        .label("when", |entry| text_or_dash(entry.started.as_deref().map(when)))
+        .label("when", |entry| text_or_dash(entry.started.as_deref().map(day_and_time)))
         .label("verdict", |entry| entry.word())
         .label("measured", |entry| text_or_dash(measured(entry)))
         .value("value", |entry| text_or_dash(entry.headline.as_ref().map(headline_value)))
@@ -44,7 +44,7 @@ pub(crate) fn list_table(entries: &[Entry]) -> Table {
 }
 
 /// Returns day, hour and minute in the local time of the measurement.
-pub(crate) fn when(started: &str) -> String {
+pub(crate) fn day_and_time(started: &str) -> String {
     started.chars().take(16).collect::<String>().replace('T', " ")
 }
 
@@ -54,12 +54,12 @@ fn half_interval(headline: &Headline) -> Option<String> {
     headline.interval.map(|[low, high]| show_share((high - low) / 2.0 / value))
 }
 
-/// Removes control characters, which could move the cursor or end a row.
+/// Escapes control characters, which could move the cursor or end a row.
 pub(crate) fn printable(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// Returns how many sessions are hidden, and the disk usage of all.
+/// Returns how many sessions the list leaves out, and the disk usage of all sessions if it is large.
 pub(crate) fn list_foot(listing: &Listing) -> Vec<String> {
     let Listing { entries, asked_for, sessions, bytes } = listing;
     let mut out = Vec::new();
@@ -83,16 +83,16 @@ pub(crate) fn list_foot(listing: &Listing) -> Vec<String> {
     out
 }
 
-/// Returns a row for each session or device. If the width is too small, the second column is dropped first, then the figures from the last
-/// one on.
+/// Returns a row for each session or device. If the width is too small, the columns between the first and the figures are dropped first,
+/// then the figures from the last one on. The first column and the first figure remain.
 pub(crate) fn session_table(sessions: &SessionTable) -> Table {
     let is_devices = sessions.rows_of == RowsOf::Devices;
     let first = if is_devices { &["device", "session", "capacity"][..] } else { &["session", "device"] };
     let figures = sessions.columns.iter().map(|column| format!("{} {}", column.name, column.unit));
     let headings: Vec<String> = first.iter().map(|name| (*name).to_owned()).chain(figures).collect();
-    let figures_leave = (first.len() + 1..headings.len()).rev();
-    let leaving: Vec<usize> = (1..first.len()).chain(figures_leave).collect();
-    let mut table = Table::new(&headings, &leaving).stacked().aligned(1, true);
+    let later_figures = (first.len() + 1..headings.len()).rev();
+    let drop_order: Vec<usize> = (1..first.len()).chain(later_figures).collect();
+    let mut table = Table::new(&headings, &drop_order).stacked().aligned(1, true);
     if headings.len() > 2 {
         table = table.aligned(headings.len() - 1, false);
     }
@@ -103,7 +103,6 @@ pub(crate) fn session_table(sessions: &SessionTable) -> Table {
             is_devices && sessions.rows.iter().filter(|other| other.device == row.device).count() > 1;
         let device = row.device.clone().filter(|_| !is_shared);
         let device = device.or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
-        // The user's tags are more informative than the id.
         let session = session_name(row);
         let first = if is_devices {
             let note = footnotes.iter().position(|marks| **marks == row.findings);
@@ -135,7 +134,7 @@ fn figure_cell(figure: Option<&Figure>) -> String {
     }
 }
 
-/// Explains the marks that the table contains.
+/// Explains the unit, the dash, and the marks that the table contains.
 pub(crate) fn session_table_legend(table: &Table) -> String {
     let marks = [
         (table.has("~"), "~ = rounded, since the interval is wide"),
@@ -146,7 +145,7 @@ pub(crate) fn session_table_legend(table: &Table) -> String {
     all.join("; ") + "."
 }
 
-/// Returns the name of a session that was judged for the table.
+/// Returns the tags of a session, or its id if it has none.
 pub(crate) fn session_name(row: &Row) -> String {
     if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
 }
@@ -167,7 +166,7 @@ pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
 }
 
-/// Returns what the table leaves out.
+/// Returns the footnotes, and what the table leaves out.
 pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     let count = |n: u64, what: &str| format!("{} {}", show_count(n as f64), plural(n as usize, what));
     let mut out = Vec::new();

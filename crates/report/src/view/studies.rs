@@ -21,7 +21,7 @@ const NO_NUMBER: &str = "no number";
 /// Returns a row for each layer under the name of its workload. The columns of fathom's and of the device's IOPS are kept at any width. A
 /// number that a finding invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    let did = |pace: &Pace, iops: String| match pace.bytes {
+    let format_pace = |pace: &Pace, iops: String| match pace.bytes {
         Some(_) => format!("{iops} x {}", or_dash(pace.bytes, |bytes| short_bytes(bytes.round() as u64))),
         None => iops,
     };
@@ -30,13 +30,15 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("verdict", |row| results.get(row.result).map(verdict_word))
         .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("fathom IOPS", |row| match (&row.tool, &row.tool_did) {
-            (Some(tool), _) => did(tool, supported(tool.iops, row.iops_interval)),
-            (None, Some(tool)) => format!("({})", did(tool, show_count(tool.iops))),
+            (Some(tool), _) => format_pace(tool, supported(tool.iops, row.iops_interval)),
+            (None, Some(tool)) => format!("({})", format_pace(tool, show_count(tool.iops))),
             (None, None) => NO_NUMBER.into(),
         })
         .value("±95 %", |row| row.tool.map(|tool| half_width(tool.iops, row.iops_interval)))
         .value("latency", |row| row.tool.as_ref().map(layer_latency))
-        .value("device IOPS", |row| or_dash(row.device, |device| did(&device, show_count(device.iops))))
+        .value("device IOPS", |row| {
+            or_dash(row.device, |device| format_pace(&device, show_count(device.iops)))
+        })
         .value("device latency", |row| row.tool.and(row.device.as_ref()).map(layer_latency))
         .label("against", |row| {
             row.tool.and(row.against.as_ref()).map(|against| describe_difference(&row.name, against))
@@ -60,7 +62,7 @@ fn describe_difference(layer: &str, against: &Difference) -> String {
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
 }
 
-/// Tolerance within which a share of the span counts as all or half of it.
+/// Shares of a span that differ by at most this count as equal. A device that moved at most this many bytes per byte counts as idle.
 pub(crate) const COVERAGE_TOLERANCE: f64 = 0.005;
 
 /// Returns a table with the run time of each interface and the layout of the file.
@@ -138,13 +140,13 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
 
 /// Returns a row for each target under the name of its test.
 pub(crate) fn target_table(targets: &Targets, measured: &[Measured]) -> Table {
-    let rows = targets.rows.iter().map(|row| Rated::new(row, measured.get(row.result)));
+    let rows = targets.rows.iter().map(|row| RowWithResult::new(row, measured.get(row.result)));
     Columns::new(rows)
         .label("test", |row| format!("  {}", target_name(targets, row.row.target)))
         .label("verdict", |row| row.result.map(verdict_mark))
-        .value("MB/s", Rated::mb_per_s)
-        .value("IOPS", Rated::iops)
-        .value("±95 %", Rated::half_width)
+        .value("MB/s", RowWithResult::mb_per_s)
+        .value("IOPS", RowWithResult::iops)
+        .value("±95 %", RowWithResult::half_width)
         .value("p50", |row| row.percentile("50"))
         .value("p99", |row| row.percentile("99"))
         .label("against the first", |row| row.against().map(describe_pair))
@@ -157,20 +159,20 @@ fn target_name(targets: &Targets, at: usize) -> &str {
 }
 
 /// A row of a study with its result.
-struct Rated<'r, R> {
+struct RowWithResult<'r, R> {
     row: &'r R,
     result: Option<&'r Measured>,
     /// Rates of all directions together; `None` without a result, or if a finding invalidates it.
     total: Option<&'r Rates>,
 }
 
-impl<'r> Rated<'r, TargetRow> {
+impl<'r> RowWithResult<'r, TargetRow> {
     fn against(&self) -> Option<&'r Pair> {
         self.result.and(self.row.against.as_ref())
     }
 }
 
-impl<'r, R> Rated<'r, R> {
+impl<'r, R> RowWithResult<'r, R> {
     fn new(row: &'r R, result: Option<&'r Measured>) -> Self {
         Self { row, result, total: result.filter(|r| !r.void).and_then(|r| r.total.as_ref()) }
     }
@@ -208,7 +210,7 @@ fn describe_pair(pair: &Pair) -> String {
     format!("{}{interval}", show_change(metric.ratio))
 }
 
-/// Names the faster of the two targets.
+/// Names the faster of the two targets, or returns the answer if neither is faster.
 fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
     match pair.metrics.first().map_or_else(|| pair.refusal(), |m| m.answer) {
         Answer::Faster => target_name(targets, own).into(),
@@ -225,7 +227,7 @@ pub(crate) fn host_count_table(scaling: &Scaling, measured: &[Measured]) -> Tabl
     let knee = scaling.knee.filter(|knee| knee.reached).map(|knee| knee.hosts);
     let text = |text: String| text;
     let half = |[low, high]: [f64; 2]| show_share((high - low) / 2.0);
-    Columns::new(scaling.rows.iter().map(|row| Rated::new(row, measured.get(row.result))))
+    Columns::new(scaling.rows.iter().map(|row| RowWithResult::new(row, measured.get(row.result))))
         .label("hosts", |row| {
             format!("{}{}", row.row.hosts, if knee == Some(row.row.hosts) { " knee" } else { "" })
         })
@@ -260,10 +262,10 @@ pub(crate) fn shown_loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
     let knee = curve.knee.map(|k| k.iops);
     let centre =
         met.or(missed).map(|iops| iops as f64).or(curve.capacity_iops.map(|c| QUOTED_SHARE * c)).or(knee);
-    let from = |to: f64| move |at: &usize| (points[*at].offered_iops.max(1) as f64 / to).ln().abs();
+    let distance = |to: f64| move |at: &usize| (points[*at].offered_iops.max(1) as f64 / to).ln().abs();
     let nearest = |to: f64| {
         let mut all: Vec<usize> = (0..points.len()).collect();
-        all.sort_by(|a, b| from(to)(a).total_cmp(&from(to)(b)));
+        all.sort_by(|a, b| distance(to)(a).total_cmp(&distance(to)(b)));
         all
     };
     let ends = [Some(0), points.len().checked_sub(1)];
@@ -281,9 +283,9 @@ pub(crate) fn shown_loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
 
 /// Returns a row for each offered load, or for those that matter most.
 pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> Table {
-    let of_target = format!("p{}", curve.percentile());
+    let target_column = format!("p{}", curve.percentile());
     let drop_order = ["device depth", "late", "mean", "p50", "p99.9", "served/s", "p99"];
-    let drop_order: Vec<&str> = drop_order.into_iter().filter(|name| *name != of_target).collect();
+    let drop_order: Vec<&str> = drop_order.into_iter().filter(|name| *name != target_column).collect();
     Columns::new(shown_loads(curve, all))
         .value("load", |point| share_of_capacity(point, results))
         .label("verdict", |point| results.get(point.result).map(verdict_mark))
@@ -299,7 +301,7 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
         .table(&drop_order)
 }
 
-/// The load as a share of the capacity. If a finding invalidates the capacity, the share in the name of the result.
+/// Returns the load as a share of the capacity. If a finding invalidates the capacity, the share in the name of the result.
 fn share_of_capacity(point: &LoadPoint, results: &[Measured]) -> String {
     let named = || Some(results.get(point.result)?.name.split_once(" of capacity: ")?.0.to_owned());
     or_dash(point.share.map(show_share).or_else(named), |share| share)

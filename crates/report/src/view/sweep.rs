@@ -27,6 +27,7 @@ pub(crate) struct SweepRow<'r> {
     work: &'r Work,
     name: String,
     cell: &'r CellFigures,
+    /// The ratio of the cell's value to the best one.
     against: Option<&'r Estimate>,
     /// The settings that distinguish the cell, if every cell has a row.
     distinguishing: Option<String>,
@@ -124,7 +125,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
 
 /// Returns a row for each cell of a workload. The name of a row has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
-    let mine = cells_of_work(sweep, work);
+    let cells = cells_of_work(sweep, work);
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
         // Name a single worker only if other cells have several.
@@ -132,7 +133,7 @@ fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
         let settings = way.split(", ").map(str::to_owned).chain(alone);
         std::iter::once(c.setting.shape()).chain(settings).collect()
     };
-    let common = |part: &String| mine.len() > 1 && mine.iter().all(|c| parts(c).contains(part));
+    let common = |part: &String| cells.len() > 1 && cells.iter().all(|c| parts(c).contains(part));
     let winner = sweep.winner.get(&work.name);
     let row = |cell: &&'r CellFigures| {
         let is_best = winner.is_some_and(|w| w.setting == cell.setting);
@@ -142,7 +143,7 @@ fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
         let name = if is_best { first_row_name(work).to_owned() } else { String::new() };
         SweepRow { work, name, cell, against: None, distinguishing: Some(distinguishing.join(", ")) }
     };
-    mine.iter().map(row).collect()
+    cells.iter().map(row).collect()
 }
 
 /// Returns the rows of a workload: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
@@ -252,7 +253,7 @@ pub(crate) struct Side {
     /// Returns the label of a setting on this side.
     pub(crate) label: fn(&Setting) -> String,
     /// Sort key; ties keep the order of the grid.
-    rank: fn(&Setting) -> u64,
+    sort_key: fn(&Setting) -> u64,
     /// Returns the setting without this side's value.
     without: fn(&Setting) -> Setting,
 }
@@ -267,21 +268,21 @@ impl Sides {
 pub(crate) const SIZE: Side = Side {
     name: "size",
     label: |s| show_block(u64::from(s.block_bytes)),
-    rank: |s| u64::from(s.block_bytes),
+    sort_key: |s| u64::from(s.block_bytes),
     without: |s| Setting { block_bytes: 0, ..s.clone() },
 };
 
 pub(crate) const DEPTH: Side = Side {
     name: "depth",
     label: |s| s.depth.to_string(),
-    rank: |s| u64::from(s.depth),
+    sort_key: |s| u64::from(s.depth),
     without: |s| Setting { depth: 0, ..s.clone() },
 };
 
 pub(crate) const WORKERS: Side = Side {
     name: "workers",
     label: |s| s.workers.to_string(),
-    rank: |s| u64::from(s.workers),
+    sort_key: |s| u64::from(s.workers),
     without: |s| Setting { workers: 1, ..s.clone() },
 };
 
@@ -289,7 +290,7 @@ pub(crate) const WORKERS: Side = Side {
 pub(crate) const TARGETS: Side = Side {
     name: "targets",
     label: |s| s.targets.unwrap_or(1).to_string(),
-    rank: |s| u64::from(s.targets.unwrap_or(1)),
+    sort_key: |s| u64::from(s.targets.unwrap_or(1)),
     without: |s| Setting { targets: None, ..s.clone() },
 };
 
@@ -297,21 +298,21 @@ pub(crate) const TARGETS: Side = Side {
 pub(crate) const QUEUES: Side = Side {
     name: "targets of all workers",
     label: |s| s.queues().to_string(),
-    rank: Setting::queues,
+    sort_key: Setting::queues,
     without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
 };
 
 pub(crate) const TARGET: Side = Side {
     name: "target",
     label: |s| s.target.clone().unwrap_or_default(),
-    rank: |_| 0,
+    sort_key: |_| 0,
     without: |s| Setting { target: None, ..s.clone() },
 };
 
 pub(crate) const POSITION: Side = Side {
     name: "position",
     label: |s| s.position().unwrap_or_default(),
-    rank: |s| s.offset_percent.map_or(s.offset_bytes.unwrap_or(0), u64::from),
+    sort_key: |s| s.offset_percent.map_or(s.offset_bytes.unwrap_or(0), u64::from),
     without: Setting::at_no_position,
 };
 
@@ -325,8 +326,8 @@ fn sides(cells: &[&CellFigures]) -> Sides {
     let plain = cells.iter().all(|c| c.setting.spec.is_none());
     let sizes = Some(SIZE).filter(|_| plain);
     let all = sizes.into_iter().chain([TARGET, POSITION, TARGETS, WORKERS, DEPTH]);
-    let through: Vec<Side> = all.filter(differ).collect();
-    let (rows, columns) = match through.as_slice() {
+    let varied: Vec<Side> = all.filter(differ).collect();
+    let (rows, columns) = match varied.as_slice() {
         [first, .., last] if first.name == SIZE.name => (*first, *last),
         [.., rows, columns] => (*rows, *columns),
         [side] if side.name != DEPTH.name => (*side, DEPTH),
@@ -337,10 +338,10 @@ fn sides(cells: &[&CellFigures]) -> Sides {
     if long { Sides { rows: columns, columns: rows } } else { Sides { rows, columns } }
 }
 
-/// Returns the distinct labels of cells on a side.
+/// Returns the distinct labels of cells on a side, sorted by the key of the side.
 fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
     let mut all: Vec<&Setting> = cells.iter().map(|c| &c.setting).collect();
-    all.sort_by_key(|s| (side.rank)(s));
+    all.sort_by_key(|s| (side.sort_key)(s));
     distinct(all.into_iter().map(side.label))
 }
 
@@ -447,7 +448,7 @@ pub(crate) fn round_tables(variable: Variable) -> &'static [(&'static str, CellV
     }
 }
 
-/// Returns the table for Markdown and `--brief`: the means of the tracked variable.
+/// Returns the first of the [`round_tables`]: the means of the tracked variable.
 pub(crate) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
     let variable = sweep.rounds.as_ref().map_or(Variable::Iops, |rounds| rounds.variable);
     let value: CellValue = round_tables(variable).first().map_or(|_| None, |(_, value)| *value);

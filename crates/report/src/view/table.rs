@@ -116,21 +116,24 @@ impl<R> Columns<R> {
     }
 }
 
-/// A table. The first and the last column are text; numbers are right-aligned.
+/// A table for people.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) headings: Vec<String>,
     /// Whether each column is aligned to the left.
     pub(crate) is_text: Vec<bool>,
+    /// The columns to drop if the width is too small, in this order.
     pub(crate) drop_order: Vec<usize>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// Whether the words of each heading are on separate lines.
     pub(crate) is_stacked: bool,
     /// A column whose cells are shortened to the remaining room, and its minimum width.
     pub(crate) cut: Option<(usize, usize)>,
 }
 
 impl Table {
-    /// Returns an empty table. If the width is too small, the columns of `drop_order` are dropped in this order.
+    /// Returns an empty table, whose first and last column are aligned to the left. If the width is too small, the columns of `drop_order` are
+    /// dropped in this order.
     pub(crate) fn new<H: AsRef<str>>(headings: &[H], drop_order: &[usize]) -> Self {
         let last = headings.len().saturating_sub(1);
         Self {
@@ -159,11 +162,10 @@ impl Table {
         self
     }
 
-    /// Shortens the cells of this column to the remaining room, down to `least`, before a column
-    /// is dropped.
+    /// Shortens the cells of this column to the remaining room, down to `min_width`, before a column is dropped.
     #[must_use]
-    pub(crate) fn cut_to(mut self, column: usize, least: usize) -> Self {
-        self.cut = Some((column, least));
+    pub(crate) fn cut_to(mut self, column: usize, min_width: usize) -> Self {
+        self.cut = Some((column, min_width));
         self
     }
 
@@ -190,7 +192,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Whether a cell contains this text.
+    /// Whether a cell after the first column contains this text.
     pub(crate) fn has(&self, text: &str) -> bool {
         self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(text)))
     }

@@ -3,7 +3,7 @@
 use model::job::Kind;
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
-use model::verification::{Failed, LISTED, Lost, ReadBack, Verdict, Verifications, Verified};
+use model::verification::{Failed, LISTED, ReadBack, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -121,16 +121,12 @@ fn describe_place(place: &Place) -> String {
     out
 }
 
-fn lost_writes(verified: &Verified) -> Option<Lost> {
-    verified.read.as_ref().and_then(|(read, _)| read.lost)
-}
-
 /// Returns a line for each recorded damage and failure, and one for all lost blocks: failed writes first, then lost blocks, then the rest
 /// by offset. Each has the number of blocks or failures that it covers.
 fn damage_lines(verified: &Verified) -> Vec<(u64, String)> {
     let written = verified.written.iter().flat_map(|(w, _)| &w.failures.first);
     let mut lines: Vec<(u64, String)> = written.map(|f| (1, describe_failure(verified, f))).collect();
-    lines.extend(lost_writes(verified).map(|lost| {
+    lines.extend(verified.read.as_ref().and_then(|(read, _)| read.lost).map(|lost| {
         let line = format!(
             "bytes {} to {} ({}) are lost: {} ends at {0}",
             lost.from_bytes,

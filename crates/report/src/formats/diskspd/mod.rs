@@ -2,8 +2,8 @@
 //!
 //! Both repeat the requested profile, then print the results of each time span, computed here: threads with their
 //! targets ([`Span`]), sums and percentiles ([`Figures`]), and the machine ([`Topology`]). fathom's verdict is a
-//! separate element, or follows the text. If fathom lacks a figure (a percentile with too few operations, a power
-//! scheme), the XML has no element for it, and the text has N/A. Linux has one processor group. Layout: DISKSPD 2.2,
+//! separate element, or follows the text. If a percentile has too few operations, the XML has no element for it, and the
+//! text has N/A. The power scheme is empty or N/A. Linux has one processor group. Layout: DISKSPD 2.2,
 //! `ResultParser`, `XmlResultParser` and their tests (MIT licence).
 
 #[cfg(test)]
@@ -12,7 +12,7 @@ mod text;
 mod xml;
 
 pub use self::text::front_and_back_end;
-use self::xml::{Lines, escaped};
+use self::xml::{Lines, escape};
 use crate::{Content, Format};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -82,7 +82,7 @@ fn requested_profile(report: &Report) -> Profile {
     })
 }
 
-/// The results of each job and phase, in order.
+/// Returns the results of each job and phase, in order.
 pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<&Measured>> {
     let mut all: BTreeMap<(usize, u32), Vec<&Measured>> = BTreeMap::new();
     let (mut job, mut before) = (0, None);
@@ -235,11 +235,11 @@ struct Figures {
 }
 
 impl Figures {
-    /// Sums the operations of several lanes over the first `stretches` buckets. This leaves out an incomplete last bucket.
+    /// Sums the operations of several lanes, and the first `buckets` of their buckets. This leaves out an incomplete last bucket.
     fn from_lanes<'l>(
         which: DirectionFilter,
         lanes: impl IntoIterator<Item = &'l Lane>,
-        stretches: usize,
+        buckets: usize,
     ) -> Self {
         let kinds = |lane: &'l Lane| -> Vec<&'l ObservedLaneKind> {
             match which {
@@ -251,7 +251,7 @@ impl Figures {
         let all: Vec<&ObservedLaneKind> = lanes.into_iter().flat_map(kinds).collect();
         let mut course: Vec<Bucket> = Vec::new();
         for kind in &all {
-            let own = &kind.course[..kind.course.len().min(stretches)];
+            let own = &kind.course[..kind.course.len().min(buckets)];
             if course.len() < own.len() {
                 course.resize(own.len(), Bucket::default());
             }
@@ -368,7 +368,7 @@ fn memory_nodes(report: &Report) -> BTreeMap<u32, u32> {
         for piece in list.trim().split(',') {
             let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
             let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { continue };
-            // Limits CPU numbers from a forged file.
+            // Limit the CPUs of a range from a forged file.
             out.extend((first..=last.min(first.saturating_add(8192))).map(|cpu| (cpu, node)));
         }
     }
@@ -433,7 +433,7 @@ fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines:
             }
             for core in 0..topology.core_count {
                 let of_core = topology.cores.iter().filter(|(_, c)| **c == core).map(|(cpu, _)| *cpu);
-                lines.line(format_args!("<Core Group=\"0\" Core=\"{core}\" Mask=\"{}\"/>", escaped(&cpu_mask(of_core))));
+                lines.line(format_args!("<Core Group=\"0\" Core=\"{core}\" Mask=\"{}\"/>", escape(&cpu_mask(of_core))));
             }
         });
     });

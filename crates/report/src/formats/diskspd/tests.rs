@@ -227,8 +227,8 @@ fn latencies_have_columns_and_unsupported_percentiles_are_missing() {
 
 #[test]
 fn deviations_of_the_rate_use_complete_buckets() {
-    let stretches = [10, 20, 30, 7].map(|count| Bucket(count, 1, 2, 3, 4.0)).to_vec();
-    let lane = Lane { read: kind(0, 67, 1000, stretches), ..Lane::default() };
+    let buckets = [10, 20, 30, 7].map(|count| Bucket(count, 1, 2, 3, 4.0)).to_vec();
+    let lane = Lane { read: kind(0, 67, 1000, buckets), ..Lane::default() };
     // The last bucket is incomplete.
     let figures = Figures::from_lanes(DirectionFilter::Read, [&lane], 3);
     let deviation = figures.iops_deviation(500).unwrap_or(0.0);
@@ -238,7 +238,7 @@ fn deviations_of_the_rate_use_complete_buckets() {
 
 #[test]
 fn characters_that_are_invalid_in_xml_are_replaced() {
-    assert_eq!(xml::escaped("a<b>&\"c\"\n\u{1b}[0m\u{85}"), "a&lt;b&gt;&amp;&quot;c&quot; ?[0m?");
+    assert_eq!(xml::escape("a<b>&\"c\"\n\u{1b}[0m\u{85}"), "a&lt;b&gt;&amp;&quot;c&quot; ?[0m?");
 }
 
 /// Returns a report of two threads on two files, with two time spans.

@@ -145,7 +145,7 @@ impl Span {
     }
 
     /// Returns the number of complete buckets in the measured time.
-    pub(super) fn stretches(&self) -> usize {
+    pub(super) fn buckets(&self) -> usize {
         (u64::from(self.requested.duration_s) * 1000 / u64::from(self.requested.bucket_ms.max(1))) as usize
     }
 }
@@ -168,12 +168,12 @@ fn write_section(which: DirectionFilter, span: &Span, to: Out) -> io::Result<()>
     let border = format!("{}{dashes}------------", "-".repeat(66));
     writeln!(to, "{border}")?;
     for lane in &span.lanes {
-        let figures = Figures::from_lanes(which, [lane], span.stretches());
+        let figures = Figures::from_lanes(which, [lane], span.buckets());
         let row = figure_row(&figures, span);
         writeln!(to, "{:6} | {row} | {} ({})", lane.thread, lane.path, size(lane.bytes))?;
     }
     writeln!(to, "{border}")?;
-    writeln!(to, "total:   {}", figure_row(&Figures::from_lanes(which, &span.lanes, span.stretches()), span))
+    writeln!(to, "total:   {}", figure_row(&Figures::from_lanes(which, &span.lanes, span.buckets()), span))
 }
 
 fn figure_row(figures: &Figures, span: &Span) -> String {
@@ -293,7 +293,7 @@ fn span_text(span: &TimeSpan) -> String {
         span.duration_s, span.warmup_s, span.cooldown_s
     );
     let pooled = span.threads > 0;
-    let own = !pooled || span.requests == 0;
+    let has_depth = !pooled || span.requests == 0;
     let lines = [
         (span.disable_affinity, "\taffinity disabled\n".to_owned()),
         (span.latency, "\tmeasuring latency\n".into()),
@@ -317,13 +317,12 @@ fn span_text(span: &TimeSpan) -> String {
         ),
     ];
     out.extend(lines.into_iter().filter(|(is_so, _)| *is_so).map(|(_, line)| line));
-    out.extend(span.targets.iter().map(|target| target_text(target, !pooled, own, span.completion_routines)));
+    out.extend(span.targets.iter().map(|t| target_text(t, !pooled, has_depth, span.completion_routines)));
     out
 }
 
-/// Returns the lines of a target. `threads`: it has its own threads. `requests`: it has its own queue depth. `routines`:
-/// it uses completion routines.
-pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routines: bool) -> String {
+/// Returns the lines of a target, which may have its own threads, its own queue depth, and completion routines.
+pub(super) fn target_text(target: &Target, has_threads: bool, has_depth: bool, has_routines: bool) -> String {
     let mut out = match target.path.strip_prefix('*') {
         Some(number) => format!("\tpath: template target '{number}'\n"),
         None => format!("\tpath: '{}'\n", target.path),
@@ -343,16 +342,16 @@ pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routin
     });
     add(format!("block size: {}", size(target.block.into())));
     add(order_text(target));
-    if requests {
+    if has_depth {
         add(format!("number of outstanding I/O operations per thread: {}", target.requests));
     } else {
         add(format!("relative IO weight in thread pool: {}", target.weight));
     }
     region_text(target, &mut add);
-    if threads {
+    if has_threads {
         add(format!("threads per file: {}", target.threads));
         if target.requests > 1 {
-            let how = if routines {
+            let how = if has_routines {
                 "completion routines (ReadFileEx/WriteFileEx)"
             } else {
                 "I/O Completion Ports"
@@ -381,7 +380,7 @@ pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routin
     out
 }
 
-/// Writes the region and the access order of a target.
+/// Adds the lines about the region of a target, and the hints about its use.
 fn region_text(target: &Target, add: &mut dyn FnMut(String)) {
     for (bytes, what) in [
         (target.base, "base file offset"),

@@ -52,7 +52,7 @@ fn write_fathom(report: &Report, lines: &mut Lines) {
             "<Finding Id=\"{}\" Name=\"{}\" Severity=\"{severity}\">{}</Finding>",
             finding.id,
             finding.name,
-            escaped(&finding.sentence)
+            escape(&finding.sentence)
         ));
     }
     lines.optional("Rest", rest_summary(&shown_findings(report), MAX_SHOWN));
@@ -117,10 +117,10 @@ fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
     lines.within("Average", |lines| write(sums.map(|sum| sum / cpus.len() as f64), lines));
 }
 
-/// Returns reads, writes and both, each with its name in the XML.
-fn figures_by_direction(lanes: &[&Lane], stretches: usize) -> [(&'static str, Figures); 3] {
+/// Returns reads, writes and both with the first `buckets` of their buckets, each with its name in the XML.
+fn figures_by_direction(lanes: &[&Lane], buckets: usize) -> [(&'static str, Figures); 3] {
     [("Read", DirectionFilter::Read), ("Write", DirectionFilter::Write), ("Total", DirectionFilter::Total)]
-        .map(|(name, which)| (name, Figures::from_lanes(which, lanes.iter().copied(), stretches)))
+        .map(|(name, which)| (name, Figures::from_lanes(which, lanes.iter().copied(), buckets)))
 }
 
 fn write_latencies(span: &Span, lines: &mut Lines) {
@@ -157,7 +157,7 @@ fn write_latencies(span: &Span, lines: &mut Lines) {
 
 /// Adds the rate in buckets of equal length.
 fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
-    let [(_, read), (_, write), (_, total)] = figures_by_direction(lanes, span.stretches());
+    let [(_, read), (_, write), (_, total)] = figures_by_direction(lanes, span.buckets());
     let bucket_ms = span.requested.bucket_ms;
     lines.within("Iops", |lines| {
         for (name, figures) in
@@ -236,7 +236,7 @@ impl Lines {
 
     /// Adds an element with a value.
     pub(super) fn value(&mut self, name: &str, value: impl Display) {
-        self.line(format_args!("<{name}>{}</{name}>", escaped(&value.to_string())));
+        self.line(format_args!("<{name}>{}</{name}>", escape(&value.to_string())));
     }
 
     /// Adds an element, unless its value is missing.
@@ -261,9 +261,9 @@ impl Lines {
     }
 }
 
-/// Escapes text for XML. Control characters other than white space are not allowed in XML and become
-/// question marks.
-pub(super) fn escaped(text: &str) -> String {
+/// Escapes text for XML. Line feeds and tabs become blanks. Other control characters, most of which XML does not allow,
+/// become question marks.
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

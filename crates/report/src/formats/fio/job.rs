@@ -48,7 +48,7 @@ pub(super) struct Member<'r> {
     /// Observations of the stream.
     pub(super) seen: &'r Observed,
     /// Index of the phase in the report.
-    at: usize,
+    phase_index: usize,
 }
 
 /// Returns the results of a report as jobs. Results without observations, as in a report read from JSON, are left out.
@@ -59,7 +59,7 @@ pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
         if typed.is_some_and(|typed| typed.hidden) {
             continue;
         }
-        let group = typed.map_or(member.at, |typed| typed.group);
+        let group = typed.map_or(member.phase_index, |typed| typed.group);
         let joins = typed.is_some_and(|typed| typed.joins);
         let wrote = |job: &Job| job.members.iter().any(|other| member.reads_back(other));
         if let Some(writer) = out.iter_mut().find(|job| wrote(job)) {
@@ -81,12 +81,13 @@ fn members(report: &Report) -> Vec<Member<'_>> {
         let phase = result.job.phases.get(result.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(result.stream as usize));
         let (Some(phase), Some(stream), Some(seen)) = (phase, stream, &result.seen) else { continue };
-        let with = |before: &Member| {
+        let is_same_phase = |before: &Member| {
             let next = before.result.stream.checked_add(1) == Some(result.stream);
             next && before.result.phase == result.phase && before.result.job == result.job
         };
-        let at = out.last().map_or(0, |before| if with(before) { before.at } else { before.at + 1 });
-        out.push(Member { result, stream, phase, seen, at });
+        let phase_index =
+            out.last().map_or(0, |before| before.phase_index + usize::from(!is_same_phase(before)));
+        out.push(Member { result, stream, phase, seen, phase_index });
     }
     out
 }
@@ -189,12 +190,12 @@ impl<'r> Job<'r> {
         out
     }
 
-    /// Returns the first error number; 0 without an error.
+    /// Returns the lowest error number of the operations, or else that of a sync. -1 if a run ended early without one; 0 without an error.
     pub(super) fn error(&self) -> i64 {
         let in_order = self.members.iter().all(|member| member.seen.in_order);
         let sync = self.members.iter().find_map(|member| member.seen.sync_error);
-        let first = self.errors().keys().next().copied().or(sync);
-        first.map_or(if in_order { 0 } else { NO_ERRNO }, i64::from)
+        let errno = self.errors().keys().next().copied().or(sync);
+        errno.map_or(if in_order { 0 } else { NO_ERRNO }, i64::from)
     }
 
     /// Returns the latency target of the last member.
@@ -234,7 +235,7 @@ pub(super) struct Group {
     /// Bytes per second of all jobs together.
     pub(super) bytes_per_s: f64,
     /// Minimum and maximum bytes per second of a job.
-    pub(super) of_jobs: [f64; 2],
+    pub(super) job_bytes_per_s: [f64; 2],
     /// Minimum and maximum duration of a job in ms.
     pub(super) runtime_ms: [u64; 2],
 }
@@ -250,7 +251,7 @@ impl Group {
         Some(Self {
             bytes: all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.bytes)),
             bytes_per_s: rates().sum(),
-            of_jobs: [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)],
+            job_bytes_per_s: [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)],
             runtime_ms: [times().min()?, times().max()?],
         })
     }
@@ -259,7 +260,8 @@ impl Group {
 /// Returns the I/O of each disk, summed over all phases. All jobs of a phase share the counters of the disks.
 pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
-    let phases: BTreeMap<usize, &Observed> = members.map(|member| (member.at, member.seen)).collect();
+    let phases: BTreeMap<usize, &Observed> =
+        members.map(|member| (member.phase_index, member.seen)).collect();
     let mut out: Vec<ObservedDisk> = Vec::new();
     for disk in phases.values().flat_map(|seen| &seen.disks) {
         match out.iter_mut().find(|known| known.name == disk.name) {
@@ -278,7 +280,8 @@ pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
 pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     let members = || jobs.iter().flat_map(|job| &job.members);
     let asked = members().find_map(|member| member.seen.typed.as_ref()?.idle)?;
-    let phases: BTreeMap<usize, &Observed> = members().map(|member| (member.at, member.seen)).collect();
+    let phases: BTreeMap<usize, &Observed> =
+        members().map(|member| (member.phase_index, member.seen)).collect();
     let mut ticks: BTreeMap<u32, [f64; 2]> = BTreeMap::new();
     for cpu in phases.values().flat_map(|seen| &seen.cpus) {
         let [idle, busy] = ticks.entry(cpu.cpu).or_default();
@@ -454,8 +457,7 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
     out
 }
 
-/// Returns the step length: the most common length of an interval, or the smallest multiple of it that is at least
-/// `least_ns`.
+/// Returns the step length: the smallest multiple of the median length of an interval that is at least `least_ns`.
 pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
     let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
     lengths.sort_unstable();
@@ -546,7 +548,7 @@ impl Depths {
 pub(super) const TERSE_PERCENTILES: usize = 20;
 
 /// Upper limits of the latency columns. The columns of nanoseconds and microseconds end at 1000. Milliseconds have
-/// another column for latencies above 2000.
+/// another column for latencies of at least 2000.
 const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
 /// Shares of latencies in percent, by unit and [`LATENCY_LIMITS`].

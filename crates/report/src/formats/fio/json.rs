@@ -255,7 +255,7 @@ fn disk_json(disk: &ObservedDisk) -> Value {
     })
 }
 
-/// Returns fathom's verdict: the first lines of its own report, and each finding.
+/// Returns fathom's verdict: the first lines of its own report, and each check that did not pass.
 fn verdict_json(report: &Report) -> Value {
     let findings: Vec<Value> = report
         .findings

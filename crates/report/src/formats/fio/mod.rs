@@ -89,16 +89,16 @@ pub mod aggregate {
         let steps = steps(&course, step_ns);
         // Leave out an unfinished step: its rate would be too low.
         let step_end_ns = |at: u64| (at + 1).saturating_mul(step_ns);
-        let over: String = steps
+        let finished: String = steps
             .iter()
             .filter(|(at, _)| step_end_ns(**at) <= end)
             .map(|(at, step)| line(step_end_ns(*at), step.bytes, step_ns))
             .collect();
-        if over.is_empty() {
+        if finished.is_empty() {
             // Like fio, write a line even if no step has ended.
             return line(end, steps.values().map(|step| step.bytes).sum(), end);
         }
-        over
+        finished
     }
 
     /// Returns the start of the measured window, in ns since the start of the session.

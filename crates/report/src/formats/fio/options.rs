@@ -45,10 +45,10 @@ fn equivalent_options(job: &Job) -> Vec<NamedOption> {
     out.extend(target_options(&one));
     out.extend(rate_options(&one));
     out.extend(runtime_options(&one));
-    let plain = (stream.batch.submit, stream.batch.complete);
-    if plain != (1, 1) {
-        out.push(("iodepth_batch_submit", plain.0.to_string()));
-        out.push(("iodepth_batch_complete_min", plain.1.to_string()));
+    let (submit, complete) = (stream.batch.submit, stream.batch.complete);
+    if (submit, complete) != (1, 1) {
+        out.push(("iodepth_batch_submit", submit.to_string()));
+        out.push(("iodepth_batch_complete_min", complete.to_string()));
     }
     if let Some(flush) = stream.flush.filter(|_| stream.access.writes()) {
         let name = match flush.call {
@@ -193,8 +193,9 @@ fn target_options(job: &Member) -> Vec<NamedOption> {
     let mut out: Vec<NamedOption> = Vec::new();
     out.extend(names(false).map(|names| ("filename", names)));
     out.extend(names(true).map(|names| ("directory", names)));
-    let there = targets.iter().map(|t| t.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes));
-    let bytes = there.fold(0, u64::saturating_add);
+    let region_bytes =
+        targets.iter().map(|t| t.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes));
+    let bytes = region_bytes.fold(0, u64::saturating_add);
     out.extend((bytes > 0).then(|| ("size", size_text(bytes))));
     out.extend((access.offset_bytes > 0).then(|| ("offset", size_text(access.offset_bytes))));
     out

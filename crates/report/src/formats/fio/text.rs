@@ -18,6 +18,7 @@ use model::report::{Measured, Report};
 use model::spec::FioLayout;
 use std::io::{self, Write};
 
+/// Columns for the percentiles of a line, as in fio: 80 less the margin.
 const PERCENTILE_TABLE_WIDTH: usize = 73;
 /// Maximum number of digits of a latency; larger numbers are printed in thousands.
 const LATENCY_DIGITS: usize = 6;
@@ -97,7 +98,7 @@ fn size_limits(stream: &Stream, kind: Kind, units: Units) -> String {
     [least, most].map(|size| units.bytes(size.into())[0].clone()).join("-")
 }
 
-/// Returns the process id, with which the session id ends; empty without a session.
+/// `: pid=1234`: the process id, with which the session id ends; empty without a session.
 fn process_number(report: &Report) -> String {
     let id = report.session.as_deref().and_then(|path| path.rsplit('/').next()?.split('.').next());
     let number = id.and_then(|id| id.rsplit('-').next()?.parse::<u32>().ok());
@@ -198,7 +199,7 @@ fn write_direction(
     write_samples(direction, group, units, to)
 }
 
-/// Writes minimum, maximum, mean and standard deviation in a common unit.
+/// Writes minimum, maximum, mean and standard deviation in a common unit, which is chosen as in fio.
 fn write_latencies(name: &str, latency: &Distribution, to: Out) -> io::Result<()> {
     let deviation = latency.deviation_ns();
     let above =
@@ -228,14 +229,14 @@ fn write_percentiles(name: &str, latency: &Distribution, layout: &FioLayout, to:
         _ => ("nsec", 1),
     };
     let width = (most / by).to_string().len().max(5);
-    let of_a_line = (PERCENTILE_TABLE_WIDTH / (decimals + 10 + width)).max(1);
+    let per_line = (PERCENTILE_TABLE_WIDTH / (decimals + 10 + width)).max(1);
     writeln!(to, "    {name} percentiles ({unit}):")?;
-    for (at, line) in values.chunks(of_a_line).enumerate() {
+    for (at, line) in values.chunks(per_line).enumerate() {
         let cells: Vec<String> = line
             .iter()
             .map(|(rank, ns)| format!("{rank:rank_width$.decimals$}th=[{:width$}]", ns.div_ceil(by)))
             .collect();
-        let more = if (at + 1) * of_a_line < values.len() { "," } else { "" };
+        let more = if (at + 1) * per_line < values.len() { "," } else { "" };
         writeln!(to, "     | {}{more}", cells.join(", "))?;
     }
     Ok(())
@@ -330,7 +331,7 @@ fn write_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
         let Some(total) = Group::from_jobs(jobs, group, word) else { continue };
         let last = jobs.iter().rfind(|job| job.group == group).map(Job::layout).unwrap_or_default();
         let units = Units::from_layout(&last);
-        let [least, most] = total.of_jobs.map(|rate| units.rate(rate));
+        let [least, most] = total.job_bytes_per_s.map(|rate| units.rate(rate));
         let ([rate, decimal], [bytes, bytes_decimal]) =
             (units.rate(total.bytes_per_s), units.bytes(total.bytes));
         let [short, long] = total.runtime_ms;
@@ -387,11 +388,11 @@ fn write_idleness(jobs: &[Job], to: Out) -> io::Result<()> {
 pub fn verdict(report: &Report) -> String {
     let mut lines = vec![format!("fathom: {}  {}", report.verdict.word(), report.verdict_reason)];
     let by_a_finding = |result: &Measured| {
-        let mut of_it = report.findings.iter().filter(|f| f.about.contains(&result.name));
-        of_it.any(|f| f.severity == Some(Severity::Rename))
+        let mut findings = report.findings.iter().filter(|f| f.about.contains(&result.name));
+        findings.any(|f| f.severity == Some(Severity::Rename))
     };
-    // Results of engines without storage or data are not listed as relabelled, because fio prints the same rates and
-    // sizes.
+    // No finding relabels the results of engines without storage or data, but fio's lines about them look like those of real I/O: name what
+    // was measured.
     for result in report.results.iter().filter(|r| r.renamed && !r.void && !by_a_finding(r)) {
         lines.push(format!("  {} is {}", result.name, result.true_name));
     }
@@ -479,8 +480,8 @@ fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -
     format!("{rest:.decimals$}{}{unit}", steps[step])
 }
 
-/// Lowest version whose lines begin with fio's version.
-const NAMES_FIO_FROM: u8 = 3;
+/// Lowest version whose lines have fio's version and the disks.
+const VERSION_AND_DISKS_FROM: u8 = 3;
 /// Versions whose lines include trims.
 const WITH_TRIMS: [u8; 3] = [2, 4, 5];
 /// Version whose lines include samples of operations per second.
@@ -491,7 +492,7 @@ pub(super) fn write_terse(report: &Report, version: u8, to: &mut dyn Write) -> i
     let jobs = jobs(report);
     for job in &jobs {
         let mut fields = vec![version.to_string()];
-        if version >= NAMES_FIO_FROM {
+        if version >= VERSION_AND_DISKS_FROM {
             fields.push(VERSION.into());
         }
         // A semicolon in a name would shift the following fields.
@@ -506,7 +507,7 @@ pub(super) fn write_terse(report: &Report, version: u8, to: &mut dyn Write) -> i
         }
         fields.extend(cost_fields(job));
         fields.extend(share_fields(job));
-        if version >= NAMES_FIO_FROM {
+        if version >= VERSION_AND_DISKS_FROM {
             fields.extend(disk_fields(&jobs));
         }
         if !layout.description.is_empty() {

@@ -59,6 +59,7 @@ fn count_of(count: usize, what: &str) -> String {
     format!("{count} {}", plural(count, what))
 }
 
+/// Returns the card with one command to copy.
 fn command_card(purpose: &'static str, line: String) -> String {
     plain_card("Repeat it", &repeat_card(vec![(purpose, line)]))
 }
@@ -102,12 +103,12 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
     write_page(to, &format!("{word} · verify"), &header, &sections)
 }
 
-/// Returns the damage that a verification found on a host.
+/// Returns each damage that a verification found.
 fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
     verification::damage_items(verification).into_iter().map(|item| ("damage".to_owned(), item)).collect()
 }
 
-/// Returns the facts about a verified host, without the damage.
+/// Returns the remarks on a verification.
 fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
     let remarks = verification::verification_remarks(verification).into_iter();
     remarks.map(|remark| ("note".to_owned(), remark)).collect()
@@ -117,9 +118,9 @@ fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let acting: Vec<&Look> = diagnosis.worst_first().into_iter().filter(|l| l.acts()).collect();
     let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
-    let like = if acting.is_empty() { "OK" } else { "SUSPECT" };
-    let counted = machine::count_answers(diagnosis) + ".";
-    let mut sections = vec![head_card(word, like, &diagnosis.chain, &[counted])];
+    let colour_word = if acting.is_empty() { "OK" } else { "SUSPECT" };
+    let counts = machine::count_answers(diagnosis) + ".";
+    let mut sections = vec![head_card(word, colour_word, &diagnosis.chain, &[counts])];
     let todo = acting.iter().map(|entry| {
         let cure = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };
         (entry.about.clone(), with_micro_sign(&format!("{}\n{cure}", entry.sentence)))

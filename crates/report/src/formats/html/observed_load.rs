@@ -20,7 +20,7 @@ const CAPTURE_LINK: &str = "course";
 
 pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let word = captured.completeness.word.to_uppercase();
-    let like = match captured.completeness.word.as_str() {
+    let colour_word = match captured.completeness.word.as_str() {
         "complete" => "OK",
         "incomplete" => "SUSPECT",
         _ => "",
@@ -32,7 +32,7 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
     let shown = captured.restricted.as_ref().map(describe_restriction);
     let sentences: Vec<String> =
         [Some(captured.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
-    let mut sections = vec![head_card(&word, like, &describe_origin(captured), &sentences)];
+    let mut sections = vec![head_card(&word, colour_word, &describe_origin(captured), &sentences)];
     if captured.profile.requests == 0 {
         sections.push(plain_card("It contains no requests", ""));
     } else {
@@ -108,13 +108,13 @@ fn draw_over_time(course: &Course) -> String {
     let step_s = course.step_ns as f64 / 1e9;
     let line =
         |one: &CourseOf, values: Vec<f64>| Line { class: line_class(one.op), name: plural(one.op), values };
-    let counted = |title, number: fn(&CourseOf) -> &[u64], per: f64| {
+    let count_plot = |title, number: fn(&CourseOf) -> &[u64], per: f64| {
         let moved = course.of.iter().filter(|one| number(one).iter().any(|n| *n > 0));
         let lines = moved.map(|one| line(one, number(one).iter().map(|n| *n as f64 / per).collect()));
         rate_plot(title, lines.collect(), None, show_rate)
     };
-    let rate = counted("Requests issued per second", |one| &one.requests, step_s);
-    let bytes = counted("MB/s", |one| &one.bytes, 1e6 * step_s);
+    let rate = count_plot("Requests issued per second", |one| &one.requests, step_s);
+    let bytes = count_plot("MB/s", |one| &one.bytes, 1e6 * step_s);
     let means = course
         .of
         .iter()
@@ -237,14 +237,14 @@ fn draw_places(course: &Course, places: &Places) -> String {
 }
 
 pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let time = |text: &str| text.get(..19).unwrap_or(text).replace('T', " ");
-    let mut sentences = vec![format!("{} to {}.", time(&load.started), time(&load.ended))];
+    let date_time = |text: &str| text.get(..19).unwrap_or(text).replace('T', " ");
+    let mut sentences = vec![format!("{} to {}.", date_time(&load.started), date_time(&load.ended))];
     if load.intervals_per_point > 1 {
         sentences.push(format!("Each point is the mean of {} intervals.", load.intervals_per_point));
     }
     let mut sections = vec![head_card("WATCHED", "", "load over time", &sentences)];
     if !load.conclusions.is_empty() {
-        let items = load.conclusions.iter().map(|(at, text)| (time(at), with_micro_sign(text)));
+        let items = load.conclusions.iter().map(|(at, text)| (date_time(at), with_micro_sign(text)));
         sections.push(plain_card("What the figures mean", &facts(&items.collect::<Vec<_>>())));
     }
     sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
@@ -379,7 +379,7 @@ mod tests {
             assert!(html.contains(text), "{text}");
         }
         assert!(html.contains("cell shade-5") && !html.contains("Offsets of writes"));
-        // Ten per second in the first half second; the second half is unknown.
+        // Ten per second in the first half second, none in the second.
         assert!(html.contains("0.25 s\\nreads: 10"), "{html}");
         assert!(html.contains("0.75 s\\nreads: 0"), "{html}");
     }

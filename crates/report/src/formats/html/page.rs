@@ -63,9 +63,10 @@ struct Head<'c> {
     sentences: Vec<String>,
 }
 
-/// Returns the first card of a page: a word and sentences. The card gets the colour of the word `like`.
-pub(super) fn head_card(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
-    let class = like.split(' ').next().unwrap_or_default();
+/// Returns the first card of a page: a word and sentences. The card has the colour of the first word of
+/// `colour_word`, a verdict or an answer.
+pub(super) fn head_card(word: &str, colour_word: &str, heading: &str, sentences: &[String]) -> String {
+    let class = colour_word.split(' ').next().unwrap_or_default();
     let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
     Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
 }
@@ -250,10 +251,9 @@ struct TableCell {
     is_left: bool,
 }
 
-/// Returns the table with all non-empty columns; empty without rows.
+/// Returns the table with all non-empty columns; empty without rows other than titles.
 pub(super) fn table(caption: &str, table: &Table) -> String {
     let shown = table.filled_columns();
-    // A table of titles only is empty.
     if table.rows.iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
@@ -310,7 +310,7 @@ pub(super) mod filters {
         let mut rest = text.as_str();
         while let Some((from, to)) = next_flag(rest) {
             Html.write_escaped_str(&mut out, &rest[..from])?;
-            // A flag is letters, digits and dashes.
+            // A flag consists of letters, digits and dashes, so it needs no escaping.
             write!(out, "<span class=\"flag\">{}</span>", &rest[from..to])?;
             rest = &rest[to..];
         }
@@ -318,7 +318,7 @@ pub(super) mod filters {
         Ok(Safe(out))
     }
 
-    /// Returns the range of the next flag: dashes and a letter that do not follow a word.
+    /// Returns the range of the next flag: one or two dashes and a letter that do not follow a word.
     fn next_flag(text: &str) -> Option<(usize, usize)> {
         let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         text.match_indices('-').find_map(|(from, _)| {

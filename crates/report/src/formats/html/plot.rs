@@ -24,18 +24,18 @@ pub(crate) struct Plot {
     pub(crate) description: String,
     /// Height in pixels.
     pub(crate) height: u32,
-    /// Ticks from the top down.
+    /// Ticks of the y axis. Their places count from the top.
     pub(crate) y: Vec<Label>,
     /// Ticks from left to right.
     pub(crate) x: Vec<Label>,
     /// Title of the x axis; may be empty.
     pub(crate) x_title: String,
-    /// Labels at the right edge, from the top down.
+    /// Labels at the right edge. Their places count from the top.
     pub(crate) right: Vec<Label>,
     /// Labels in the drawing.
     pub(crate) labels: Vec<Label>,
     /// Paths of the drawing.
-    pub(crate) marks: String,
+    pub(crate) paths: String,
     /// Name of the group of plots that share crosshair and zoom; empty without a group.
     pub(crate) link: String,
     /// Stops of the crosshair, as JSON.
@@ -74,7 +74,7 @@ impl Plot {
     /// Adds a path with a CSS class.
     pub(crate) fn draw(&mut self, class: &str, path: &str) {
         if !path.is_empty() {
-            self.marks += &format!(r#"<path class="{class}" d="{path}"/>"#);
+            self.paths += &format!(r#"<path class="{class}" d="{path}"/>"#);
         }
     }
 
@@ -89,7 +89,7 @@ impl Plot {
     }
 
     /// Returns the ticks from left to right, each with the CSS class that hides its label if there is too little room.
-    fn marks_below(&self) -> impl Iterator<Item = (&Label, &'static str)> {
+    fn ticks_below(&self) -> impl Iterator<Item = (&Label, &'static str)> {
         self.x.iter().zip(label_classes(&self.x))
     }
 
@@ -110,27 +110,27 @@ impl Plot {
     }
 }
 
-/// Sorts labels from the top down and moves neighbours at least `least` apart. Drops labels whose place is not finite.
-pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
+/// Sorts labels from the top down and moves neighbours at least `min_distance` apart. Drops labels whose place is not finite.
+pub(crate) fn spread_labels(mut labels: Vec<Label>, min_distance: f64) -> Vec<Label> {
     labels.retain(|label| label.at.is_finite());
     labels.sort_by(|a, b| a.at.total_cmp(&b.at));
     for at in 1..labels.len() {
-        let above = labels[at - 1].at + least;
+        let above = labels[at - 1].at + min_distance;
         labels[at].at = labels[at].at.max(above);
     }
     // Move labels beyond the lower end up again.
-    let mut room = SIDE;
+    let mut lowest = SIDE;
     for label in labels.iter_mut().rev() {
-        label.at = label.at.min(room);
-        room = label.at - least;
+        label.at = label.at.min(lowest);
+        lowest = label.at - min_distance;
     }
     labels
 }
 
 /// Units along each side of every drawing, independent of its size on the screen.
 pub(crate) const SIDE: f64 = 1000.0;
-/// Maximum number of ticks along a drawing.
-const MAX_MARKS: usize = 10;
+/// Maximum number of ticks on a logarithmic axis along a side of a drawing.
+const MAX_TICKS: usize = 10;
 
 /// Scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,12 +151,13 @@ pub(crate) struct Axis {
 /// this width (`page.css`).
 const LABEL_WIDTHS: [(f64, &str); 6] =
     [(100.0, ""), (180.0, "r0"), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
+/// CSS class of labels that no drawing shows.
 const HIDDEN: &str = "r5";
 /// Assumed width of a letter of a label in pixels.
 const LETTER_PX: f64 = 7.0;
 const LABEL_GAP_PX: f64 = 8.0;
 
-/// Returns the CSS class of each label, so that no two labels overlap at any width. Labels are centred on their places.
+/// Returns the CSS class of each label, so that no two shown labels overlap at any of [`LABEL_WIDTHS`]. Labels are centred on their places.
 /// Tries the widths from the narrowest up. Each width keeps the labels of the narrower ones and adds those that fit.
 pub(crate) fn label_classes(labels: &[Label]) -> Vec<&'static str> {
     let half = |at: usize| labels[at].text.chars().count() as f64 * LETTER_PX / 2.0;
@@ -223,31 +224,31 @@ impl Axis {
     }
 
     /// Returns the values of the ticks. A logarithmic axis tries to have at most `most`; a linear axis ignores `most`.
-    fn marks(&self, most: usize) -> Vec<f64> {
+    fn tick_values(&self, most: usize) -> Vec<f64> {
         match self.scale {
-            Scale::Linear => linear_marks(self.low, self.high),
-            Scale::Log => log_marks(self.low, self.high, most),
+            Scale::Linear => linear_ticks(self.low, self.high),
+            Scale::Log => log_ticks(self.low, self.high, most),
         }
     }
 
     /// Returns the ticks along the axis. A logarithmic axis tries to have at most `most`; a linear axis ignores `most`.
     pub(crate) fn few_ticks(&self, most: usize, show: impl Fn(f64) -> String) -> Vec<Label> {
-        self.marks(most).into_iter().map(|v| Label::tick(self.along(v), show(v))).collect()
+        self.tick_values(most).into_iter().map(|v| Label::tick(self.along(v), show(v))).collect()
     }
 
     /// Returns the ticks along the axis.
     pub(crate) fn ticks(&self, show: impl Fn(f64) -> String) -> Vec<Label> {
-        self.few_ticks(MAX_MARKS, show)
+        self.few_ticks(MAX_TICKS, show)
     }
 
-    /// Returns the ticks along the axis from the top down.
+    /// Returns the ticks along a vertical axis. Their places count from the top.
     pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Label> {
-        self.marks(MAX_MARKS).into_iter().map(|v| Label::tick(self.down(v), show(v))).collect()
+        self.tick_values(MAX_TICKS).into_iter().map(|v| Label::tick(self.down(v), show(v))).collect()
     }
 }
 
-/// Returns about five round values between `low` and `high`.
-fn linear_marks(low: f64, high: f64) -> Vec<f64> {
+/// Returns at most six round values between `low` and `high`.
+fn linear_ticks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
     let step =
@@ -258,7 +259,7 @@ fn linear_marks(low: f64, high: f64) -> Vec<f64> {
 
 /// Returns 1, 2 and 5 times each power of ten in the range. If these are more than `most`, returns fewer values per decade, or only every
 /// second or third power of ten.
-fn log_marks(low: f64, high: f64, most: usize) -> Vec<f64> {
+fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let (from, to) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let multiples = |digits: &[f64], every: usize| -> Vec<f64> {
         let all = (from..=to).filter(|k| k.rem_euclid(every as i32) == 0);
@@ -271,7 +272,7 @@ fn log_marks(low: f64, high: f64, most: usize) -> Vec<f64> {
         multiples(&[1.0], 1),
         multiples(&[1.0], 2),
     ];
-    finest.into_iter().find(|marks| marks.len() <= most).unwrap_or_else(|| multiples(&[1.0], 3))
+    finest.into_iter().find(|ticks| ticks.len() <= most).unwrap_or_else(|| multiples(&[1.0], 3))
 }
 
 /// Width of a column. A drawing has a thousand columns, more than the eye distinguishes.
@@ -287,7 +288,7 @@ pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
             out += &format!("M{} {}h.01", coordinate(*x), coordinate(*y));
             continue;
         }
-        for (at, (x, y)) in thinned(piece).into_iter().enumerate() {
+        for (at, (x, y)) in thin_out(piece).into_iter().enumerate() {
             out += &format!("{}{} {}", if at == 0 { 'M' } else { 'L' }, coordinate(x), coordinate(y));
         }
     }
@@ -309,7 +310,7 @@ pub(crate) fn steps(levels: impl IntoIterator<Item = Level>) -> String {
 
 /// Keeps the first, lowest, highest and last point of each column, in order. Keeps all points if there are at most four per column on
 /// average.
-fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+fn thin_out(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
     let columns = ((last.0 - first.0).abs() / COLUMN_WIDTH).ceil() + 1.0;
     if points.len() as f64 <= 4.0 * columns {
@@ -340,8 +341,8 @@ pub(crate) fn area_between(points: &[(f64, f64, f64)]) -> String {
     let is_gap = |(x, upper, lower): &(f64, f64, f64)| ![x, upper, lower].into_iter().all(|v| v.is_finite());
     let mut out = String::new();
     for piece in points.split(is_gap).filter(|piece| piece.len() > 1) {
-        let upper = thinned(&piece.iter().map(|(x, upper, _)| (*x, *upper)).collect::<Vec<_>>());
-        let lower = thinned(&piece.iter().map(|(x, _, lower)| (*x, *lower)).collect::<Vec<_>>());
+        let upper = thin_out(&piece.iter().map(|(x, upper, _)| (*x, *upper)).collect::<Vec<_>>());
+        let lower = thin_out(&piece.iter().map(|(x, _, lower)| (*x, *lower)).collect::<Vec<_>>());
         let around = upper.iter().chain(lower.iter().rev());
         for (at, (x, y)) in around.enumerate() {
             out += &format!("{}{} {}", if at == 0 { 'M' } else { 'L' }, coordinate(*x), coordinate(*y));
@@ -389,10 +390,18 @@ pub(crate) fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
 
 /// Gap above a row, as a share of its height.
 const STRIP_GAP: f64 = 0.3;
-/// Blocks of the same height that are closer than this are joined.
+/// Neighbouring blocks of the same height are joined if the gap between them is at most this wide.
 const JOIN_DISTANCE: f64 = 2.0;
 
-/// A row of blocks. A share of zero has a background without a block; an unknown share has neither.
+/// A block of a row: its start and end, and the share of the row's height that it fills; `None` if unknown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) share: Option<f64>,
+}
+
+/// The paths of a row of blocks. A share of zero has a background without a block; an unknown share has neither.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Strip {
     /// Path of the background: as high as the row.
@@ -401,23 +410,21 @@ pub(crate) struct Strip {
     pub(crate) blocks: String,
 }
 
-/// Returns the middle of a row, counted from the top down.
+/// Returns the place of the middle of a row, counted from the top.
 pub(crate) fn strip_middle(row: usize, rows: usize) -> f64 {
     let [top, bottom] = strip_edges(row, rows);
     f64::midpoint(top, bottom)
 }
 
-/// Draws a row of blocks: `(from, to, share)`.
-pub(crate) fn strip(row: usize, rows: usize, stretches: &[(f64, f64, Option<f64>)]) -> Strip {
+/// Draws a row of blocks, the one with this index of `rows` rows.
+pub(crate) fn strip(row: usize, rows: usize, blocks: &[Block]) -> Strip {
     let [top, bottom] = strip_edges(row, rows);
     let height = |share: f64| (bottom - share.clamp(0.0, 1.0) * (bottom - top)).round();
     let path = |y: &dyn Fn(f64) -> f64| {
-        let level = |(from, to, share): &(f64, f64, Option<f64>)| {
-            Some(Level { from: *from, to: *to, y: y((*share)?) })
-        };
-        let blocks = join_levels(stretches.iter().filter_map(level)).into_iter();
-        let blocks = blocks.filter(|block| block.y < bottom.round());
-        blocks.map(|Level { from, to, y }| rectangle([from, y], [to, bottom.round()])).collect()
+        let level = |block: &Block| Some(Level { from: block.from, to: block.to, y: y(block.share?) });
+        let tops = join_levels(blocks.iter().filter_map(level)).into_iter();
+        let tops = tops.filter(|top| top.y < bottom.round());
+        tops.map(|Level { from, to, y }| rectangle([from, y], [to, bottom.round()])).collect()
     };
     Strip { ground: path(&|_| top.round()), blocks: path(&height) }
 }
@@ -528,11 +535,11 @@ pub(crate) fn map_shade(share: f64) -> usize {
     if share.is_finite() { (share.clamp(0.0, 1.0) * MAP_SHADES).min(MAP_SHADES - 1.0) as usize } else { 0 }
 }
 
-/// Width of the widest stage.
+/// Width of the widest stage, without gaps.
 const FLOW_WIDTH: f64 = 960.0;
 /// Share of a stage's height that is its bar; the rest leads to the next stage.
 const BAR_SHARE: f64 = 0.5;
-/// Gap between layers side by side.
+/// Gap between the parts of a stage.
 const FLOW_GAP: f64 = 12.0;
 
 /// The bars of stages from the top down and the areas between them. A stage has one part, or several side by side, and
@@ -679,7 +686,7 @@ fn many_points_are_reduced_to_the_extremes_of_each_column() {
     let mut points: Vec<(f64, f64)> = (0..100_000).map(|i| (f64::from(i) / 100.0, 500.0)).collect();
     points[54_321].1 = 1.0;
     points[54_322].1 = 999.0;
-    let kept = thinned(&points);
+    let kept = thin_out(&points);
     assert!(kept.len() <= 4008, "{}", kept.len());
     assert!(kept.contains(&points[54_321]) && kept.contains(&points[54_322]));
     assert_eq!((kept.first(), kept.last()), (points.first(), points.last()));
@@ -695,7 +702,7 @@ fn an_area_follows_the_upper_curve_and_returns_on_the_lower() {
 }
 
 #[test]
-fn a_stretch_is_as_wide_as_it_lasts() {
+fn a_rectangle_spans_the_full_height_or_width() {
     assert_eq!(full_height(250.0, 500.0), "M250 0H500V1000H250Z");
     assert_eq!(full_width(100.0, 90.0), "M0 100H1000V90H0Z");
     assert_eq!(full_height(f64::NAN, 1.0), "");
@@ -711,13 +718,14 @@ fn dots_are_at_their_values_and_overlapping_dots_are_merged() {
 
 #[test]
 fn the_height_of_a_block_is_its_share_and_missing_is_not_zero() {
-    let runs = [(0.0, 300.0, Some(0.5)), (320.0, 620.0, Some(0.0)), (640.0, 1000.0, None)];
+    let runs = [(0.0, 300.0, Some(0.5)), (320.0, 620.0, Some(0.0)), (640.0, 1000.0, None)]
+        .map(|(from, to, share)| Block { from, to, share });
     let drawn = strip(0, 1, &runs);
     assert_eq!(drawn.blocks, "M0 650H300V1000H0Z", "a share of 0.5 fills half of the row");
     assert_eq!(drawn.ground, "M0 300H300V1000H0ZM320 300H620V1000H320Z", "no background if unknown");
     assert_eq!(strip(0, 1, &[]), Strip::default());
     assert_eq!(
-        strip(1, 2, &[(0.0, 1000.0, Some(7.0))]).blocks,
+        strip(1, 2, &[Block { from: 0.0, to: 1000.0, share: Some(7.0) }]).blocks,
         "M0 650H1000V1000H0Z",
         "no more than the whole"
     );
@@ -726,7 +734,8 @@ fn the_height_of_a_block_is_its_share_and_missing_is_not_zero() {
 
 #[test]
 fn neighbours_of_equal_height_are_one_block() {
-    let runs: Vec<_> = (0..1000).map(|i| (f64::from(i), f64::from(i) + 0.5, Some(0.25))).collect();
+    let block = |i| Block { from: f64::from(i), to: f64::from(i) + 0.5, share: Some(0.25) };
+    let runs: Vec<Block> = (0..1000).map(block).collect();
     assert_eq!(strip(0, 1, &runs).blocks.matches('M').count(), 1);
 }
 

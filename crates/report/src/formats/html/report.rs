@@ -9,7 +9,7 @@ use super::time_series::Events;
 use super::{page, plot, results, studies};
 use crate::Style;
 use crate::view::findings::{acts, answer_word, merge_repeated};
-use crate::view::numbers::{accepted, at_rank, supported};
+use crate::view::numbers::{accepted_suffix, at_rank, supported};
 use crate::view::report::{chains, describe_ending, headline_number};
 use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
 use crate::view::table::{Columns, or_dash};
@@ -34,12 +34,10 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
     sections.extend(gate_card(report));
     sections.push(study);
     sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replay_card));
-    sections.push(acting_card(report, &shown));
-    sections.push(below);
+    sections.extend([acting_card(report, &shown), below]);
     sections.extend(studies::hosts_card(report));
     sections.extend(rerun_card(report));
-    sections.push(other_cards(report, &shown));
-    sections.push(foot_cards(report));
+    sections.extend([checks_card(report, &shown), foot_cards(report)]);
     // The title of the tab has the most important words first.
     let number = findings::headline_value(&report.headline);
     let title = format!("{} · {number} · {}", report.verdict.word(), report.headline.name);
@@ -63,32 +61,34 @@ fn study_cards(report: &Report) -> (String, String) {
             let lead = [
                 "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
             ];
-            let all = card("All figures", &lead, &studies::figures(report, "Every result"));
+            let all = card("All figures", &lead, &studies::full_table(report, "Every result"));
             (grid_card(report), cards + &all)
         }
         Studied::Layers(layers) => {
-            let figures = plain_card("All figures", &studies::figures(report, "Every layer"));
+            let figures = plain_card("All figures", &studies::full_table(report, "Every layer"));
             (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
         Studied::Sweep(sweep) if sweep.rounds.is_some() => {
-            let cells = studies::figures(report, "Every setting");
+            let cells = studies::full_table(report, "Every setting");
             (plain_card("Every setting", &cells), studies::sweep_cards(report, sweep))
         }
         Studied::Sweep(sweep) => (studies::sweep_cards(report, sweep), String::new()),
-        Studied::Interfaces(api) => (studies::interfaces_card(report, api), String::new()),
-        Studied::Targets(targets) => (studies::targets_card(report, targets), results::result_cards(report)),
+        Studied::Interfaces(api) => (studies::interface_cards(report, api), String::new()),
+        Studied::Targets(targets) => (studies::target_cards(report, targets), results::result_cards(report)),
         Studied::Commands(results) => {
             let lead: Vec<&str> = results.commands.iter().map(|one| one.sentence.as_str()).collect();
-            let runs = studies::figures(report, "Every run");
+            let runs = studies::full_table(report, "Every run");
             (card("Commands", &lead, &runs), String::new())
         }
-        Studied::Hosts(scaling) => (studies::host_count_card(report, scaling), results::result_cards(report)),
+        Studied::Hosts(scaling) => {
+            (studies::host_count_cards(report, scaling), results::result_cards(report))
+        }
     }
 }
 
-/// Returns the card with the grid of reads and writes, or with a table of all results if there is no grid. With a grid, the layout of a
-/// well-known tool adds the differences from the tool and the score.
+/// Returns the card with the grid of reads and writes, or with a table of all results if there is no grid. With a grid, a
+/// profile adds its differences from the tool that it copies, and the score.
 fn grid_card(report: &Report) -> String {
     let mut body = test_grid(&report.results);
     let mut lead = vec!["MB/s = 10^6 bytes per second; the bar is its share of the fastest.".to_owned()];
@@ -107,7 +107,7 @@ fn grid_card(report: &Report) -> String {
     }
     if body.is_empty() {
         lead.clear();
-        body = studies::figures(report, "Every result");
+        body = studies::full_table(report, "Every result");
     }
     card("Every test", &lead, &body)
 }
@@ -147,7 +147,7 @@ fn rerun_card(report: &Report) -> Option<String> {
     let heading = format!("Against {}, measured again in alternation", rerun.session);
     let body = format!(
         "{}{}",
-        super::sessions::ratios(&rerun.in_turns.pairs),
+        super::sessions::draw_pair_ratios(&rerun.in_turns.pairs),
         page::table("Every number of both", &comparison::pair_table(&rerun.in_turns.pairs, true))
     );
     Some(card(&heading, &lead, &body))
@@ -164,9 +164,10 @@ struct Hero {
     answers: Vec<AnswerLine>,
     verdict: &'static str,
     icon: &'static str,
-    counted: String,
-    /// Verdict on the headline's number. Empty if there is no number. Also empty with a single result, because the
-    /// session has the same verdict.
+    /// How many results have each verdict; empty for a single result.
+    counts: String,
+    /// Verdict on the result of the headline. Empty without such a result or a number. Also empty with a single result,
+    /// because the session has the same verdict.
     own_verdict: &'static str,
     own_icon: &'static str,
     /// Value of the headline as it is shown, or `no number`.
@@ -196,16 +197,17 @@ impl AnswerLine {
     }
 }
 
-/// Returns the result of the headline, if the headline depends on a single result.
+/// Returns the result of the headline: the only result, or the one with the headline's name and value, if any. For a load curve and a
+/// sweep, it is the first one that the headline depends on.
 pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
-    let is_it =
+    let is_headline =
         |r: &&Measured| r.true_name == report.headline.name && r.quoted_rate().value == report.headline.value;
     match report.results.as_slice() {
         [only] => Some(only),
         all => match &report.study {
             Studied::Limit(curve) => all.get(*curve.rests_on.first()?),
             Studied::Sweep(sweep) => all.get(sweep.winner.values().next()?.result?),
-            _ => all.iter().find(is_it),
+            _ => all.iter().find(is_headline),
         },
     }
 }
@@ -219,7 +221,7 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
         full_headline.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
     let beyond = beyond.trim_start_matches(['(', ',']).trim_end_matches(')').trim();
     let reason = findings::verdict_reason(report, shown).map(str::to_owned);
-    let accepted = as_sentence(accepted(&report.headline.accepted).trim_start_matches(", "));
+    let accepted = as_sentence(accepted_suffix(&report.headline.accepted).trim_start_matches(", "));
     let busy = report.busy_machine.iter().map(|sentence| as_sentence(sentence));
     let sentences = [Some(as_sentence(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
     let sentences =
@@ -236,13 +238,13 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
         answers: answer_lines(report),
         verdict: report.verdict.word(),
         icon: icon(report.verdict.word()),
-        counted: report.counts.sentence.clone().unwrap_or_default(),
+        counts: report.counts.sentence.clone().unwrap_or_default(),
         raw: value.map_or_else(String::new, |v| v.to_string()),
         unit: if value.is_some() { report.headline.unit.replace("us", "µs") } else { String::new() },
         number,
         name: with_micro_sign(&report.headline.name),
         sentences: sentences.collect(),
-        runs_description: runs.filter(|_| drawn.is_some()).map_or_else(String::new, headline_text),
+        runs_description: runs.filter(|_| drawn.is_some()).map_or_else(String::new, describe_runs_plot),
         runs: drawn.map_or_else(String::new, |plot| {
             plot.html().replacen("class=\"plot\"", "class=\"plot narrow\"", 1)
         }),
@@ -273,12 +275,13 @@ fn answer_lines(report: &Report) -> Vec<AnswerLine> {
     quick.into_iter().chain(answer).chain(against).collect()
 }
 
-fn headline_text(result: &Measured) -> String {
+/// Explains the plot of runs.
+fn describe_runs_plot(result: &Measured) -> String {
     let count = result.runs.len();
-    let events = if result.disturbed.iter().any(|d| d.counts) { " Hollow: a disturbed run." } else { "" };
+    let hollow = if result.disturbed.iter().any(|d| d.counts) { " Hollow: a disturbed run." } else { "" };
     let first = if count <= MAX_STAGGERED_RUNS { ", the first at the top" } else { "" };
     let band = if result.quoted_rate().interval.is_some() { "; band: its 95 % interval" } else { "" };
-    format!("{count} runs{first}. Line: their mean{band}.{events}")
+    format!("{count} runs{first}. Line: their mean{band}.{hollow}")
 }
 
 /// Draws every run with the mean and its interval; `None` with one run or without a number.
@@ -294,7 +297,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let around = 0.08 * (to.max(high) - from.min(low)).max(1e-9 * value);
     let x = Axis::linear(from.min(low) - around, to.max(high) + around);
     let events = Events::from_result(report, result);
-    let is_disturbed = |run: &RunFigures| events.foreign.iter().any(|(disturbed, _)| *disturbed == run.run);
+    let is_disturbed = |run: &RunFigures| events.disturbed.iter().any(|(disturbed, _)| *disturbed == run.run);
     let height = |at: usize| {
         if rates.len() > MAX_STAGGERED_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
     };
@@ -327,6 +330,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     };
     let ends = quoted.interval.map(|[low, high]| [mark(low, "◂"), mark(high, "▸")]);
     plot.x = ends.into_iter().flatten().collect();
+    // The labels of a narrow interval would overlap each other.
     plot.x.retain(|tick| (tick.at - x.along(value)).abs() > 60.0);
     Some(plot)
 }
@@ -343,7 +347,7 @@ struct Tile {
     note: String,
 }
 
-/// Returns a row of figures of a result: latencies, rate, cost, and the kernel's counts.
+/// Returns a row of figures of a result: latencies, rate, CPU time, and the device's bytes; empty for a void result.
 pub(super) fn tiles(result: &Measured) -> String {
     if result.void {
         return String::new();
@@ -479,7 +483,7 @@ pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
 }
 
 /// Returns the card of notes, of checks that could not be made, and of every check with its answer; empty without findings.
-pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
+pub(super) fn checks_card(report: &Report, findings: &[Finding]) -> String {
     if findings.is_empty() {
         return String::new();
     }
@@ -524,7 +528,8 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
     FindingList { findings: findings.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
-/// Returns a row for each check and answer. If many results share the answer, the row names the first one.
+/// Returns a row for each check and answer. If several results share the answer, the row names the first one and
+/// counts the others.
 fn check_table(findings: &[Finding]) -> String {
     let mut seen = BTreeSet::new();
     let first =
@@ -550,7 +555,7 @@ fn check_table(findings: &[Finding]) -> String {
 }
 
 /// Maximum number of results whose settings are listed.
-const MAX_JOBS: usize = 12;
+const MAX_LISTED_RESULTS: usize = 12;
 
 /// Returns the cards below the checks.
 pub(super) fn foot_cards(report: &Report) -> String {
@@ -564,10 +569,8 @@ pub(super) fn foot_cards(report: &Report) -> String {
     if !commands.is_empty() {
         out += &plain_card("Repeat it", &repeat_card(commands));
     }
-    out + &plain_card(
-        "Where and how",
-        &format!("{}{}", facts(&machine_facts(report)), folded("Settings", &settings_table(report))),
-    )
+    let settings = folded("Settings", &settings_table(report));
+    out + &plain_card("Where and how", &(facts(&machine_facts(report)) + &settings))
 }
 
 /// Returns the commands that repeat the measurement and show it.
@@ -619,13 +622,13 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
 /// Returns the job of each result as it ran: the values of the JSON, one per line.
 fn settings_table(report: &Report) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
-    for result in report.results.iter().take(MAX_JOBS) {
+    for result in report.results.iter().take(MAX_LISTED_RESULTS) {
         rows.push((result.name.clone(), result.true_name.clone()));
         if let Ok(job) = serde_json::to_value(&result.job) {
             flatten("", &job, &mut rows);
         }
     }
-    let rest = report.results.len().saturating_sub(MAX_JOBS);
+    let rest = report.results.len().saturating_sub(MAX_LISTED_RESULTS);
     if rest > 0 {
         rows.push(("more".into(), format!("{rest} more results are in the JSON")));
     }

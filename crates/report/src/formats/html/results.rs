@@ -8,7 +8,7 @@ use super::page::{card, folded, key, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
 use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
-use crate::view::numbers::{accepted, at_rank, supported};
+use crate::view::numbers::{accepted_suffix, at_rank, supported};
 use crate::view::table::{Columns, Table, or_dash};
 use askama::Template;
 use model::figures::{Account, Entry, Moved};
@@ -26,15 +26,9 @@ pub(super) fn result_cards(report: &Report) -> String {
             let drawn =
                 all.iter().take(MAX_PICTURES).enumerate().map(|(at, result)| result_card(report, result, at));
             let rest = all.len().saturating_sub(MAX_PICTURES);
-            let more = (rest > 0).then(|| {
-                card::<String>(
-                    "More results",
-                    &[format!(
-                        "{rest} more results are in the table above. The JSON has all of their values."
-                    )],
-                    "",
-                )
-            });
+            let note =
+                format!("{rest} more results are in the table above. The JSON has all of their values.");
+            let more = (rest > 0).then(|| card("More results", &[note], ""));
             drawn.chain(more).collect()
         }
     }
@@ -51,7 +45,7 @@ fn single_result(report: &Report, result: &Measured) -> String {
     }
     let course = time_series(result, &Events::from_result(report, result), "r0");
     if !course.is_empty() {
-        out += &card("Over time", &plot_notes(result), &course);
+        out += &card("Over time", &time_series_notes(result), &course);
     }
     let ledger = ledger_pictures(result);
     if !ledger.is_empty() {
@@ -64,8 +58,8 @@ fn single_result(report: &Report, result: &Measured) -> String {
 const LEDGER_EXPLAINED: &str = "From the top: what fathom issued, what the kernel charged to it, and what each block device completed, including warm-up \
                       and drain. Fewer operations with equal bytes: they were merged; more: split. Fewer bytes: a cache answered.";
 
-/// Returns the notes on the plots.
-fn plot_notes(result: &Measured) -> Vec<String> {
+/// Returns the notes on the time series: how to use it, whether the rate was steady, and which runs were measured again.
+fn time_series_notes(result: &Measured) -> Vec<String> {
     let steady = result.steadiness.as_ref().map(|s| format!("{}: {}", s.state.word(), s.sentence));
     let axis = "All runs on one axis, in the order in which they ran. Drag to zoom, Escape to see all; arrow keys move the crosshair.";
     let disturbed = result.disturbed.iter().filter(|d| !d.counts).filter_map(|d| {
@@ -84,7 +78,7 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     let rate = result.quoted_rate();
     let number = rate.value.map(|v| format!("{} {}", supported(v, rate.interval), rate.unit));
     let verdict = if result.void { Verdict::Invalid } else { result.verdict };
-    let word = format!("{}{}", verdict.word(), accepted(&result.accepted));
+    let word = format!("{}{}", verdict.word(), accepted_suffix(&result.accepted));
     let name = if result.renamed {
         format!("{word}, as measured: {}", result.true_name)
     } else {
@@ -114,6 +108,10 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
 
 /// Share of the fastest operations that the axis omits.
 const OMITTED_SHARE: f64 = 1e-4;
+/// Distance of labels at the right edge: a line of text, in units of the drawing.
+const LABEL_DISTANCE: f64 = 72.0;
+/// Distance of labels in a small plot, which has fewer pixels.
+const LABEL_DISTANCE_SMALL: f64 = 110.0;
 /// Percentiles that are labelled in the plot.
 const NAMED_RANKS: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
 /// Percentiles that are labelled in a small plot, by the start of the label.
@@ -125,14 +123,14 @@ const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
 /// Maximum number of runs whose own percentiles are drawn as dots or listed in the table.
 const MAX_RUN_DOTS: usize = 40;
 
-/// Draws the latencies of a result; empty without a histogram.
+/// Draws the latencies of a result. Without a histogram, returns only the table of percentiles.
 pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
     let all = histograms(result);
     if all.is_empty() {
         return percentile_table(result);
     }
     let axes = CommonAxes::from_histograms(&all);
-    let device = device_mean(result).filter(|_| result.runs.iter().any(|r| r.device.is_some()));
+    let device = device_mean_ns(result);
     let mut out = key(&key_items(&all, result, device.is_some()));
     out += &draw_densities(&all, &axes.latency, device, link).html();
     out += &draw_tails(&all, &axes, result, link).html();
@@ -143,13 +141,13 @@ pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
 pub(super) struct CommonAxes {
     latency: Axis,
     /// Number of decades on the axis of rarity: with 3, it ends at 1 in 1,000.
-    deepest: f64,
+    decades: f64,
 }
 
 impl CommonAxes {
     fn from_histograms(all: &[Histogram]) -> Self {
         let latency = Axis::log(all.iter().flat_map(|one| histogram_range(one.buckets)));
-        Self { latency, deepest: decades(all) }
+        Self { latency, decades: count_decades(all) }
     }
 
     /// Computes the axes of several results; `None` if none has a histogram.
@@ -166,12 +164,13 @@ pub(super) fn draw_tail_on(result: &Measured, link: &str, axes: &CommonAxes) -> 
         let plot = draw_tails(&all, axes, result, link);
         // A small plot has no room for more labels. The table has the numbers.
         let is_named = |label: &Label| NAMED_RANKS_SMALL.iter().any(|rank| label.text.starts_with(rank));
+        let named = plot.right.iter().filter(|label| is_named(label)).cloned().collect();
         Plot {
             height: 130,
             title: "Share that took longer".into(),
             x: axes.latency.few_ticks(MAX_TICKS_SMALL, time_tick),
             x_title: "Latency (logarithmic)".into(),
-            right: spread_labels(plot.right.iter().filter(|l| is_named(l)).cloned().collect(), 110.0),
+            right: spread_labels(named, LABEL_DISTANCE_SMALL),
             ..plot
         }
     };
@@ -210,7 +209,7 @@ fn key_items(all: &[Histogram], result: &Measured, has_device: bool) -> Vec<(&'s
     items
 }
 
-/// Returns the values that the axis must include.
+/// Returns the lowest and the highest latency that the axis must include.
 fn histogram_range(buckets: &LatencyBuckets) -> impl Iterator<Item = f64> {
     let all = buckets.count() as f64;
     let mut below = 0;
@@ -223,7 +222,7 @@ fn histogram_range(buckets: &LatencyBuckets) -> impl Iterator<Item = f64> {
 }
 
 /// Returns the mean time of a request in the topmost device, over all runs.
-fn device_mean(result: &Measured) -> Option<f64> {
+fn device_mean_ns(result: &Measured) -> Option<f64> {
     let devices = || result.runs.iter().filter_map(|r| r.device);
     let ios: f64 = devices().map(|d| d.ios as f64).sum();
     let busy: f64 = devices().map(|d| d.busy_ms as f64).sum();
@@ -278,10 +277,10 @@ fn draw_densities(all: &[Histogram], axis: &Axis, device: Option<f64>, link: &st
 }
 
 /// Returns the number of decades on the axis of rarity: enough for the rarest known share.
-fn decades(all: &[Histogram]) -> f64 {
+fn count_decades(all: &[Histogram]) -> f64 {
     let percentiles = all.iter().flat_map(|one| &one.direction.figures.latency_ns.percentiles);
     let ranks = percentiles.filter(|(_, ns)| ns.is_some());
-    let rarest = all.iter().flat_map(|one| rarity_tail(one.buckets)).map(|(_, share)| share);
+    let rarest = all.iter().flat_map(|one| rarity_tail(one.buckets)).map(|point| point.share);
     let rarest = rarest.chain(ranks.map(|(rank, _)| share_above(rank))).fold(1.0, f64::min);
     // Ignore rounding errors: a share slightly below a power of ten needs no further decade.
     (-rarest.log10() - 1e-6).ceil().max(1.0)
@@ -293,25 +292,25 @@ fn share_above(rank: &str) -> f64 {
 }
 
 fn draw_tails(all: &[Histogram], axes: &CommonAxes, result: &Measured, link: &str) -> Plot {
-    let CommonAxes { latency: axis, deepest } = axes;
-    let y = Axis::linear(0.0, *deepest);
+    let CommonAxes { latency: axis, decades } = axes;
+    let y = Axis::linear(0.0, *decades);
     let down = |share: f64| y.along(-share.log10());
     let mut plot = Plot {
         title: "Share that took longer (each step down is ten times rarer)".into(),
         description: format!("Tail of latency: {}", percentiles_sentence(result)),
         height: 210,
-        y: (0..=*deepest as i32).map(|zeros| rarity(zeros, y.along(f64::from(zeros)))).collect(),
+        y: (0..=*decades as i32).map(|zeros| rarity_tick(zeros, y.along(f64::from(zeros)))).collect(),
         x: axis.ticks(time_tick),
         x_title: "Latency, from submission to completion (logarithmic)".into(),
         link: format!("{link}-latency"),
         ..Plot::default()
     };
     let mut stops = Vec::new();
-    // Single runs are drawn below the line of all runs together.
+    // Draw single runs first, so that the line of all runs together covers them.
     for Histogram { direction, .. } in all {
         for run in result.runs.iter().filter(|_| result.runs.len() > 1) {
             let places = rarity_tail_of_run(run.tails_ns.get(direction.word).map_or(&[], Vec::as_slice));
-            let places = places.map(|(ns, share)| (axis.along(ns), down(share)));
+            let places = places.map(|point| (axis.along(point.ns), down(point.share)));
             plot.draw(&format!("{} thin", direction.classes.line), &plot::line(places));
         }
     }
@@ -319,23 +318,23 @@ fn draw_tails(all: &[Histogram], axes: &CommonAxes, result: &Measured, link: &st
         let tail = rarity_tail(buckets);
         plot.draw(
             direction.classes.line,
-            &plot::line(tail.iter().map(|(ns, share)| (axis.along(*ns), down(*share)))),
+            &plot::line(tail.iter().map(|point| (axis.along(point.ns), down(point.share)))),
         );
-        stops.extend(tail.iter().map(|(ns, share)| {
+        stops.extend(tail.iter().map(|TailPoint { ns, share }| {
             (
                 axis.along(*ns),
                 format!("{} of {} took longer than {}", describe_share(*share), direction.plural, time(*ns)),
             )
         }));
-        percentile_dots(&mut plot, *direction, result, axis, &down);
+        draw_percentile_dots(&mut plot, *direction, result, axis, &down);
     }
-    plot.right = spread_labels(std::mem::take(&mut plot.right), 72.0);
+    plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
     stops.sort_by(|a, b| a.0.total_cmp(&b.0));
     plot.stop_at(&stops);
     plot
 }
 
-fn percentile_dots(
+fn draw_percentile_dots(
     plot: &mut Plot,
     direction: Direction,
     result: &Measured,
@@ -361,7 +360,7 @@ fn percentile_dots(
 }
 
 /// Returns a tick with the label `1 in 10³` for three zeros.
-fn rarity(zeros: i32, at: f64) -> Label {
+fn rarity_tick(zeros: i32, at: f64) -> Label {
     const RAISED: [&str; 10] = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
     let text = match usize::try_from(zeros).unwrap_or(0) {
         0 => "all".into(),
@@ -442,30 +441,38 @@ fn bucket_shares(buckets: &LatencyBuckets) -> Vec<BucketShare> {
     out
 }
 
-/// Returns the share of operations that took longer than each latency: `(latency, share)`. Ends before the share has
+/// A latency, and the share of operations that took longer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct TailPoint {
+    ns: f64,
+    share: f64,
+}
+
+/// Returns the share of operations that took longer than each latency. Ends before the share has
 /// fewer than [`MIN_BEYOND`] operations.
-fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
+fn rarity_tail(buckets: &LatencyBuckets) -> Vec<TailPoint> {
     let all = buckets.count();
     let mut remaining = all;
     let mut out = Vec::new();
     if let Some(first) = buckets.from_ns.first() {
-        out.push((*first, 1.0));
+        out.push(TailPoint { ns: *first, share: 1.0 });
     }
     for (from, ops) in buckets.from_ns.iter().zip(&buckets.ops) {
         remaining = remaining.saturating_sub(*ops);
         if remaining < MIN_BEYOND {
             break;
         }
-        out.push((LatencyBuckets::end_ns(*from), remaining as f64 / all as f64));
+        out.push(TailPoint { ns: LatencyBuckets::end_ns(*from), share: remaining as f64 / all as f64 });
     }
     out
 }
 
-/// Returns the share of a run's operations that took longer than each latency: `(latency, share)`. `tail_ns[k - 1]` is the latency that
+/// Returns the share of a run's operations that took longer than each latency. `tail_ns[k - 1]` is the latency that
 /// one operation in 10^(k/10) exceeds. A withheld latency is NaN.
-fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
+fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = TailPoint> {
     let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
-    tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))
+    let known = |ns: &Option<u64>| ns.map_or(f64::NAN, |ns| ns as f64);
+    tail_ns.iter().enumerate().map(move |(at, ns)| TailPoint { ns: known(ns), share: share(at) })
 }
 
 /// Height of a stage in pixels.
@@ -487,6 +494,7 @@ struct PlacedText {
     percent: String,
 }
 
+/// The half of the picture for operations or for bytes.
 struct Side {
     description: String,
     flow: Flow,
@@ -497,7 +505,7 @@ struct Side {
 struct Stage {
     name: String,
     parts: Vec<Moved>,
-    word: String,
+    note: String,
 }
 
 impl Stage {
@@ -507,7 +515,7 @@ impl Stage {
     }
 }
 
-/// Draws the ledgers of both directions; empty if no device was observed.
+/// Draws the ledgers of both directions; empty without a ledger.
 pub(super) fn ledger_pictures(result: &Measured) -> String {
     let Some(ledger) = &result.ledger else { return String::new() };
     let both = [("Reads", &ledger.read), ("Writes", &ledger.write)];
@@ -517,7 +525,7 @@ pub(super) fn ledger_pictures(result: &Measured) -> String {
 }
 
 fn draw_ledger(direction: &str, account: &Account) -> String {
-    let stages = stages(account);
+    let stages = list_stages(account);
     // The bar is in the upper half of the stage.
     let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
     let named =
@@ -543,24 +551,23 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
 }
 
 /// Returns the stages: issued, charged, and each level of the stack.
-fn stages(account: &Account) -> Vec<Stage> {
+fn list_stages(account: &Account) -> Vec<Stage> {
     let counted = |entry: &Entry| entry.with_sync.or(entry.counted);
     let mut stages =
-        vec![Stage { name: "issued by fathom".into(), parts: vec![account.issued], word: String::new() }];
+        vec![Stage { name: "issued by fathom".into(), parts: vec![account.issued], note: String::new() }];
     let charged = &account.charged;
     stages.push(Stage {
         name: "charged by the kernel".into(),
         parts: counted(charged).into_iter().collect(),
-        word: charged.word.clone(),
+        note: charged.word.clone(),
     });
     for step in account.layers.chunk_by(|a, b| a.step == b.step) {
         let names: Vec<&str> = step.iter().map(|e| e.name.as_str()).collect();
-        let notes: Vec<&str> = step.iter().map(|e| e.word.as_str()).collect();
         let all: Option<Vec<Moved>> = step.iter().map(counted).collect();
         stages.push(Stage {
             name: names.join(" + "),
             parts: all.unwrap_or_default(),
-            word: notes.first().copied().unwrap_or_default().to_owned(),
+            note: step.first().map_or_else(String::new, |e| e.word.clone()),
         });
     }
     stages
@@ -579,7 +586,7 @@ fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String 
         .value("bytes", |stage| known(stage, bytes(stage), show_bytes))
         .value("merged before", |stage| merges(stage).map(|n| show_count(n as f64)))
         .value("mean size", |stage| or_dash(bytes(stage).checked_div(ios(stage)), show_bytes))
-        .text("against issued", |stage| &stage.word)
+        .text("against issued", |stage| &stage.note)
         .table(&[]);
     let has_sync = account.layers.iter().any(|e| e.with_sync.is_some());
     let with = if has_sync { ", including the final sync" } else { "" };
@@ -592,7 +599,7 @@ fn example_buckets() -> LatencyBuckets {
 }
 
 #[test]
-fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn std::error::Error>> {
+fn the_tail_of_each_run_is_drawn_before_that_of_all_runs() -> Result<(), Box<dyn std::error::Error>> {
     let golden = include_str!("../../../tests/golden/valid.json");
     let report: model::report::Report = serde_json::from_str(golden)?;
     let mut result = report.results.first().ok_or("no result")?.clone();
@@ -607,13 +614,13 @@ fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn 
     };
     result.runs = vec![run(2000), run(3000)];
     let axis = Axis::log([1000.0, 11_000.0].into_iter());
-    let axes = CommonAxes { latency: axis, deepest: 2.0 };
+    let axes = CommonAxes { latency: axis, decades: 2.0 };
     let plot = draw_tails(&histograms(&result), &axes, &result, "x");
-    let paths: Vec<&str> = plot.marks.split("<path ").skip(1).collect();
+    let paths: Vec<&str> = plot.paths.split("<path ").skip(1).collect();
     let is =
         |at: usize, class: &str| paths.get(at).is_some_and(|p| p.starts_with(&format!("class=\"{class}\"")));
     assert!(is(0, "ours thin") && is(1, "ours thin") && is(2, "ours"), "{paths:?}");
-    // Each run is a single point at 1 in 10, in the middle of two decades, because the values around it are withheld.
+    // Each run has a single point at 1 in 10, in the middle of two decades, because the values around it are withheld.
     for (at, ns) in [(0, 2000.0), (1, 3000.0)] {
         let place = format!(
             "M{} 500h.01",
@@ -634,18 +641,18 @@ fn shares_add_up_and_gaps_are_zero() {
 #[test]
 fn the_tail_ends_when_fewer_than_ten_operations_are_above() {
     let drawn = rarity_tail(&example_buckets());
-    let shares: Vec<f64> = drawn.iter().map(|t| t.1).collect();
+    let shares: Vec<f64> = drawn.iter().map(|point| point.share).collect();
     assert_eq!(shares, [1.0, 0.1, 0.01]);
-    assert!(drawn[0].0 < drawn[1].0 && (drawn[1].0 - 104.71).abs() < 0.01);
+    assert!(drawn[0].ns < drawn[1].ns && (drawn[1].ns - 104.71).abs() < 0.01);
     assert_eq!(rarity_tail(&LatencyBuckets::default()), []);
 }
 
 #[test]
 fn the_tail_of_a_run_has_ten_steps_per_decade() {
     let ns: Vec<Option<u64>> = (1..=20).map(|k| (k != 5).then_some(100 * k)).collect();
-    let drawn: Vec<(f64, f64)> = rarity_tail_of_run(&ns).collect();
-    assert!((drawn[9].1 - 0.1).abs() < 1e-12 && (drawn[19].1 - 0.01).abs() < 1e-12, "{drawn:?}");
-    assert!((drawn[9].0 - 1000.0).abs() < 1e-9 && drawn[4].0.is_nan(), "a gap where it is withheld");
+    let drawn: Vec<TailPoint> = rarity_tail_of_run(&ns).collect();
+    assert!((drawn[9].share - 0.1).abs() < 1e-12 && (drawn[19].share - 0.01).abs() < 1e-12, "{drawn:?}");
+    assert!((drawn[9].ns - 1000.0).abs() < 1e-9 && drawn[4].ns.is_nan(), "a gap where it is withheld");
     assert_eq!(rarity_tail_of_run(&[]).count(), 0);
 }
 
@@ -658,7 +665,7 @@ fn every_stage_has_its_number_in_picture_and_table() -> Result<(), Box<dyn std::
     for number in ["55,000", "55,165", "0.3 % more", "loop0", "vda", "agrees"] {
         assert!(html.contains(number), "{number}: {html}");
     }
-    let stages = stages(read);
+    let stages = list_stages(read);
     assert_eq!(stages.iter().map(|s| s.parts.len()).collect::<Vec<_>>(), [1, 1, 1, 1]);
     Ok(())
 }

@@ -13,13 +13,13 @@ use super::studies::{
 use super::time_series::Events;
 use super::{page, results, studies, time_series};
 use crate::Style;
-use crate::view::comparison::{Compared, describe_source, interval, left_out_notes, value};
+use crate::view::comparison::{Compared, describe_source, format_value, left_out_notes};
 use crate::view::findings;
 use crate::view::lists::distinct;
-use crate::view::numbers::{at_rank, interval_ends, supported};
+use crate::view::numbers::{at_rank, change_ends, interval_ends, supported};
 use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
-use crate::view::table::Columns;
+use crate::view::table::{Columns, or_dash};
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::Finding;
 use model::history::{Column, RowsOf, SessionTable};
@@ -59,10 +59,7 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
             "",
         ));
     }
-    sections.push(load_curves(table));
-    sections.push(sweep_maps(table));
-    sections.push(source_facts(table));
-    sections.push(session_commands(table));
+    sections.extend([load_curves(table), sweep_maps(table), source_facts(table), session_commands(table)]);
     let (title, header) = if table.reports.is_empty() {
         ("sessions side by side".to_owned(), "list --table")
     } else {
@@ -109,8 +106,9 @@ fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'
     let all = named_reports(table).zip(figures).filter_map(|((name, report), figure)| {
         let is_same_unit =
             |r: &Measured, unit: &str| table.rows_of == RowsOf::Devices || r.quoted_rate().unit == unit;
-        let is_it = |r: &&Measured| figure.is_some_and(|f| r.name == f.name && is_same_unit(r, &f.unit));
-        let result = report.results.iter().find(is_it)?;
+        let is_of_column =
+            |r: &&Measured| figure.is_some_and(|f| r.name == f.name && is_same_unit(r, &f.unit));
+        let result = report.results.iter().find(is_of_column)?;
         let name = if table.columns[column].name == Column::MAIN {
             format!("{name}: {}", result.true_name)
         } else {
@@ -202,7 +200,7 @@ fn sweep_maps(table: &SessionTable) -> String {
     studies::draw_maps(&sweeps)
 }
 
-/// Returns the target and method of each session.
+/// Returns the card with the title, the start, the host, the targets and the command of each session.
 fn source_facts(table: &SessionTable) -> String {
     let source = |(name, report): (String, &Report)| {
         let chains: Vec<String> = report.machine.places.iter().map(Place::chain).collect();
@@ -234,7 +232,7 @@ pub(super) fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn W
     let sentences: Vec<String> = gate.into_iter().chain([comparison.sentence.clone()]).collect();
     let mut sections =
         vec![head_card(comparison.answer.word(), comparison.answer.word(), "B against A", &sentences)];
-    let changes = ratios(&comparison.pairs);
+    let changes = draw_pair_ratios(&comparison.pairs);
     if !changes.is_empty() {
         sections.push(card("Change of every number", &[ROWS_EXPLAINED], &changes));
     }
@@ -280,7 +278,7 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
         .collect();
     let each: Vec<String> =
         comparisons.others.iter().map(|o| format!("{} {}", o.name, o.comparison.answer.word())).collect();
-    let order = [
+    let worst_first = [
         Answer::Invalid,
         Answer::Slower,
         Answer::Incomparable,
@@ -290,10 +288,11 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
         Answer::Same,
     ];
     let worst =
-        order.into_iter().find(|word| comparisons.others.iter().any(|o| o.comparison.answer == *word));
-    let like = worst.unwrap_or(Answer::CannotTell).word();
-    let mut sections = vec![head_card(&each.join(", "), like, "Several sessions against A", &sentences)];
-    let changes = multiples("tables", ratios_of_sides(comparisons).into_iter());
+        worst_first.into_iter().find(|word| comparisons.others.iter().any(|o| o.comparison.answer == *word));
+    let colour_word = worst.unwrap_or(Answer::CannotTell).word();
+    let mut sections =
+        vec![head_card(&each.join(", "), colour_word, "Several sessions against A", &sentences)];
+    let changes = multiples("tables", draw_ratios_of_sides(comparisons).into_iter());
     if !changes.is_empty() {
         let lead = [ROWS_EXPLAINED.replacen("B divided", "Each divided", 1)];
         sections.push(card("Change of every number, side by side", &lead, &changes));
@@ -313,7 +312,7 @@ fn side_names(side: &Side) -> String {
 }
 
 /// Draws every number as a ratio with its interval and all details; empty if no number is compared.
-pub(super) fn ratios(pairs: &[Pair]) -> String {
+pub(super) fn draw_pair_ratios(pairs: &[Pair]) -> String {
     let rows = ratio_rows(pairs);
     if rows.is_empty() {
         return String::new();
@@ -323,12 +322,13 @@ pub(super) fn ratios(pairs: &[Pair]) -> String {
 }
 
 /// Draws every number of several sides as a ratio with its interval, change and answer, all on one axis.
-fn ratios_of_sides(comparisons: &Comparisons) -> Vec<(String, String)> {
+fn draw_ratios_of_sides(comparisons: &Comparisons) -> Vec<(String, String)> {
     let sides: Vec<Vec<IntervalRow>> =
         comparisons.others.iter().map(|o| ratio_rows(&o.comparison.pairs)).collect();
     let axis = common_axis(sides.iter().flatten());
     let html = |mut rows: Vec<IntervalRow>| {
         for row in &mut rows {
+            // Keep the change and the answer.
             row.cells = [2, 4].into_iter().filter_map(|at| row.cells.get(at).cloned()).collect();
         }
         if rows.is_empty() { String::new() } else { draw_ratios(&axis, &["Change", "Answer"], rows) }
@@ -367,10 +367,10 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
         is_hollow: matches!(metric.answer, Answer::CannotTell | Answer::NoDifferenceSeen),
         margin: Some([1.0 / (1.0 + tolerance), 1.0 + tolerance]),
         cells: vec![
-            with_micro_sign(&value(metric, metric.a)),
-            with_micro_sign(&value(metric, metric.b)),
+            with_micro_sign(&format_value(metric, metric.a)),
+            with_micro_sign(&format_value(metric, metric.b)),
             show_change(metric.ratio),
-            interval(metric).unwrap_or_else(|| "-".into()),
+            or_dash(metric.interval, change_ends),
             metric.answer.word().into(),
         ],
         ..IntervalRow::default()
@@ -475,7 +475,7 @@ fn sessions_are_side_by_side_on_one_scale() -> Result<(), Box<dyn std::error::Er
         .collect();
     assert_eq!(plots.len(), 2);
     assert_eq!((&plots[0].y, &plots[0].x), (&plots[1].y, &plots[1].x));
-    assert_ne!(plots[0].marks, plots[1].marks);
+    assert_ne!(plots[0].paths, plots[1].paths);
     Ok(())
 }
 

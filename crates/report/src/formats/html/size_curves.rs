@@ -10,10 +10,11 @@ use model::units::{show_block, show_rate};
 
 /// Fewest sizes of a curve.
 const MIN_SIZES: usize = 3;
-/// CSS classes of each series' line and label. Further series are not drawn, because a reader cannot distinguish more than five lines.
+/// CSS classes of each series' line and label. Of more series, only some are drawn, evenly spaced, because a reader cannot distinguish more
+/// than five lines.
 const LINES: [(&str, &str); 5] =
     [("ours", "of-ours"), ("third", "of-third"), ("fourth", ""), ("device", ""), ("knee", "")];
-/// Least distance of two labels.
+/// Distance of labels at the right edge: a line of text, in units of the drawing.
 const LABEL_DISTANCE: f64 = 64.0;
 
 /// The cells of one line.
@@ -22,8 +23,8 @@ struct Series<'c> {
     cells: Vec<&'c CellFigures>,
 }
 
-/// Draws the curves of these cells; empty if they have fewer than [`MIN_SIZES`] sizes. If there are too many lines, draws
-/// only those whose settings equal `best` except for depth and threads.
+/// Draws the curves of these cells; empty if they have fewer than [`MIN_SIZES`] sizes or an access specification. If there
+/// are too many lines, keeps those whose settings equal `best` (or those of the first cell) except for depth and threads.
 pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -> String {
     let mut sizes: Vec<u32> = cells.iter().map(|c| c.setting.block_bytes).collect();
     sizes.sort_unstable();
@@ -31,13 +32,13 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
     if sizes.len() < MIN_SIZES || cells.iter().any(|c| c.setting.spec.is_some()) {
         return String::new();
     }
-    let mut all = series(cells);
+    let mut all = group_into_series(cells);
     if all.len() > LINES.len() {
-        let likeness = |s: &Setting| Setting { workers: 1, ..s.clone() }.way();
-        let like = best.or(cells.first().map(|c| &c.setting)).map(likeness);
+        let way_without_threads = |s: &Setting| Setting { workers: 1, ..s.clone() }.way();
+        let way = best.or(cells.first().map(|c| &c.setting)).map(way_without_threads);
         let kept: Vec<&CellFigures> =
-            cells.iter().copied().filter(|c| Some(likeness(&c.setting)) == like).collect();
-        all = series(&kept);
+            cells.iter().copied().filter(|c| Some(way_without_threads(&c.setting)) == way).collect();
+        all = group_into_series(&kept);
     }
     let step = all.len().saturating_sub(1).div_ceil(LINES.len() - 1).max(1);
     let all: Vec<Series> = all.into_iter().step_by(step).take(LINES.len()).collect();
@@ -97,7 +98,7 @@ fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -
 }
 
 /// Groups cells that differ only in their block size, and names each group by the settings that distinguish it.
-fn series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
+fn group_into_series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
     let parts = |s: &Setting| -> Vec<String> {
         let threads = format!("{} {}", s.workers, plural(s.workers as usize, "thread"));
         let way = Setting { workers: 1, ..s.clone() }.way();

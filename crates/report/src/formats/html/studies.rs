@@ -30,12 +30,13 @@ use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Setting, Sweep, W
 use model::units::{show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
+/// Whether a finding qualifies a result, or the report lacks it.
 fn is_qualified(report: &Report, result: usize) -> bool {
     report.results.get(result).is_none_or(|r| r.void || r.verdict != Verdict::Valid)
 }
 
 /// Returns the main table of a report with all of its rows.
-pub(super) fn figures(report: &Report, caption: &str) -> String {
+pub(super) fn full_table(report: &Report, caption: &str) -> String {
     page::table(caption, &main_table(report, true))
 }
 
@@ -114,28 +115,29 @@ fn layer_latency_row(row: &LayerRow) -> IntervalRow {
 }
 
 /// Returns the cards that compare interfaces, one for reads and one for writes, and a card with all figures. The first two each have
-/// sequential and random access on one axis, and the device's own sequential rate as a line. Writes are paired: without and with the final
+/// sequential and random access on one axis, and the device's own sequential rate as a mark. Writes are paired: without and with the final
 /// sync.
-pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
+pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
     let mut out = String::new();
     for (writes, heading) in [(false, "Reads"), (true, "Writes")] {
-        let mine: Vec<&ApiRow> = api.rows.iter().filter(|row| row.stored_after.is_some() == writes).collect();
-        if mine.is_empty() {
+        let api_rows: Vec<&ApiRow> =
+            api.rows.iter().filter(|row| row.stored_after.is_some() == writes).collect();
+        if api_rows.is_empty() {
             continue;
         }
         let raw = raw_rate(api, &report.results, writes);
         let raw_mb_per_s = raw.and_then(|row| row.mb_per_s);
         let mut rows = Vec::new();
         let mut lead = Vec::new();
-        for of_work in mine.chunk_by(|a, b| a.work == b.work) {
-            let Some(first) = of_work.first() else { continue };
+        for rows_of_work in api_rows.chunk_by(|a, b| a.work == b.work) {
+            let Some(first) = rows_of_work.first() else { continue };
             let advice = api.advice.iter().find(|a| a.work == first.work);
             lead.extend(advice.map(|a| a.sentence.clone()).or_else(|| {
                 let none = api.no_advice.iter().find(|n| n.work == first.work)?;
                 Some(format!("{}: no recommendation, because {}.", none.work, none.why))
             }));
             let first_row = rows.len();
-            for row in of_work {
+            for row in rows_of_work {
                 let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
                 let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
                 let interval_row = |name, value: Option<f64>, interval, latencies| IntervalRow {
@@ -152,8 +154,8 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 rows.push(interval_row(name, row.mb_per_s, row.mb_per_s_interval, latencies));
                 if row.synced_mb_per_s.is_some() {
                     let name = format!("{}, with sync", row.interface);
-                    let none = [String::new(), String::new()];
-                    rows.push(interval_row(name, row.synced_mb_per_s, row.synced_mb_per_s_interval, none));
+                    let blank = [String::new(), String::new()];
+                    rows.push(interval_row(name, row.synced_mb_per_s, row.synced_mb_per_s_interval, blank));
                 }
             }
             rows[first_row].title.clone_from(&first.work);
@@ -173,7 +175,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     }
     let missing =
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
-    let mut body = figures(report, "All figures of all interfaces");
+    let mut body = full_table(report, "All figures of all interfaces");
     body += &page::facts(&missing.collect::<Vec<_>>());
     let lead = [
         "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
@@ -181,8 +183,8 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     out + &card("All figures", &lead, &body)
 }
 
-/// Returns the card that compares targets.
-pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
+/// Returns the card that compares targets, and a card with all figures.
+pub(super) fn target_cards(report: &Report, targets: &Targets) -> String {
     let mut out = String::new();
     let name = |at: usize| targets.names.get(at).cloned().unwrap_or_default();
     let mut rows = Vec::new();
@@ -213,7 +215,7 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     };
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
     out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
-    out + &plain_card("All figures", &figures(report, "Every test on every target, with its intervals"))
+    out + &plain_card("All figures", &full_table(report, "Every test on every target, with its intervals"))
 }
 
 /// Returns the card with the hosts of each result, at most the [`MAX_HOSTS`] slowest; `None` without a fleet.
@@ -228,36 +230,33 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
             continue;
         }
         let (shown, all) = (hosts.len(), hosts.len() + others);
-        let of_all = if others > 0 { format!(", the {shown} slowest of {all}") } else { String::new() };
-        let rates_caption = format!("{}: the rate of each host{of_all}", result.name);
+        let of_hosts = if others > 0 { format!(", the {shown} slowest of {all}") } else { String::new() };
+        let rates_caption = format!("{}: the rate of each host{of_hosts}", result.name);
         let rates = IntervalHeadings {
             caption: &rates_caption,
             first: "Host",
             axis: "IOPS, logarithmic",
             headings: &["IOPS", "Share", "Limited by"],
         };
-        let caption = format!("{}: the latency of each host{of_all}", result.name);
+        let caption = format!("{}: the latency of each host{of_hosts}", result.name);
         let latencies = IntervalHeadings {
             caption: &caption,
             first: "Host",
             axis: "Dot: median latency; line: to the 99th percentile; logarithmic",
             headings: &["p50", "p99"],
         };
-        let of_rates = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
-        let of_latencies = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
-        body += &draw_intervals(&rates, with_title(&result.name, of_rates), rate_tick);
+        let rate_rows = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
+        let latency_rows = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
+        body += &draw_intervals(&rates, with_title(&result.name, rate_rows), rate_tick);
         body += &draw_intervals(
             &latencies,
-            with_title(&format!("{}, latency", result.name), of_latencies),
+            with_title(&format!("{}, latency", result.name), latency_rows),
             time_tick,
         );
     }
     body += &facts(&fleet_rows(fleet));
-    Some(card(
-        "Every host",
-        &["All hosts of a result on one axis; hollow: a finding on that host qualifies it."],
-        &body,
-    ))
+    let lead = ["All hosts of a result on one axis; hollow: a finding on that host qualifies it."];
+    Some(card("Every host", &lead, &body))
 }
 
 /// Adds a title above the first row.
@@ -276,7 +275,7 @@ fn host_rate_row(host: &HostFigures, rate: &HostRate) -> IntervalRow {
     }
 }
 
-/// Returns a row for each direction.
+/// Returns the latencies of a host, a row for each direction.
 fn host_latency_rows<'r>(
     host: &'r HostFigures,
     rate: &'r HostRate,
@@ -310,8 +309,8 @@ fn fleet_rows(fleet: &FleetFigures) -> Vec<(String, String)> {
     fair.chain(kept).chain(more).collect()
 }
 
-/// Returns the card of results by number of hosts.
-pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
+/// Returns the card of results by number of hosts, and a card with all figures.
+pub(super) fn host_count_cards(report: &Report, scaling: &Scaling) -> String {
     let rows = scaling.rows.iter().map(|row| {
         let result = report.results.get(row.result).filter(|r| !r.void);
         let total = result.and_then(|r| r.total.as_ref());
@@ -340,9 +339,11 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
          to the fewest hosts.",
     ];
     card("Scaling with the number of hosts", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
-        + &plain_card("All figures", &figures(report, "Every number of hosts"))
+        + &plain_card("All figures", &full_table(report, "Every number of hosts"))
 }
 
+/// Distance of labels at the right edge of a load curve: a line of text, in units of the drawing.
+const LABEL_DISTANCE: f64 = 52.0;
 /// Half the width of the line that ends an error bar.
 const BAR_END: f64 = 4.0;
 
@@ -359,7 +360,7 @@ pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
     let drawn = CurveDrawing::from_curve(curve);
     let mut body = drawn.key();
     body += &drawn.draw(&common_curve_axes(&[&drawn])).html();
-    body += &folded("Every load as a table", &figures(report, "Every load that was offered"));
+    body += &folded("Every load as a table", &full_table(report, "Every load that was offered"));
     card("Latency against load", &lead, &body)
 }
 
@@ -426,7 +427,8 @@ impl<'c> CurveDrawing<'c> {
         share.map_or(point.offered_iops as f64, |share| 100.0 * share)
     }
 
-    fn value(point: &LoadPoint, rank: &str) -> f64 {
+    /// Returns a percentile of a point in ns; NaN if it is unknown.
+    fn latency(point: &LoadPoint, rank: &str) -> f64 {
         at_rank(&point.percentiles_ns, rank).map_or(f64::NAN, |ns| ns as f64)
     }
 
@@ -434,14 +436,14 @@ impl<'c> CurveDrawing<'c> {
     fn latencies(&self) -> Vec<f64> {
         let points = &self.curve.points;
         let values = points.iter().flat_map(|p| {
-            let known = [Self::value(p, "50"), Self::value(p, self.rank), p.mean_ns.unwrap_or(f64::NAN)];
+            let known = [Self::latency(p, "50"), Self::latency(p, self.rank), p.mean_ns.unwrap_or(f64::NAN)];
             known.into_iter().chain(p.percentile_intervals_ns.get(self.rank).copied().into_iter().flatten())
         });
         let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
         // The interval of three runs can be absurdly wide: leave out values below a third of the lowest percentile or above three times the
         // highest one.
         let bounds: Vec<f64> =
-            points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
+            points.iter().flat_map(|p| [Self::latency(p, "50"), Self::latency(p, self.rank)]).collect();
         let (low, high) = bounds
             .iter()
             .filter(|v| v.is_finite())
@@ -468,7 +470,7 @@ impl<'c> CurveDrawing<'c> {
         };
         self.draw_ground(&mut plot, x, y);
         self.draw_lines(&mut plot, x, y);
-        plot.right = spread_labels(std::mem::take(&mut plot.right), 52.0);
+        plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
         plot.stop_at(&stops.collect::<Vec<_>>());
         plot
@@ -488,6 +490,7 @@ impl<'c> CurveDrawing<'c> {
             let at = x.along(load);
             plot.draw("knee", &plot::line([(at, 0.0), (at, SIDE)]));
             let word = if knee.reached { "knee" } else { "knee, or above" };
+            // A label in the right part of the plot ends at its line.
             let class = if at > 600.0 { "end" } else { "" };
             plot.labels.push(Label { at, text: format!("{word}: {}/s", show_rate(knee.iops)), class });
         }
@@ -512,7 +515,7 @@ impl<'c> CurveDrawing<'c> {
             ("50", "ours", "dot", "bar", "of-ours"),
             (self.rank, "third", "dot of-third", "bar of-third", "of-third"),
         ] {
-            let places = through(&|p| Self::value(p, rank));
+            let places = through(&|p| Self::latency(p, rank));
             plot.draw(class, &plot::line(places.iter().copied()));
             for (point, (at, _)) in points.iter().zip(&places) {
                 if let Some([low, high]) = point.percentile_intervals_ns.get(rank) {
@@ -537,7 +540,7 @@ impl<'c> CurveDrawing<'c> {
             LoadState::Overload => "\noverload: more operations arrived than were served",
             LoadState::Void => "\nvoid: a finding invalidates it",
         };
-        let ns = |rank: &str| page::time_or_dash(Some(Self::value(point, rank)).filter(|v| v.is_finite()));
+        let ns = |rank: &str| page::time_or_dash(Some(Self::latency(point, rank)).filter(|v| v.is_finite()));
         let share = point.share.map_or_else(String::new, |s| format!(" ({})", show_share(s)));
         format!(
             "{}/s{share}\np50 {}, p{} {}{state}",
@@ -591,15 +594,9 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out = best_settings_card(&best_settings(report, sweep));
     out.extend(sweep.works.iter().map(|work| work_card(report, sweep, work)));
     if sweep.works.is_empty() {
-        out += &plain_card(
-            "All settings",
-            &draw_work_maps(
-                &sweep.cells.iter().collect::<Vec<_>>(),
-                Measure::Bandwidth,
-                Marks::default(),
-                None,
-            ),
-        );
+        let cells: Vec<&CellFigures> = sweep.cells.iter().collect();
+        let drawn = draw_work_maps(&cells, Measure::Bandwidth, Marks::default(), None);
+        out += &plain_card("All settings", &drawn);
     }
     let lead = [describe_duration(sweep)];
     // Cells measured in a fixed order are not ranked, so there is no best setting.
@@ -630,12 +627,13 @@ pub(super) fn best_settings_card(tables: &[BestSettings]) -> String {
 }
 
 fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
-    let mine = cells_of_work(sweep, work);
+    let cells = cells_of_work(sweep, work);
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
     let is_void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.void);
-    let voids = mine.iter().filter(|c| is_void(c)).count();
-    let gaps = (voids > 0)
-        .then(|| format!("{voids} of {} settings have no valid number, so the lines have gaps.", mine.len()));
+    let voids = cells.iter().filter(|c| is_void(c)).count();
+    let gaps = (voids > 0).then(|| {
+        format!("{voids} of {} settings have no valid number, so the lines have gaps.", cells.len())
+    });
     let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(gaps).collect();
     let marks = marks_of_work(sweep, work);
     let heading = marks
@@ -644,10 +642,10 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
         .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
     // A cell with a void result leaves a gap in its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
-    let drawn = mine.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
+    let drawn = cells.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
     let drawn: Vec<CellFigures> = drawn.collect();
     let curves = size_curves::draw(&drawn.iter().collect::<Vec<_>>(), marks.best, &work.name);
-    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&mine, work.by, marks, None)))
+    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&cells, work.by, marks, None)))
 }
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each workload.
@@ -686,10 +684,10 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
 }
 
 /// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
-/// `of_all`, or of the best of these cells if `of_all` is `None`.
-fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
+/// `common_best`, or of the best of these cells if `common_best` is `None`.
+fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, common_best: Option<f64>) -> String {
     let all = maps(cells, marks.best);
-    let best = of_all.unwrap_or_else(|| best_value(cells.iter().copied(), by));
+    let best = common_best.unwrap_or_else(|| best_value(cells.iter().copied(), by));
     let mut out = String::new();
     for map in all.iter().take(MAX_MAPS) {
         let Sides { rows: down, columns: across } = map.sides;
@@ -729,7 +727,7 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Opt
     out
 }
 
-/// Maximum number of ticks on the axis next to the columns.
+/// Maximum number of ticks on the axis above the intervals, if possible.
 const MAX_TICKS: usize = 6;
 
 /// A row of a table of intervals.
@@ -768,7 +766,7 @@ struct DrawnRow {
 
 impl IntervalTable<'_> {
     /// Returns the ticks of the axis, each with the CSS class that hides its label if there is too little room.
-    fn marks_above(&self) -> impl Iterator<Item = (&Label, &'static str)> {
+    fn ticks_above(&self) -> impl Iterator<Item = (&Label, &'static str)> {
         self.ticks.iter().zip(label_classes(&self.ticks))
     }
 }
@@ -833,7 +831,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
     let plots = drawn.iter().map(|d| d.draw(&axes)).collect::<Vec<_>>();
     assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
     let first = |curve: &LoadCurve| {
-        curve.points.first().map_or(f64::NAN, |p| axes.latency.down(CurveDrawing::value(p, "50")))
+        curve.points.first().map_or(f64::NAN, |p| axes.latency.down(CurveDrawing::latency(p, "50")))
     };
     assert!(first(&slower) < first(&one), "a latency four times as long is drawn higher up");
     assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);

@@ -1,11 +1,12 @@
 //! The time series of a result: rate, latencies, queue depth and the host's load over time, all runs on one axis.
 //!
-//! fathom's values are drawn at the resolution of the report, next to the device's counters. Findings with a known
-//! second are marked, and runs that other processes disturbed have a background. Strips below the plot show CPU time
-//! and waiting, one value per run.
+//! [`Timeline`] lays the runs side by side on a common axis. [`TimeDrawing`] draws fathom's values by the second, and also
+//! at the recorded resolution if the report has it, next to the device's counters. [`Events`] adds marks for findings with
+//! a known second, and backgrounds for warm-up and for runs that other processes disturbed. Strips below the rates show
+//! CPU time and waiting, one value per run.
 
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
-use super::plot::{Axis, LOWEST_LINE, Label, Level, Plot, SIDE, spread_labels, strip, strip_middle};
+use super::plot::{Axis, Block, LOWEST_LINE, Label, Level, Plot, SIDE, spread_labels, strip, strip_middle};
 use super::{page, plot};
 use crate::view::results::directions;
 use crate::view::table::{Columns, or_dash};
@@ -15,11 +16,14 @@ use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
 /// The device's line leaves out shorter intervals, because the device's counters are read twice a second.
-const MIN_DEVICE_STRETCH_S: f64 = 0.5;
+const MIN_DEVICE_INTERVAL_S: f64 = 0.5;
 /// Maximum number of rows in the table of seconds; the JSON has all of them.
 const MAX_TABLE_ROWS: usize = 120;
-/// Maximum number of runs that are named below the plot.
+/// With more runs than this, the plot of rates names none of them.
 const MAX_NAMED_RUNS: usize = 5;
+
+/// Distance of labels at the right edge of the plot of latencies: a line of text, in units of the drawing.
+const LABEL_DISTANCE: f64 = 76.0;
 
 /// Draws the time series of a result; empty if the report kept none.
 pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> String {
@@ -41,24 +45,24 @@ pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> Str
 
 /// Common scales for the time series of several results.
 pub(super) struct CommonScale {
-    /// The highest rate.
-    most: f64,
+    /// The highest rate of fathom or a device.
+    highest_rate: f64,
     /// Duration of the longest result, in seconds.
-    seconds: f64,
+    longest_s: f64,
 }
 
 impl CommonScale {
     /// Computes the scale of several results.
     pub(super) fn from_results(results: &[&Measured]) -> Self {
-        let most = |result: &&Measured| {
+        let highest_rate = |result: &&Measured| {
             let ours = result.series.iter().map(|s| quoted_rate(result, s.iops, s.mb_per_s));
             let devices = device_seconds(result).map(|(_, d)| quoted_rate(result, d.iops, d.mb_per_s));
             ours.chain(devices).fold(0.0, f64::max)
         };
         let seconds = |result: &&Measured| Timeline::with_room_for(0.0, extents(result)).seconds();
         Self {
-            most: results.iter().map(most).fold(0.0, f64::max),
-            seconds: results.iter().map(seconds).fold(0.0, f64::max),
+            highest_rate: results.iter().map(highest_rate).fold(0.0, f64::max),
+            longest_s: results.iter().map(seconds).fold(0.0, f64::max),
         }
     }
 }
@@ -70,7 +74,7 @@ fn quoted_rate(result: &Measured, iops: f64, mb_per_s: f64) -> f64 {
 
 /// Returns the seconds that are long enough for a figure of the device, each with this figure.
 fn device_seconds(result: &Measured) -> impl Iterator<Item = (&Second, DeviceSecond)> {
-    let long = result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S);
+    let long = result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_INTERVAL_S);
     long.filter_map(|s| Some((s, s.device?)))
 }
 
@@ -81,7 +85,7 @@ pub(super) fn draw_rates_on(
     link: &str,
     scale: &CommonScale,
 ) -> Option<Plot> {
-    let timeline = Timeline::with_room_for(scale.seconds, extents(result));
+    let timeline = Timeline::with_room_for(scale.longest_s, extents(result));
     let drawing = TimeDrawing { result, events, timeline, link: link.to_owned(), scale: Some(scale) };
     (!result.series.is_empty()).then(|| drawing.draw_rates())
 }
@@ -138,10 +142,10 @@ impl TimeDrawing<'_> {
             (true, "ours", "fathom, by the second"),
             (fine, "ours thin", "fathom, at the recorded resolution"),
             (device, "device", "the device below, from its own counters"),
-            (self.interval().is_some(), "band", "95 % interval of the mean over runs"),
+            (self.confidence_interval().is_some(), "band", "95 % interval of the mean over runs"),
             (fine, "max", "slowest operation"),
             (!self.events.marks.is_empty(), "mark", "a finding at that second"),
-            (!self.events.foreign.is_empty(), "foreign", "disturbed run"),
+            (!self.events.disturbed.is_empty(), "foreign", "disturbed run"),
             (!self.events.warm_up.is_empty(), "warm", "warm-up, included in the mean"),
         ];
         let shown: Vec<_> =
@@ -153,13 +157,13 @@ impl TimeDrawing<'_> {
         quoted_rate(self.result, iops, mb_per_s)
     }
 
-    fn interval(&self) -> Option<[f64; 2]> {
+    fn confidence_interval(&self) -> Option<[f64; 2]> {
         self.result.quoted_rate().interval
     }
 
-    /// Draws the background of every plot over time: disturbed runs and warm-up.
+    /// Draws the background of a plot: disturbed runs and warm-up.
     fn draw_ground(&self, plot: &mut Plot) {
-        for (run, _) in &self.events.foreign {
+        for (run, _) in &self.events.disturbed {
             if let Some([from, to]) = self.timeline.span(*run) {
                 plot.draw("foreign", &plot::full_height(from, to));
             }
@@ -186,10 +190,11 @@ impl TimeDrawing<'_> {
         };
         let ours = series.iter().map(|s| self.rate(s.iops, s.mb_per_s));
         let values = ours.chain(devices().chain(fine.iter().copied()).map(|(_, rate)| rate));
-        let interval = self.interval().filter(|_| self.scale.is_none());
-        let most = self.scale.map(|scale| scale.most);
+        let interval = self.confidence_interval().filter(|_| self.scale.is_none());
+        let common = self.scale.map(|scale| scale.highest_rate);
+        // The interval of few runs can be absurdly wide. No device reaches 1e15.
         let y =
-            Axis::from_zero(values.chain(interval.into_iter().flatten().filter(|v| *v < 1e15)).chain(most));
+            Axis::from_zero(values.chain(interval.into_iter().flatten().filter(|v| *v < 1e15)).chain(common));
         let mut plot = self.frame(
             if self.scale.is_some() { format!("{unit} of each run") } else { format!("{unit}, from zero") },
             if self.scale.is_some() { 110 } else { 170 },
@@ -197,7 +202,7 @@ impl TimeDrawing<'_> {
         plot.description = self.describe(unit);
         plot.y = y.ticks_down(rate_tick);
         self.draw_ground(&mut plot);
-        if let Some([low, high]) = self.interval() {
+        if let Some([low, high]) = self.confidence_interval() {
             plot.draw("band", &plot::full_width(y.down(high).max(0.0), y.down(low).max(0.0)));
         }
         let down = |(extent, rate)| (extent, y.down(rate));
@@ -206,11 +211,11 @@ impl TimeDrawing<'_> {
         plot.draw("ours", &self.steps_by_run(seconds.map(down)));
         plot.draw("device", &self.steps_by_run(devices().map(down)));
         self.draw_marks(&mut plot);
-        self.draw_run_names(&mut plot);
+        self.draw_labels(&mut plot);
         if let Some(value) = self.result.quoted_rate().value {
             plot.right.push(Label { at: y.down(value), text: show_rate(value), class: "strong" });
         }
-        plot.stop_at(&self.stops(unit));
+        plot.stop_at(&self.describe_seconds(unit));
         plot
     }
 
@@ -269,9 +274,9 @@ impl TimeDrawing<'_> {
         if let Some((_, ns)) = devices().last() {
             plot.right.push(Label { at: y.down(ns), text: "device mean".into(), class: "of-device" });
         }
-        plot.right = spread_labels(std::mem::take(&mut plot.right), 76.0);
+        plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         self.draw_marks(&mut plot);
-        plot.stop_at(&self.latency_stops(course, &directions));
+        plot.stop_at(&self.describe_latencies(course, &directions));
         plot
     }
 
@@ -337,8 +342,8 @@ impl TimeDrawing<'_> {
         Plot { title, height, x, link: self.link.clone(), ..Plot::default() }
     }
 
-    /// Labels the runs with number and rate, and the events.
-    fn draw_run_names(&self, plot: &mut Plot) {
+    /// Labels a few runs with number and rate, and all events.
+    fn draw_labels(&self, plot: &mut Plot) {
         let middle = |[from, to]: [f64; 2]| f64::midpoint(from, to);
         if self.result.runs.len() <= MAX_NAMED_RUNS && self.scale.is_none() {
             plot.labels.extend(self.result.runs.iter().filter_map(|run| {
@@ -349,10 +354,11 @@ impl TimeDrawing<'_> {
         }
         for mark in &self.events.marks {
             let at = self.timeline.at(mark.run, mark.second);
+            // A label in the right part of the plot ends at its mark.
             let class = if at > 600.0 { "of-mark end" } else { "of-mark" };
             plot.labels.push(Label { at, text: mark.label.clone(), class });
         }
-        for (run, reason) in &self.events.foreign {
+        for (run, reason) in &self.events.disturbed {
             if let Some([from, to]) = self.timeline.span(*run) {
                 // Put the label on the side with more room.
                 let (at, class) = if from > SIDE / 2.0 {
@@ -374,7 +380,7 @@ impl TimeDrawing<'_> {
         format!("{unit} over time; runs: {}{}", runs.join(", "), marks.collect::<String>())
     }
 
-    fn stops(&self, unit: &str) -> Vec<(f64, String)> {
+    fn describe_seconds(&self, unit: &str) -> Vec<(f64, String)> {
         let describe = |s: &Second| {
             let device = s.device.map_or_else(String::new, |d| {
                 format!(
@@ -383,7 +389,7 @@ impl TimeDrawing<'_> {
                     show_rate(d.in_flight)
                 )
             });
-            let others = self.events.foreign.iter().filter(|(run, _)| *run == s.run);
+            let others = self.events.disturbed.iter().filter(|(run, _)| *run == s.run);
             let others = others.fold(String::new(), |all, (_, reason)| all + "\n" + reason);
             let rate = show_rate(self.rate(s.iops, s.mb_per_s));
             format!("{}\n{rate} {unit}{device}{others}", Extent::from_second(s).describe())
@@ -391,7 +397,7 @@ impl TimeDrawing<'_> {
         self.result.series.iter().map(|s| (self.middle(Extent::from_second(s)), describe(s))).collect()
     }
 
-    fn latency_stops(&self, course: &Course, directions: &[Direction]) -> Vec<(f64, String)> {
+    fn describe_latencies(&self, course: &Course, directions: &[Direction]) -> Vec<(f64, String)> {
         let stop = |(at, extent): (usize, Extent)| {
             let latencies = directions.iter().filter_map(|d| {
                 let data = course.directions.get(d.word)?;
@@ -459,7 +465,7 @@ pub(super) struct Classes {
     pub(super) ink: &'static str,
 }
 
-/// The classes of the directions of a result, in order. The first ones have fathom's colour.
+/// The classes of the directions of a result, in order. The first direction has fathom's colour.
 const CLASSES: [Classes; 4] = [
     Classes { line: "ours", area: "area", band: "band", ink: "of-ours" },
     Classes { line: "third", area: "area of-third", band: "band of-third", ink: "of-third" },
@@ -497,7 +503,7 @@ pub(super) struct Events {
     /// Events that happened at a known second of a run.
     pub(super) marks: Vec<Mark>,
     /// Runs that other processes disturbed but that still count, with the disturbance.
-    pub(super) foreign: Vec<(u32, String)>,
+    pub(super) disturbed: Vec<(u32, String)>,
     /// Runs whose mean includes warm-up, each with the duration of the warm-up in seconds.
     pub(super) warm_up: Vec<(u32, f64)>,
 }
@@ -527,7 +533,7 @@ impl Events {
         let counting = result.disturbed.iter().filter(|d| d.counts);
         Self {
             marks: TIMED_CHECKS.iter().flat_map(at).collect(),
-            foreign: counting
+            disturbed: counting
                 .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "its round was disturbed".into())))
                 .collect(),
             warm_up: if warm > 0.0 {
@@ -550,10 +556,15 @@ const MAX_RUN_NUMBERS: usize = 6;
 
 /// The time axis: runs side by side.
 pub(super) struct Timeline {
-    /// Start and length of each run, in seconds.
-    runs: BTreeMap<u32, (f64, f64)>,
+    runs: BTreeMap<u32, PlacedRun>,
     /// Units of the drawing per second.
     per_second: f64,
+}
+
+struct PlacedRun {
+    /// Place of the run's start in the drawing.
+    start: f64,
+    length_s: f64,
 }
 
 impl Timeline {
@@ -574,27 +585,27 @@ impl Timeline {
         let per_second = (SIDE - gaps) / seconds.max(room_s).max(f64::MIN_POSITIVE);
         let mut at = 0.0;
         let mut runs = BTreeMap::new();
-        for (run, length) in lengths {
-            runs.insert(run, (at, length));
-            at += length * per_second + gap;
+        for (run, length_s) in lengths {
+            runs.insert(run, PlacedRun { start: at, length_s });
+            at += length_s * per_second + gap;
         }
         Self { runs, per_second }
     }
 
     /// Returns the place of a second of a run; NaN for an unknown run.
     pub(super) fn at(&self, run: u32, second: f64) -> f64 {
-        self.runs.get(&run).map_or(f64::NAN, |(from, _)| from + second * self.per_second)
+        self.runs.get(&run).map_or(f64::NAN, |placed| placed.start + second * self.per_second)
     }
 
-    /// Returns the start and end of a run.
+    /// Returns the places of the start and end of a run.
     pub(super) fn span(&self, run: u32) -> Option<[f64; 2]> {
-        let (from, length) = self.runs.get(&run)?;
-        Some([*from, from + length * self.per_second])
+        let PlacedRun { start, length_s } = self.runs.get(&run)?;
+        Some([*start, start + length_s * self.per_second])
     }
 
     /// Returns the duration of all runs together, in seconds.
     pub(super) fn seconds(&self) -> f64 {
-        self.runs.values().map(|(_, length)| length).sum()
+        self.runs.values().map(|placed| placed.length_s).sum()
     }
 
     /// Returns the ticks of a small plot: the run numbers at the starts of the runs, or the seconds of a single run.
@@ -603,35 +614,35 @@ impl Timeline {
             return self.ticks();
         }
         let every = self.runs.len().div_ceil(MAX_RUN_NUMBERS);
-        let begins = self.runs.iter().step_by(every);
-        begins.map(|(run, (from, _))| Label::tick(*from, run.saturating_add(1).to_string())).collect()
+        let labelled = self.runs.iter().step_by(every);
+        labelled.map(|(run, placed)| Label::tick(placed.start, run.saturating_add(1).to_string())).collect()
     }
 
-    /// Returns the ticks: the seconds of each run or, with many runs, the starts of about ten runs.
+    /// Returns the ticks: the seconds of each run or, with many runs, the starts of at most ten runs.
     pub(super) fn ticks(&self) -> Vec<Label> {
         let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
         let every = self.runs.len().div_ceil(10).max(1);
-        let longest = self.runs.values().map(|r| r.1).fold(0.0, f64::max);
+        let longest = self.runs.values().map(|placed| placed.length_s).fold(0.0, f64::max);
         let step = tick_step(longest, self.runs.len());
         let mut out = Vec::new();
-        for (at, (run, (from, length))) in self.runs.iter().enumerate() {
+        for (at, (run, PlacedRun { start, length_s })) in self.runs.iter().enumerate() {
             if !few {
                 if at % every == 0 {
-                    out.push(Label::tick(*from, format!("run {}", run.saturating_add(1))));
+                    out.push(Label::tick(*start, format!("run {}", run.saturating_add(1))));
                 }
                 continue;
             }
-            let marks = (0..=(length / step) as u32).map(|i| f64::from(i) * step);
+            let marks = (0..=(length_s / step) as u32).map(|i| f64::from(i) * step);
             // A tick at the very end would overlap the first tick of the next run.
-            let kept = marks.filter(|s| *s < 0.9 * length || self.runs.len() == 1);
-            let tick = |s: f64| Label::tick(from + s * self.per_second, format!("{} s", short_number(s)));
+            let kept = marks.filter(|s| *s < 0.9 * length_s || self.runs.len() == 1);
+            let tick = |s: f64| Label::tick(start + s * self.per_second, format!("{} s", short_number(s)));
             out.extend(kept.map(tick));
         }
         out
     }
 }
 
-/// Returns the seconds between ticks, for at most a dozen ticks below all runs.
+/// Returns the seconds between ticks, for about a dozen ticks below all runs.
 fn tick_step(longest: f64, runs: usize) -> f64 {
     let each = (12 / runs.max(1)).max(1) as f64;
     let rough = (longest / each).max(1e-3);
@@ -687,7 +698,7 @@ const HOST_STRIPS: [HostStrip; 6] = [
     },
 ];
 
-/// Draws the strips of all runs; `None` if no value is known.
+/// Draws the strips of all runs; `None` if no strip has a value to show.
 pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) -> Option<Plot> {
     let known = |row: &&HostStrip| {
         let mut values = result.runs.iter().filter_map(|run| (row.share)(&run.host));
@@ -711,11 +722,11 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
         ..Plot::default()
     };
     for (at, row) in rows.iter().enumerate() {
-        let stretch = |run: &RunFigures| {
+        let block = |run: &RunFigures| {
             let [from, to] = timeline.span(run.run)?;
-            Some((from, to, (row.share)(&run.host)))
+            Some(Block { from, to, share: (row.share)(&run.host) })
         };
-        let drawn = strip(at, rows.len(), &result.runs.iter().filter_map(stretch).collect::<Vec<_>>());
+        let drawn = strip(at, rows.len(), &result.runs.iter().filter_map(block).collect::<Vec<_>>());
         plot.draw("ground", &drawn.ground);
         plot.draw("block", &drawn.blocks);
         if let Some(mean) = mean_over_runs(row, result) {
@@ -846,9 +857,9 @@ fn each_counted_run_has_a_block_in_its_place() -> Result<(), Box<dyn std::error:
     let timeline = example_timeline([(0, 0.0, 1.0), (1, 0.0, 1.0)]);
     let plot = draw_strips(&result, &timeline, "t").ok_or("no strips")?;
     assert_eq!(plot.right.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(), ["worker 50 %"]);
-    assert_eq!(plot.marks.matches("<path").count(), 2, "one row for the first run: {}", plot.marks);
+    assert_eq!(plot.paths.matches("<path").count(), 2, "one row for the first run: {}", plot.paths);
     let [_, end] = timeline.span(0).ok_or("no run")?;
-    assert!(plot.marks.contains(&format!("H{end:.0}V")), "{}", plot.marks);
+    assert!(plot.paths.contains(&format!("H{end:.0}V")), "{}", plot.paths);
     assert!(plot.points.contains("not counted"), "{}", plot.points);
     result.runs = vec![run(0, HostFigures::default())];
     assert!(draw_strips(&result, &timeline, "t").is_none());

@@ -9,7 +9,7 @@ use model::finding::{Outcome, Severity};
 use model::report::Report;
 use model::units::{show_bytes, show_count, show_ns, show_share};
 
-/// Maximum number of devices with a line.
+/// Maximum number of devices with a line in the short report.
 const MAX_DEVICES: usize = 1;
 /// Maximum number of findings in the line of the verdict.
 const MAX_NAMES: usize = 2;
@@ -95,14 +95,14 @@ fn show_verdict(out: &mut Page, report: &Report) {
     // Name a finding once, even if several commands have it.
     names.dedup();
     let word = report.verdict.word();
-    let blind = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
-    let unknown = if blind > 0 { format!("; {blind} not checked") } else { String::new() };
+    let unchecked = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
+    let rest = if unchecked > 0 { format!("; {unchecked} not checked") } else { String::new() };
     let named = match names.len() {
         0 => report.verdict_reason.clone(),
         1..=MAX_NAMES => names.join(", "),
         more => format!("{} and {} more", names[..MAX_NAMES].join(", "), more - MAX_NAMES),
     };
-    out.line(&format!("  {word:7}  {named}{unknown}"));
+    out.line(&format!("  {word:7}  {named}{rest}"));
 }
 
 /// `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.
@@ -189,15 +189,15 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     {
         let names: Vec<String> =
             syncs.calls.iter().map(|(name, count)| format!("{} {name}", show_count(*count as f64))).collect();
-        let time = |ns: Option<u64>| or_dash(ns, |ns| show_ns(ns as f64));
+        let duration = |ns: Option<u64>| or_dash(ns, |ns| show_ns(ns as f64));
         out.push((
             "Syncs",
             format!(
                 "{}; median {}, p99 {}, longest {}, total {}",
                 names.join(", "),
-                time(syncs.median_ns),
-                time(syncs.p99_ns),
-                time(syncs.max_ns),
+                duration(syncs.median_ns),
+                duration(syncs.p99_ns),
+                duration(syncs.max_ns),
                 show_ns(syncs.total_ns as f64)
             ),
         ));
@@ -231,11 +231,8 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     if let Ok(written) = run.foreign_written_bytes {
         out.push(("Written by other programs or the file system's journal", show_bytes(written)));
     }
-    let dirty = run.machine_dirty_bytes.each_ref().map(|known| match known {
-        Ok(bytes) => show_bytes(*bytes),
-        Err(_) => "-".to_owned(),
-    });
-    let [before, end, synced] = dirty;
+    let dirty = run.machine_dirty_bytes.each_ref();
+    let [before, end, synced] = dirty.map(|known| or_dash(known.as_ref().ok(), |bytes| show_bytes(*bytes)));
     out.push((
         "Dirty pages of the machine",
         format!("{before} before the command, {end} at its end, {synced} after the final sync"),

@@ -1,12 +1,12 @@
 //! The machine as text: its block devices, and the diagnosis of a place before a measurement.
 //!
-//! A list of devices has a paragraph for each disk and a line for each partition. With all facts, each fact of a device
-//! has its own line. A diagnosis begins with what was found, worst first. A line for each check follows, and at the end what
-//! to do before measuring.
+//! A list of devices has a paragraph for each device; that of a partition leaves out the queue, which belongs to its disk. With
+//! all facts, each fact of a device has its own line. A diagnosis begins with the place and what was found, worst first. A
+//! line for each check follows, and at the end what to do before measuring.
 
 use crate::page::Page;
 use crate::view::machine::{
-    check_name, describe_backing, describe_device, describe_effect, describe_mounts, describe_queue,
+    check_suffix, describe_backing, describe_device, describe_effect, describe_mounts, describe_queue,
     describe_user, kind_name,
 };
 use crate::{Detail, Style};
@@ -18,6 +18,7 @@ use std::io::{self, Write};
 
 /// Indent of the lines of a device.
 const INDENT: &str = "    ";
+/// Indent of the further lines of a fact.
 const CONTINUATION: &str = "      ";
 
 pub(super) fn write_devices(devices: &Devices, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -143,6 +144,7 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     for (label, names) in
         [("on", &device.below), ("partitions", &device.partitions), ("holders", &device.holders)]
     {
+        // The line `part of` names the disk.
         let is_named = label == "on" && device.disk.is_some();
         if !is_named && !names.is_empty() {
             line(label, names.join(", "));
@@ -176,7 +178,7 @@ fn known_or_reason<T>(fact: &Known<T>, show: impl Fn(&T) -> String) -> String {
     fact.as_ref().map_or_else(|why| format!("not known: {why}"), show)
 }
 
-/// `512 of 4K, requests up to 1.25 MiB of 2 GiB, read ahead 128 KiB, discards`.
+/// `512 logical, 4K physical; requests to 1.25 MiB (hardware 2 GiB); read-ahead 128 KiB; discards`.
 fn describe_block_sizes(queue: &Queue) -> String {
     let block = |bytes: &Known<u64>| bytes.as_ref().map_or_else(|_| "unknown".into(), |b| show_block(*b));
     let bytes = |bytes: &Known<u64>| bytes.as_ref().map_or_else(|_| "unknown".into(), |b| show_bytes(*b));
@@ -238,7 +240,7 @@ fn show_line(out: &mut Page, entry: &Look) {
 
 /// `holes (invalidates a number, A04)`.
 fn describe_about(entry: &Look) -> String {
-    format!("{} ({}{})", entry.about, describe_effect(entry), check_name(entry))
+    format!("{} ({}{})", entry.about, describe_effect(entry), check_suffix(entry))
 }
 
 /// Prints a numbered list of findings.
@@ -253,8 +255,8 @@ fn list_acting(out: &mut Page, heading: &str, acting: &[&Look], text: impl Fn(&L
 fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
     out.line("");
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
-    let blind = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
-    let unseen = match blind {
+    let unchecked = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
+    let unchecked_note = match unchecked {
         0 => String::new(),
         1 => " 1 thing could not be checked and does not count as passed.".into(),
         n => format!(" {n} things could not be checked and do not count as passed."),
@@ -263,7 +265,7 @@ fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], note
     let notes = if named.is_empty() { String::new() } else { format!(" Notes above: {}.", named.join(", ")) };
     if acting.is_empty() {
         let text = format!(
-            "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
+            "Before you measure: nothing was found that would change what a number means.{notes}{unchecked_note}"
         );
         out.paragraph(&text);
         return;
@@ -272,7 +274,7 @@ fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], note
         "" => "nothing can be done about it here",
         cure => cure,
     });
-    let rest = format!("{notes}{unseen}");
+    let rest = format!("{notes}{unchecked_note}");
     if !rest.is_empty() {
         out.paragraph(rest.trim());
     }

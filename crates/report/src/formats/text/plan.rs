@@ -33,8 +33,10 @@ pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write
     out.write(to)
 }
 
+/// Prints each setting with its value and origin in three columns. A row that is too wide is wrapped, with the origin in parentheses.
 fn show_settings(out: &mut Page, plan: &Plan) {
     let width = plan.origins.iter().map(|origin| display_width(&origin.setting)).max().unwrap_or(0);
+    // A value of more than 60 columns does not widen the column of values.
     let values = plan.origins.iter().map(|origin| display_width(&origin.value)).max().unwrap_or(0).min(60);
     for origin in &plan.origins {
         let row = format!("{:width$}  {:values$}  {}", origin.setting, origin.value, origin.from);

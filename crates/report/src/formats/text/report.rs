@@ -1,6 +1,6 @@
 //! A report as text: the page that an engineer reads first and pastes.
 //!
-//! It begins with the answer or the verdict and the headline. The counts, the table, findings, and the target with the
+//! It begins with the answer, if any, and the verdict with the headline. The counts, the table, findings, and the target with the
 //! session follow. A report of jobs fits a terminal of [`SCREEN_LINES`] lines. It prints at most three findings, the
 //! worst first, as far as there is room. `--verbose` prints everything, each check once for all its results. An earlier
 //! session that was measured again has a table too.
@@ -29,7 +29,7 @@ use std::io::{self, Write};
 const SCREEN_LINES: usize = 23;
 /// Columns of a small terminal.
 const SCREEN_COLUMNS: usize = 80;
-/// Name of the limiter if the run was too short to determine it.
+/// Name of the limiter if it cannot be determined, for example because the run was short.
 const NOT_JUDGED: &str = "not judged";
 
 pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -55,9 +55,9 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     if all {
         return write_verbose(out, report, style, to);
     }
-    let of_head = findings::head_findings(report);
-    let shown: Vec<Finding> = of_head.iter().cloned().chain(findings::worst_findings(report)).collect();
-    show_head(&mut out, report, &shown, &of_head, all);
+    let head_findings = findings::head_findings(report);
+    let shown: Vec<Finding> = head_findings.iter().cloned().chain(findings::worst_findings(report)).collect();
+    show_head(&mut out, report, &shown, &head_findings, all);
     show_study(&mut out, report, &shown, all);
     if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
         out.gap();
@@ -67,19 +67,19 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
         show_rerun(&mut out, against);
     }
     show_details(&mut out, report, style);
-    let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
-    let (found, foot) = findings_and_foot(&out, report, &of_head, most);
+    let max_lines = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
+    let (found, foot) = draw_findings_and_foot(&out, report, &head_findings, max_lines);
     out.append(&found);
-    if out.lines() + foot.lines() < most {
+    if out.lines() + foot.lines() < max_lines {
         out.gap();
     }
     out.append(&foot);
     out.write(to)
 }
 
-/// Draws the worst findings and the foot in the lines that `out` leaves of `most`. If there is too little room for a
+/// Draws the worst findings and the foot in the lines that `out` leaves of `max_lines`. If there is too little room for a
 /// finding, each note gets one line, then the last notes are left out. A narrow page always has a finding.
-fn findings_and_foot(out: &Page, report: &Report, of_head: &[Finding], most: usize) -> (Page, Page) {
+fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Finding], max_lines: usize) -> (Page, Page) {
     let notes = report.notes.len();
     // The line that counts one note would be as long as the note.
     let fewer = (0..notes.saturating_sub(1)).rev().map(|notes| (notes, 1));
@@ -87,11 +87,11 @@ fn findings_and_foot(out: &Page, report: &Report, of_head: &[Finding], most: usi
     for (shown, lines_each) in [(notes, usize::MAX), (notes, 1)].into_iter().chain(fewer) {
         let mut foot = out.empty();
         show_short_foot(&mut foot, report, shown, lines_each);
-        let lines = most.saturating_sub(out.lines() + foot.lines());
+        let lines = max_lines.saturating_sub(out.lines() + foot.lines());
         let is_last = lines_each == 1 && (shown == 0 || notes == 1);
         let (found, fits) =
-            draw_worst_findings(out, report, of_head, lines, !is_last || out.width() < SCREEN_COLUMNS);
-        let is_short = out.lines() + foot.lines() + found.lines() <= most;
+            draw_worst_findings(out, report, head, lines, !is_last || out.width() < SCREEN_COLUMNS);
+        let is_short = out.lines() + foot.lines() + found.lines() <= max_lines;
         drawn = (found, foot);
         if fits && is_short {
             break;
@@ -161,8 +161,9 @@ fn show_answer(out: &mut Page, report: &Report) {
     }
 }
 
-/// Prints the first lines: the answer, the verdict with the headline, the counts, and why the verdict is not better.
-fn show_head(out: &mut Page, report: &Report, shown: &[Finding], of_head: &[Finding], all: bool) {
+/// Prints the first lines: the answer, the verdict with the headline, the counts, why the verdict is not better, the limiter, and what was
+/// special about the session.
+fn show_head(out: &mut Page, report: &Report, shown: &[Finding], head_findings: &[Finding], all: bool) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
         Verdict::Suspect => "1;33",
@@ -178,8 +179,8 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], of_head: &[Find
         out.note(counted);
     }
     let has_rows = has_rows_of_jobs(report);
-    let reason = of_head.last();
-    match (reason, of_head) {
+    let reason = head_findings.last();
+    match (reason, head_findings) {
         (Some(finding), [_]) => show_deciding_finding(out, finding, report.results.len(), has_rows || all),
         (Some(_), several) => several.iter().for_each(|f| show_one_line(out, f, report)),
         (None, _) => {
@@ -247,7 +248,8 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     }
 }
 
-/// Prints how files are stored, the first notes in at most `lines_each` lines, and the user's notes on the session.
+/// Prints how files are stored, the first notes in at most `lines_each` lines each, the number of the other notes, and the user's tags and
+/// comments.
 fn show_remarks(out: &mut Page, report: &Report, notes: usize, lines_each: usize) {
     if let Some(stored) = StoredFile::describe(&report.files) {
         out.field("File", &stored);
@@ -335,7 +337,7 @@ pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
     let all = report.results.len();
     // With many results or loads, findings differ only in their numbers.
     let brief = has_many_results(report) || all > MANY_RESULTS;
-    show_found(out, &shown, all, brief);
+    show_findings(out, &shown, all, brief);
     show_not_checked(out, &shown, all, brief);
     show_passed(out, &shown);
     if shown.len() < report.findings.len() {
@@ -348,7 +350,7 @@ fn with_outcome(shown: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Fi
     shown.iter().filter(move |f| f.outcome == outcome)
 }
 
-fn show_found(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
+fn show_findings(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
     let mut findings = with_outcome(shown, Outcome::Finding).peekable();
     if findings.peek().is_some() {
         out.line("Findings");
@@ -422,7 +424,7 @@ enum Extent {
     TwoLines,
 }
 
-/// Prints the finding that decides the verdict of the headline, with its fix.
+/// Prints the finding that decides the verdict of the headline: in two lines if `is_short`, otherwise with its fix.
 pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usize, is_short: bool) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let others = match finding.about.len().saturating_sub(1) {
@@ -460,15 +462,16 @@ fn show_one_line(out: &mut Page, finding: &Finding, report: &Report) {
 }
 
 /// Draws the worst findings and how many other answers there are. If these take more than `lines`, it omits the advice,
-/// then all but two lines of each finding, then the last findings, but one if `keeps_one`. Returns whether they fit.
+/// then all but two lines of each finding, then the last findings. With `keeps_one`, it keeps the first
+/// finding. Returns whether they fit.
 fn draw_worst_findings(
     out: &Page,
     report: &Report,
-    of_head: &[Finding],
+    head_findings: &[Finding],
     lines: usize,
     keeps_one: bool,
 ) -> (Page, bool) {
-    let is_in_head = |f: &Finding| of_head.iter().any(|r| (r.id, r.severity) == (f.id, f.severity));
+    let is_in_head = |f: &Finding| head_findings.iter().any(|r| (r.id, r.severity) == (f.id, f.severity));
     let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !is_in_head(f)).collect();
     let draw = |count: usize, extent: Extent, is_apart: bool| {
         let mut part = out.empty();
@@ -484,7 +487,7 @@ fn draw_worst_findings(
                 show_fix(&mut part, f);
             }
         }
-        if let Some(counts) = rest_summary(&shown_findings(report), count + of_head.len()) {
+        if let Some(counts) = rest_summary(&shown_findings(report), count + head_findings.len()) {
             let hint = full_report_hint(report);
             // Do not break a command across two lines.
             if display_width(&counts) + display_width(&hint) + 2 <= part.width().min(MAX_PROSE_WIDTH) {
@@ -520,12 +523,8 @@ fn show_two_lines(out: &mut Page, finding: &Finding, all: usize) {
         .sentence
         .split_once(". ")
         .map_or_else(|| finding.sentence.clone(), |(first, _)| format!("{first}."));
-    out.prose_within(
-        2,
-        "  ",
-        "      ",
-        &format!("{mark} {effect} {}{accepted}: {first}", describe_subject(finding, all)),
-    );
+    let text = format!("{mark} {effect} {}{accepted}: {first}", describe_subject(finding, all));
+    out.prose_within(2, "  ", "      ", &text);
 }
 
 /// Prints each reason once, with the checks that share it.
@@ -551,11 +550,12 @@ fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) 
 
 /// Prints the checks that passed. A check with a finding about one result did not pass.
 pub(super) fn show_passed(out: &mut Page, shown: &[Finding]) {
-    let silent = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let mut held: Vec<CheckId> = with_outcome(shown, Outcome::Holds).filter(silent).map(|f| f.id).collect();
-    held.dedup();
-    if !held.is_empty() {
-        out.field("Passed", &CheckId::list(&held, " "));
+    let has_only_passed = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let mut passed: Vec<CheckId> =
+        with_outcome(shown, Outcome::Holds).filter(has_only_passed).map(|f| f.id).collect();
+    passed.dedup();
+    if !passed.is_empty() {
+        out.field("Passed", &CheckId::list(&passed, " "));
     }
 }
 

@@ -220,28 +220,28 @@ fn describe_snia(snia: &Snia) -> String {
 /// Heights count from zero, so that noise does not look like a cliff.
 fn sparkline(series: &[Second], room: usize) -> String {
     let runs: Vec<&[Second]> = series.chunk_by(|a, b| a.run == b.run).collect();
-    let apart = 2 * runs.len() <= room + 1;
-    let gaps = if apart { runs.len().saturating_sub(1) } else { 0 };
-    let each = (room.saturating_sub(gaps) / runs.len().max(1)).max(1);
-    let mut bars: Vec<Vec<f64>> = runs.iter().map(|run| downsample(run, each)).collect();
-    if !apart {
+    let has_gaps = 2 * runs.len() <= room + 1;
+    let gaps = if has_gaps { runs.len().saturating_sub(1) } else { 0 };
+    let run_width = (room.saturating_sub(gaps) / runs.len().max(1)).max(1);
+    let mut bars: Vec<Vec<f64>> = runs.iter().map(|run| downsample(run, run_width)).collect();
+    if !has_gaps {
         // There are more runs than columns: draw one bar for the mean of several neighbouring runs.
         let all: Vec<f64> = bars.concat();
-        let per = all.len().div_ceil(room.max(1)).max(1);
-        bars = vec![all.chunks(per).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()];
+        let bar_runs = all.len().div_ceil(room.max(1)).max(1);
+        bars = vec![all.chunks(bar_runs).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()];
     }
     let highest = bars.iter().flatten().copied().fold(0.0, f64::max);
     let drawn = |run: &Vec<f64>| run.iter().map(|rate| bar_of_height(*rate, highest)).collect::<String>();
     bars.iter().map(drawn).collect::<Vec<_>>().join(" ")
 }
 
-/// Reduces the rates of a run to at most `most` values, each the mean over a part of the run.
-fn downsample(run: &[Second], most: usize) -> Vec<f64> {
+/// Reduces the rates of a run to at most `max_values` values, each the mean over a part of the run.
+fn downsample(run: &[Second], max_values: usize) -> Vec<f64> {
     let mean = |part: &[Second]| {
         let seconds: f64 = part.iter().map(|s| s.seconds).sum();
         part.iter().map(|s| s.iops * s.seconds).sum::<f64>() / seconds.max(f64::MIN_POSITIVE)
     };
-    run.chunks(run.len().div_ceil(most.max(1)).max(1)).map(mean).collect()
+    run.chunks(run.len().div_ceil(max_values.max(1)).max(1)).map(mean).collect()
 }
 
 /// Returns the bar of a rate, or a dot if no operation completed.
@@ -327,7 +327,7 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
 
 struct LedgerRow<'r> {
     name: String,
-    /// What was moved; `None` if it was not counted.
+    /// What was moved; `None` in a heading, and if it was not counted.
     moved: Option<Moved>,
     /// How it compares with what fathom issued.
     word: &'r str,

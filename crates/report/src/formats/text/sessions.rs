@@ -28,10 +28,10 @@ const YEAR_BYTES: usize = 5;
 const VERDICT_COLUMN: usize = 2;
 const MEASURED_COLUMN: usize = 3;
 const INTERVAL_COLUMN: usize = 5;
-/// Minimum length of a shortened id.
+/// Minimum length of a shortened id in bytes.
 const SHORT_ID: usize = 5;
-/// Maximum number of rows whose ids are compared with each other, and whose targets get more room.
-const MOST_SHORT_IDS: usize = 500;
+/// Maximum number of rows of a short list. Only in a short list, ids are shortened and targets get more room.
+const MAX_SHORT_LIST_ROWS: usize = 500;
 /// Below this width a verdict with a remark, such as `SUSPECT, interrupted`, takes two lines.
 const NARROW_WIDTH: usize = 80;
 
@@ -42,7 +42,7 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
         if style.width < NARROW_WIDTH {
             table.edit(VERDICT_COLUMN, |verdict| verdict.replace(", ", ",\n"));
         }
-        let is_short = listing.entries.len() <= MOST_SHORT_IDS;
+        let is_short = listing.entries.len() <= MAX_SHORT_LIST_ROWS;
         if is_short {
             table = with_whole_targets(table, style.width);
         }
@@ -101,7 +101,7 @@ fn leave_out_year(table: &mut Table) {
     table.edit(WHEN_COLUMN, |when| when.get(YEAR_BYTES..).unwrap_or(when).into());
 }
 
-/// Returns the shortest end of an id that no other listed id contains.
+/// Returns the shortest end of an id that no other listed id contains, but at least [`SHORT_ID`] bytes.
 fn short_id(id: &str, all: &[&str]) -> String {
     let starts = (0..=id.len().saturating_sub(SHORT_ID)).rev().filter(|at| id.is_char_boundary(*at));
     let mut ends = starts.map(|at| &id[at..]).filter(|end| !end.starts_with('-'));
@@ -210,17 +210,8 @@ fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
         out.line("Not checked");
     }
     for finding in with_outcome(Outcome::NotChecked) {
-        out.prose(
-            "  ",
-            "      ",
-            &format!(
-                "{} {}{}: {}",
-                finding.id,
-                finding.name,
-                results_suffix(finding, *results),
-                finding.sentence
-            ),
-        );
+        let name = format!("{} {}{}", finding.id, finding.name, covered_results(finding, *results));
+        out.prose("  ", "      ", &format!("{name}: {}", finding.sentence));
     }
     show_passed(out, findings);
 }
@@ -236,7 +227,7 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>
         let mark =
             out.paint(&format!("{} {} ({}{accepted})", finding.id, finding.name, severity.effect()), "1");
         let (suffix, sentence) =
-            (results_suffix(finding, compared.results), compared.finding_sentence(finding));
+            (covered_results(finding, compared.results), compared.finding_sentence(finding));
         out.prose("  ", "      ", &format!("{mark}{suffix}: {sentence}"));
         if !finding.cure.is_empty() {
             out.prose("      -> ", "         ", &finding.cure);
@@ -245,7 +236,7 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>
 }
 
 /// Names the results of a finding, unless it covers all of them.
-fn results_suffix(finding: &Finding, results: usize) -> String {
+fn covered_results(finding: &Finding, results: usize) -> String {
     let all = finding.about.is_empty() || finding.about.len() >= results;
     if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }
 }

@@ -159,7 +159,7 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
     (!reasons.is_empty()).then(|| format!("Not counted: {}.", reasons.join("; ")))
 }
 
-/// Describes the new layout of the file; `None` if it is unchanged.
+/// Describes the new layout of the file; `None` if it is unchanged or unknown.
 fn extents_note(row: &ApiRow) -> Option<String> {
     let Some(Ok(after)) = &row.stored_after else { return None };
     let (name, now) = (row_name(row), describe_extents(after));
@@ -330,10 +330,10 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
     }
 }
 
-/// Returns a sentence for each state in the table.
+/// Returns what the columns mean, and a sentence for each state in the table that withholds numbers.
 fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
     let has = |state| shown.iter().any(|p| p.state == state);
-    let of_states = [
+    let states = [
         (
             LoadState::Overload,
             "overload: more operations arrived than were served, so latency grows as long as the run \
@@ -343,7 +343,7 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
     ];
     let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share of \
                  fathom's own lateness in the percentile of the target (without a target, in p99); - = too few samples, or overload.";
-    let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
+    let states = states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }
 
@@ -379,8 +379,8 @@ fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
             *cell = mark;
         }
     };
-    let line = latency_target.map(row);
-    if let Some(row) = line {
+    let target_row = latency_target.map(row);
+    if let Some(row) = target_row {
         for column in 0..=width {
             put(row, column, '-');
         }
@@ -396,13 +396,13 @@ fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     }
     let label = |at: usize| match at {
         0 => show_ns(high),
-        at if Some(at) == line => latency_target.map_or_else(String::new, show_ns),
+        at if Some(at) == target_row => latency_target.map_or_else(String::new, show_ns),
         at if at == PLOT_HEIGHT - 1 => show_ns(low),
         _ => String::new(),
     };
     let mut lines = vec![format!(
         "  p{rank} over load (* measured, ! overload{})",
-        if line.is_some() { ", --- target" } else { "" }
+        if target_row.is_some() { ", --- target" } else { "" }
     )];
     lines.extend(cells.iter().enumerate().map(|(at, row)| {
         let drawn: String = row.iter().collect();

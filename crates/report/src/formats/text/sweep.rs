@@ -55,7 +55,7 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let value = or_dash(best.value(work.by), |v| work.by.show(v));
     let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
     let as_good = if work.by.is_latency() { "as low" } else { "as fast" };
-    let sure = match (work.chosen, work.rivals.len()) {
+    let certainty = match (work.chosen, work.rivals.len()) {
         (Chosen::Tied, 1) => format!("1 other setting may be {as_good}"),
         (Chosen::Tied, n) if n > 0 => format!("{n} other settings may be {as_good}"),
         (Chosen::NoChoice, _) => "the only setting".into(),
@@ -67,7 +67,7 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
             format!("not decided: {}", why.trim_end_matches('.'))
         }
     };
-    format!("{name}: depth {}, {size}, {}: {value}{unit} ({sure})", setting.depth, setting.way())
+    format!("{name}: depth {}, {size}, {}: {value}{unit} ({certainty})", setting.depth, setting.way())
 }
 
 pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
@@ -137,7 +137,7 @@ pub(super) fn show_best_settings(out: &mut Page, tables: &[BestSettings]) {
 }
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
-    // Sequential work is always ranked by bytes per second, so the unit is omitted.
+    // Bytes per second are the usual measure, so only another one is named.
     let by = Some(work.by).filter(|by| *by != Measure::Bandwidth);
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.heading()));
     out.paragraph(&format!("{}{by}: {}", work.name, describe_choice(work)));
@@ -150,11 +150,11 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.line("  No cheaper setting looks as fast.");
     }
     let mut rows = work_rows(sweep, work);
-    let has = rows.len();
-    rows.truncate(if all { has } else { MAX_WORK_ROWS });
+    let row_count = rows.len();
+    rows.truncate(if all { row_count } else { MAX_WORK_ROWS });
     out.table(&rows_table(rows, report));
-    if has > MAX_WORK_ROWS && !all {
-        out.line(&format!("  {} more rows: --verbose shows them.", has - MAX_WORK_ROWS));
+    if row_count > MAX_WORK_ROWS && !all {
+        out.line(&format!("  {} more rows: --verbose shows them.", row_count - MAX_WORK_ROWS));
     }
     if shows_each_cell(sweep) {
         out.note(EACH_LEGEND);
@@ -172,13 +172,13 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.note(&knee.sentence);
     }
     out.line("");
-    let mine = cells_of_work(sweep, work);
+    let cells = cells_of_work(sweep, work);
     // A sweep over positions always shows its plot.
-    if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
+    if all || cells.iter().any(|c| c.setting.offset_bytes.is_some()) {
         // If each cell has a row, there is no cheapest one to show.
         let marks = marks_of_work(sweep, work);
         let cheapest = marks.cheapest.filter(|_| !shows_each_cell(sweep));
-        show_maps(out, &mine, work.by, Marks { cheapest, ..marks });
+        show_maps(out, &cells, work.by, Marks { cheapest, ..marks });
     }
 }
 
@@ -223,6 +223,7 @@ const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const MAX_MAPS: usize = 4;
 /// Minimum width of a value.
 const VALUE_WIDTH: usize = 7;
+/// Minimum width of a row's name.
 const ROW_NAME_WIDTH: usize = 6;
 /// Maximum width of a bar.
 const BAR_WIDTH: usize = 40;
@@ -283,12 +284,12 @@ impl MapDrawing<'_> {
     /// Draws one value in each row with a bar relative to the best.
     fn draw_bars(&self, out: &mut Page, column: &str) {
         let name = row_name_width(&self.map.rows);
-        let value = self.value_columns();
+        let value = self.value_width();
         let room = out.width().saturating_sub(name + value + 5).min(BAR_WIDTH);
         for row in &self.map.rows {
             let Some(cell) = self.map.cell(row, column) else { continue };
             let bar = "█".repeat((self.share(cell) * room as f64).round() as usize);
-            let (mark, shown) = (self.mark(cell, ' '), self.shown(cell));
+            let (mark, shown) = (self.mark(cell, ' '), self.show_value(cell));
             out.line(format!("  {row:>name$} {mark}{shown:>value$} {bar}").trim_end());
         }
     }
@@ -297,7 +298,7 @@ impl MapDrawing<'_> {
         let Map { rows, columns, .. } = self.map;
         let name = row_name_width(rows);
         let widest = columns.iter().map(|label| label.chars().count()).max().unwrap_or(0);
-        let value = self.value_columns().max(widest);
+        let value = self.value_width().max(widest);
         let width = value + 2;
         let room = out.width().saturating_sub(name + 2) / width;
         let (shown, left_out) = columns.split_at(columns.len().min(MAX_MAP_COLUMNS.min(room).max(1)));
@@ -311,7 +312,7 @@ impl MapDrawing<'_> {
                     continue;
                 };
                 let mark = self.mark(cell, map_shade(self.share(cell)));
-                line += &format!(" {mark}{:>value$}", self.shown(cell));
+                line += &format!(" {mark}{:>value$}", self.show_value(cell));
             }
             out.line(line.trim_end());
         }
@@ -332,12 +333,12 @@ impl MapDrawing<'_> {
         }
     }
 
-    fn shown(&self, cell: &CellFigures) -> String {
+    fn show_value(&self, cell: &CellFigures) -> String {
         or_dash(cell.value(self.by), |value| self.by.show_short(value))
     }
 
-    fn value_columns(&self) -> usize {
-        let widths = self.map.cells.iter().map(|cell| self.shown(cell).chars().count());
+    fn value_width(&self) -> usize {
+        let widths = self.map.cells.iter().map(|cell| self.show_value(cell).chars().count());
         widths.max().unwrap_or(0).max(VALUE_WIDTH)
     }
 }
@@ -380,7 +381,7 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
 
 /// Returns the lines for a thread count in the format of the article by Stärk and Schweizer.
 fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
-    let mine = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
+    let cells = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
     let place = sweep.place.as_ref().map_or_else(
         || sweep.cells.first().map_or_else(String::new, |c| c.setting.engine.clone()),
         |place| {
@@ -388,11 +389,11 @@ fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
             format!("{}, {value:6.2} {unit}B", place.path)
         },
     );
-    let numbers: Vec<Result<f64, String>> = mine().map(|c| rate_or_reason(report, c)).collect();
+    let numbers: Vec<Result<f64, String>> = cells().map(|c| rate_or_reason(report, c)).collect();
     // The article right-aligns its numbers to the widest one.
     let widest = numbers.iter().flatten().map(|iops| format!("{iops:.1}").len()).max().unwrap_or(0).max(6);
     let mut out = vec![format!("{place}, {threads} threads:")];
-    for (cell, number) in mine().zip(numbers) {
+    for (cell, number) in cells().zip(numbers) {
         let bytes = cell.setting.block_bytes;
         out.push(match number {
             Ok(iops) => article_line(bytes, iops, widest),
@@ -420,7 +421,7 @@ fn article_line(block_bytes: u32, iops: f64, widest: usize) -> String {
 fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
     let result = cell.result.and_then(|at| report.results.get(at));
     if let Some(result) = result.filter(|r| r.void) {
-        let is_reason = |f: &&model::finding::Finding| {
+        let is_reason = |f: &&Finding| {
             f.outcome == Outcome::Finding
                 && f.severity == Some(Severity::Void)
                 && f.about.contains(&result.name)

@@ -1,7 +1,8 @@
 //! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, the
 //! processes that moved most, and remarks on the figures. All lines fit the width.
 //!
-//! Columns are named as in iostat. The width decides which columns fit, and figures never exceed their column.
+//! Columns are named like those of iostat, without units that follow in a line of their own: `rmrg` is its `%rrqm`, and `rareq` its
+//! `rareq-sz`. The width decides which columns fit, and figures never exceed their column.
 
 use crate::Style;
 use crate::page::{display_width, prose, shorten};
@@ -88,7 +89,7 @@ fn column_headings(columns: &[&Column], unit: RateUnit) -> String {
         format!("{}\n", format!("{first:DEVICE_NAME_WIDTH$}{}", cells.concat()).trim_end())
     };
     let units = line("", &|c| c.unit.to_owned());
-    // The first columns have their unit in the name.
+    // If every column has its unit in its name, there is no line of units.
     line("device", &|c| c.heading(unit)) + if units == "\n" { "" } else { &units }
 }
 
@@ -158,6 +159,7 @@ fn describe_load(load: &Load) -> String {
     format!("{share} of the measured capacity{}{missing}", list_sessions(&load.sessions))
 }
 
+/// ` (session 20261123-1, 2026-11-23, and 1 more)`; empty without sessions.
 fn list_sessions(all: &[MeasuredIn]) -> String {
     let Some(first) = all.first() else { return String::new() };
     let day = first.day().map_or(String::new(), |day| format!(", {day}"));
@@ -172,7 +174,7 @@ const KIB: f64 = 1024.0;
 
 /// A column of figures.
 struct Column {
-    /// Name in iostat, without the unit of a throughput.
+    /// Name, without the unit of a throughput.
     name: &'static str,
     /// Unit; empty if it is part of the name.
     unit: &'static str,
@@ -299,7 +301,7 @@ fn fit_figure(value: f64, room: usize) -> String {
     ">".repeat(room.min(1))
 }
 
-/// Width of the name of a process.
+/// Columns of a process's name, with the gap after it.
 const PROCESS_NAME_WIDTH: usize = 16;
 const PID_WIDTH: usize = 9;
 
@@ -324,20 +326,17 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
     if processes.most.is_empty() && !(headed && processes.hidden > 0) {
         return None;
     }
-    let shown = shown_figures(width);
+    let shown = figures_for_width(width);
     let mut out = String::new();
     if headed && !processes.most.is_empty() && !shown.is_empty() {
         let first = if processes.most.iter().any(|p| p.tid.is_some()) { "thread" } else { "process" };
         let names: Vec<String> = shown.iter().map(|(name, _)| format!("{name:>FIGURE_WIDTH$}")).collect();
         let names = names.concat();
-        let line = format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}  files open here", "id");
+        let line = format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}", "id");
+        let details = "  files open here";
         // If the details do not fit next to the figures, they are on separate lines and have no heading.
-        let line = if display_width(&line) > width {
-            format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}", "id")
-        } else {
-            line
-        };
-        out += &format!("{line}\n");
+        let fits = display_width(&line) + details.len() <= width;
+        out += &format!("{line}{}\n", if fits { details } else { "" });
     }
     for process in &processes.most {
         out += &process_line(process, &shown, width);
@@ -356,7 +355,8 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
     Some(out)
 }
 
-fn shown_figures(width: usize) -> Vec<&'static ProcessFigure> {
+/// Returns the figures of a process that fit into `width`. More than two leave room for the details next to them.
+fn figures_for_width(width: usize) -> Vec<&'static ProcessFigure> {
     let room = |number: usize| PROCESS_NAME_WIDTH + PID_WIDTH + number * FIGURE_WIDTH;
     let fits = |number: &usize| room(*number) + 2 + DETAILS_WIDTH <= width;
     let number = (3..=PROCESS_FIGURES.len()).rev().find(fits).unwrap_or(if room(2) <= width { 2 } else { 0 });
@@ -369,7 +369,7 @@ fn process_line(process: &WatchedProcess, shown: &[&ProcessFigure], width: usize
         .iter()
         .map(|(_, value)| format!("{:>FIGURE_WIDTH$}", fit_figure(value(process), FIGURE_WIDTH - 2)))
         .collect();
-    let details = describe_open_files(process);
+    let details = describe_process(process);
     let first = format!(
         "{:PROCESS_NAME_WIDTH$}{id:>PID_WIDTH$}{}",
         shorten(&process.name, PROCESS_NAME_WIDTH - 1),
@@ -401,7 +401,8 @@ fn append_wrapped(first: &str, indent: &str, details: &str, width: usize) -> Str
     out
 }
 
-fn describe_open_files(process: &WatchedProcess) -> String {
+/// Describes the files that a process has open, and its requests.
+fn describe_process(process: &WatchedProcess) -> String {
     if let Some(parent) = &process.children_of {
         return format!("ended children of {parent}");
     }
@@ -410,8 +411,8 @@ fn describe_open_files(process: &WatchedProcess) -> String {
         Ok(open) => open.describe(),
         Err(why) => format!("not known: {why}"),
     };
-    let asked = process.requests.as_ref().map(describe_requests).unwrap_or_default();
-    if asked.is_empty() { open } else { format!("{open}; {asked}") }
+    let requests = process.requests.as_ref().map(describe_requests).unwrap_or_default();
+    if requests.is_empty() { open } else { format!("{open}; {requests}") }
 }
 
 /// `reads of 4 KiB, 2 % sequential; depth 3.9`; empty if the process sent no request to the watched devices.
@@ -485,8 +486,8 @@ fn details_follow_the_figures_or_are_below_them_if_narrow() {
     let first = "fio                 12345    2.05    0.00  500.00  direct, sync, io_uring;";
     assert!(lines[1].starts_with(first), "{wide}");
     let details: Vec<&str> = lines[1..6].iter().flat_map(|line| line.split_whitespace()).collect();
-    let asked = "reads of 4 KiB (4 KiB to 64 KiB), 2.0 % sequential; 0.50 flushes/s; depth 3.90";
-    assert!(details.join(" ").contains(asked), "{wide}");
+    let requests = "reads of 4 KiB (4 KiB to 64 KiB), 2.0 % sequential; 0.50 flushes/s; depth 3.90";
+    assert!(details.join(" ").contains(requests), "{wide}");
     let of_kernel = |line: &&&str| line.starts_with("kworker") && line.contains("kernel worker");
     assert!(lines.iter().any(|line| of_kernel(&line)), "{wide}");
     assert!(wide.contains("and 3 more") && wide.contains("hidden from this user"), "{wide}");
