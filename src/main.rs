@@ -19,7 +19,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: sys::allocator::OrEnd = sys::allocator::OrEnd;
 
-/// Stack of the main worker thread. `ulimit -s` limits only the initial thread.
+/// Stack of the thread that runs the command. `ulimit -s` limits only the initial thread.
 const STACK_BYTES: usize = 8 << 20;
 /// The exit code that Rust gives after a panic.
 const PANICKED: u8 = 101;
@@ -105,22 +105,22 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
-    let (mut judged, mut ended) = (Vec::new(), Ok(None));
+    let (mut judged, mut last_outcome) = (Vec::new(), Ok(None));
     for request in requests {
-        ended = measure_one_of_several(request, showing).map(|(session, code)| {
+        last_outcome = measure_one_of_several(request, showing).map(|(session, code)| {
             judged.push(Ok(session));
             code
         });
-        if !matches!(ended, Ok(None)) {
+        if !matches!(last_outcome, Ok(None)) {
             break;
         }
     }
     if judged.is_empty() {
-        return ended.map(|_| ExitCode::SUCCESS);
+        return last_outcome.map(|_| ExitCode::SUCCESS);
     }
     let table = history::together(RowsOf::Devices, judged)?;
     show::table(&table, showing, &outlets)?;
-    Ok(ended?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
+    Ok(last_outcome?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
 }
 
 /// Measures and judges one target of several. Returns the id of its session, the record and the report; also the exit code if the

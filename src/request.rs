@@ -26,11 +26,11 @@ pub struct Request {
     pub job: JobSpec,
     /// Where the job was read from; `None` if the job consists only of flags. The flags are already applied to a job that was read.
     pub source: Option<JobSource>,
-    /// Keys set by flags, in the order of help.
+    /// Keys set by flags, in the order of the table of keys.
     pub flags: Vec<&'static str>,
     /// Targets of the streams that name no target themselves.
     pub targets: Vec<PathBuf>,
-    /// Names or serials of targets that may be overwritten.
+    /// What may be overwritten: paths of files, and names or serials of block devices.
     pub destroy: Vec<String>,
     /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
@@ -186,7 +186,7 @@ impl Request {
         matches!(self.source, Some(JobSource::CommandOf(_)))
     }
 
-    /// Returns the origin of a setting: `command line`, or the name of the job file, preset or profile.
+    /// Returns the origin of a setting: `command line`, the name of the job's source, preset or profile, or `the sweep`.
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {
             _ if self.flags.contains(&key) => "command line".into(),

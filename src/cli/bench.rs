@@ -38,14 +38,14 @@ const NOT_QUICK: [&str; 13] = [
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices [default: the current directory]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = shared_flags::target_parser())]
     target: Vec<PathBuf>,
     /// Finish in 10 s: one run of half a second per test, without confidence intervals and the checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
     /// Run each test alternately on these targets, and compare each target with the first. After five rounds, the tests that vary most get
     /// further runs until --budget is spent
-    #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = shared_flags::parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
+    #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = shared_flags::target_parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
     #[arg(long, value_name = "NAME", value_parser = one_named(PROFILES, |p| (p.name, p.about)), help_heading = WHAT)]

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 )]
 pub struct CaptureArgs {
     /// Block device, file or directory
-    #[arg(required_unless_present = "import", value_parser = shared_flags::parser())]
+    #[arg(required_unless_present = "import", value_parser = shared_flags::target_parser())]
     pub(crate) target: Option<PathBuf>,
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
@@ -36,7 +36,7 @@ pub struct CaptureArgs {
     #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = ["target", "pid", "extents", "queue", "time", "buffer"])]
     pub(crate) import: Option<PathBuf>,
     /// Size of the kernel's trace buffer for each CPU; type more if events are lost
-    #[arg(long, help_heading = WHERE, value_name = "SIZE", default_value = "8m", value_parser = buffer)]
+    #[arg(long, help_heading = WHERE, value_name = "SIZE", default_value = "8m", value_parser = parse_buffer_bytes)]
     pub(crate) buffer: u64,
     /// Length of the capture [default: until Ctrl-C]
     #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = parse_duration_ns)]
@@ -50,7 +50,7 @@ pub struct CaptureArgs {
 }
 
 /// Parses the size of the trace buffer of a CPU, within the kernel's limits.
-fn buffer(text: &str) -> Result<u64, String> {
+fn parse_buffer_bytes(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if (8 << 10..=4 << 30).contains(&bytes) {
         return Ok(bytes);
@@ -78,7 +78,7 @@ pub struct FitArgs {
     /// Capture file from `fathom capture`
     pub(crate) capture: PathBuf,
     /// With --check: block device, file or directory that the job runs on
-    #[arg(required_if_eq("check", "true"), value_parser = shared_flags::parser())]
+    #[arg(required_if_eq("check", "true"), value_parser = shared_flags::target_parser())]
     pub(crate) target: Option<PathBuf>,
     /// Run the job on TARGET, and compare it with the capture
     #[arg(long, help_heading = WHAT)]

@@ -29,7 +29,7 @@ impl Args {
     /// # Errors
     /// A usage failure that names the most similar check if one does not exist.
     pub fn explain(self) -> Result<ExitCode, Failure> {
-        let meanings: Vec<String> = self.checks.iter().filter_map(|word| help::glossary(word)).collect();
+        let meanings: Vec<String> = self.checks.iter().filter_map(|word| help::find_term(word)).collect();
         if !meanings.is_empty() && meanings.len() == self.checks.len() {
             return stdout::text(&meanings.concat()).map(|()| ExitCode::SUCCESS);
         }

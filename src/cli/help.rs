@@ -51,7 +51,7 @@ impl Args {
     pub fn print(self) -> Result<ExitCode, Failure> {
         let topic = slug(&self.topic.join(" "));
         let text = if topic.is_empty() {
-            contents()
+            list_topics()
         } else {
             page(&topic, stream::columns(Some(rustix::stdio::stdout())))?
         };
@@ -60,7 +60,7 @@ impl Args {
 }
 
 /// Lists the commands and the chapters.
-fn contents() -> String {
+fn list_topics() -> String {
     let mut out = Cli::command().render_help().to_string();
     out += "\nThe guide (`fathom help CHAPTER`):\n";
     let mut part = "";
@@ -89,14 +89,14 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
     }
     match chapters.first() {
         Some(chapter) => Ok(report::chapter(chapter.text, width)),
-        None => Err(Failure::Usage(unknown(topic, &cli))),
+        None => Err(Failure::Usage(explain_unknown_topic(topic, &cli))),
     }
 }
 
-/// Returns the glossary's entry for a term; `None` if the glossary does not have the term.
+/// Finds the glossary's entry for a term; `None` if the glossary does not have the term.
 ///
 /// An entry is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
-pub(super) fn glossary(term: &str) -> Option<String> {
+pub(super) fn find_term(term: &str) -> Option<String> {
     let chapter = CHAPTERS.iter().find(|chapter| chapter.path == "glossary")?;
     let term = term.trim().to_lowercase();
     chapter.text.split("\n- **").skip(1).find_map(|entry| {
@@ -107,7 +107,7 @@ pub(super) fn glossary(term: &str) -> Option<String> {
 }
 
 /// Makes the message about a topic that does not exist, with the most similar one if one is similar.
-fn unknown(topic: &str, cli: &clap::Command) -> String {
+fn explain_unknown_topic(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
     if let Ok(check) = find_check(&topic.replace('-', "_")) {
         return format!("'{shown}' is a check: type `fathom explain {}`", check.id);
@@ -223,7 +223,7 @@ const STEPS: [(&str, &str); 5] = [
 const WIDTH: usize = 80;
 
 /// The text of `fathom -h`.
-pub(super) fn text() -> String {
+pub(super) fn first_steps() -> String {
     let mut out = String::from(
         "Measures storage, and says whether the number means what you think it means.\n\n\
          Usage: fathom COMMAND [FLAGS] [TARGET]\n\n\
@@ -234,13 +234,13 @@ pub(super) fn text() -> String {
         out += &format!("  {typed}\n      {does}\n");
     }
     out += "\nOther commands:\n";
-    out += &other_commands();
+    out += &list_other_commands();
     out += "`fathom COMMAND --help` lists the flags, `fathom help` all commands and a guide.\n";
     out
 }
 
 /// Lists the commands that are not among the first steps.
-fn other_commands() -> String {
+fn list_other_commands() -> String {
     let cli = Cli::command();
     let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));
     let (mut out, mut line) = (String::new(), String::from(" "));
@@ -261,7 +261,7 @@ fn every_chapter_is_found_by_its_names() {
         let text = page(chapter.path, 80).unwrap_or_default();
         assert_eq!(text, report::chapter(chapter.text, 80));
         assert!(text.starts_with("# "), "{text}");
-        assert!(contents().contains(&format!("  {} ", chapter.path)), "{}", chapter.path);
+        assert!(list_topics().contains(&format!("  {} ", chapter.path)), "{}", chapter.path);
         // A command of the same name comes first, and names the chapter.
         for name in chapter.names() {
             let text = page(&name, 80).unwrap_or_default();
@@ -276,9 +276,9 @@ fn every_chapter_is_found_by_its_names() {
 
 #[test]
 fn terms_of_reports_are_in_the_glossary() {
-    assert_eq!(glossary("no such term"), None);
+    assert_eq!(find_term("no such term"), None);
     for term in ["headline", "void", "cell", "depth", "valid", "INVALID", "suspect", "p99", "ledger"] {
-        let meaning = glossary(term).unwrap_or_default();
+        let meaning = find_term(term).unwrap_or_default();
         assert!(
             meaning.to_lowercase().contains(&term.to_lowercase()) && meaning.lines().count() == 1,
             "{term}: {meaning}"
@@ -305,7 +305,7 @@ fn an_unknown_topic_suggests_the_nearest() {
 /// Makes the tables of `docs/reference/settings.md`: every flag of `fathom run` by heading, the keys that only job files have, and the
 /// engines.
 #[cfg(test)]
-fn settings() -> String {
+fn render_settings() -> String {
     use model::spec::keys::{Command, KEYS, find};
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     let cli = Cli::command();
@@ -350,7 +350,7 @@ fn the_page_of_settings_has_every_flag_of_run() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/settings.md");
     let kept = std::fs::read_to_string(path).unwrap_or_default();
     let (before, _) = kept.split_once(MARK).unwrap_or((kept.as_str(), ""));
-    let now = format!("{before}{MARK}{}", settings());
+    let now = format!("{before}{MARK}{}", render_settings());
     if std::env::var_os("FATHOM_BLESS").is_some() {
         std::fs::write(path, &now).unwrap_or_else(|e| panic!("{path}: {e}"));
         return;
@@ -374,7 +374,7 @@ fn the_short_help_of_every_command_fits_forty_lines() {
 
 #[test]
 fn first_steps_fit_a_screen_and_name_every_command() {
-    let text = text();
+    let text = first_steps();
     assert!(text.lines().count() <= 24, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     for command in Cli::command().get_subcommands() {

@@ -23,7 +23,7 @@ const FEWEST_RUNS: u32 = 3;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = shared_flags::target_parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,

@@ -2,7 +2,7 @@
 //!
 //! A manual page is made in three steps:
 //! 1. `clap_mangen` renders name, synopsis, description and options from the tables of `--help`.
-//! 2. The exit codes and examples at the end of a command's help become sections.
+//! 2. The exit codes at the end of a command's help become a section.
 //! 3. Sections that `--help` lacks (environment, files, examples, see also) come from the tables below.
 
 use super::Cli;
@@ -35,7 +35,8 @@ impl ManArgs {
     /// # Errors
     /// If a page must not replace a file, or cannot be written. All files are checked before any is written.
     pub fn write(self) -> Result<ExitCode, Failure> {
-        let pages = pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
+        let pages =
+            render_pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
         let Some(dir) = self.dir else {
             // A roff page is printed unchanged.
             return stdout::bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))
@@ -58,17 +59,19 @@ impl ManArgs {
     }
 }
 
-/// Each page and its file name, the page of fathom itself first.
-fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
+/// Renders every page. Each comes with its file name; the page of fathom itself is the first.
+fn render_pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     // clap completes command names (`fathom-bench`) only when it builds the command.
     let mut cli = Cli::command();
     cli.build();
     let commands = std::iter::once(&cli).chain(cli.get_subcommands().filter(|c| !c.is_hide_set()));
-    commands.map(|command| Ok((Man::new(command.clone()).get_filename(), page(&cli, command)?))).collect()
+    commands
+        .map(|command| Ok((Man::new(command.clone()).get_filename(), render_page(&cli, command)?)))
+        .collect()
 }
 
 /// Renders the page of one command.
-fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
+fn render_page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut bytes = Vec::new();
     man.render_title(&mut bytes)?;
@@ -80,11 +83,11 @@ fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
         man.render_subcommands_section(&mut bytes)?;
     }
     let mut roff = Roff::new();
-    exit_status(&mut roff, cli, command);
-    definitions(&mut roff, "ENVIRONMENT", &ENVIRONMENT);
-    definitions(&mut roff, "FILES", &FILES);
-    examples(&mut roff, command);
-    see_also(&mut roff, cli, command);
+    add_exit_codes(&mut roff, cli, command);
+    add_definitions(&mut roff, "ENVIRONMENT", &ENVIRONMENT);
+    add_definitions(&mut roff, "FILES", &FILES);
+    add_examples(&mut roff, command);
+    add_references(&mut roff, cli, command);
     roff.to_writer(&mut bytes)?;
     if command.get_version().is_some() {
         man.render_version_section(&mut bytes)?;
@@ -92,7 +95,7 @@ fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the exit codes at the end of a command's help, separated by semicolons.
+/// Returns the exit codes at the end of a command's help, separated by semicolons; `None` if its help has none.
 fn exit_codes_in_help(command: &Command) -> Option<String> {
     let help = command.get_after_help()?.to_string();
     let (_, codes) = help.split_once("Exit codes")?.1.split_once(": ")?;
@@ -104,7 +107,7 @@ const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 
 /// Adds a list of exit codes: those of the imitated tool, else those at the end of the command's help, else those of
 /// `fathom` for commands that judge.
-fn exit_status(roff: &mut Roff, cli: &Command, command: &Command) {
+fn add_exit_codes(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["EXIT STATUS"]);
     let name = command.get_name();
     let of_tool = match name {
@@ -127,7 +130,7 @@ fn exit_status(roff: &mut Roff, cli: &Command, command: &Command) {
 }
 
 /// Adds a section of names and their descriptions.
-fn definitions(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
+fn add_definitions(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
     roff.control("SH", [title]);
     for (name, meaning) in rows {
         roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
@@ -135,7 +138,7 @@ fn definitions(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
 }
 
 /// Adds the examples of a command. The page of `fathom` has the first one of each command.
-fn examples(roff: &mut Roff, command: &Command) {
+fn add_examples(roff: &mut Roff, command: &Command) {
     roff.control("SH", ["EXAMPLES"]);
     let is_fathom = command.get_name() == "fathom";
     let mut last = "";
@@ -149,7 +152,7 @@ fn examples(roff: &mut Roff, command: &Command) {
 }
 
 /// Adds references: all commands on the page of `fathom`; elsewhere that page and the imitated tool.
-fn see_also(roff: &mut Roff, cli: &Command, command: &Command) {
+fn add_references(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["SEE ALSO"]);
     let mut pages = Vec::new();
     if command.get_name() == "fathom" {
@@ -258,7 +261,7 @@ impl CompletionsArgs {
 
 #[test]
 fn every_command_has_a_page_that_names_its_flags() {
-    let pages = pages().unwrap_or_default();
+    let pages = render_pages().unwrap_or_default();
     let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names.first(), Some(&"fathom.1"));
     for command in Cli::command().get_subcommands() {
@@ -274,7 +277,7 @@ fn every_command_has_a_page_that_names_its_flags() {
 
 #[test]
 fn every_page_has_its_sections_and_examples_that_the_command_line_accepts() {
-    for (name, page) in pages().unwrap_or_default() {
+    for (name, page) in render_pages().unwrap_or_default() {
         let text = String::from_utf8_lossy(&page).into_owned();
         for title in ["\"EXIT STATUS\"", "ENVIRONMENT", "FILES", "EXAMPLES", "\"SEE ALSO\""] {
             let section = text.split_once(&format!("\n.SH {title}\n")).map(|(_, rest)| rest);

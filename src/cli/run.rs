@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
-    #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
+    #[arg(value_name = "TARGET", value_parser = shared_flags::target_parser())]
     targets: Vec<PathBuf>,
     /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of its id, or
     /// `last`
@@ -60,7 +60,7 @@ impl Args {
             return self.replay(captures, others);
         }
         let (files, targets): (Vec<PathBuf>, Vec<PathBuf>) =
-            others.into_iter().partition(|t| language(t).is_some());
+            others.into_iter().partition(|t| detect_language(t).is_some());
         if let [first, second, ..] = files.as_slice() {
             return Err(Failure::Usage(format!(
                 "{} and {} are both job files; type one of them",
@@ -74,7 +74,7 @@ impl Args {
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.hosts = host_counts(self.hosts)?;
         request.fail_if_slower = self.slower.slower();
-        let file = files.into_iter().find_map(|file| Some((language(&file)?, file)));
+        let file = files.into_iter().find_map(|file| Some((detect_language(&file)?, file)));
         if let Some((language, file)) = file {
             let job = read(&file, language)?;
             for remark in &job.remarks {
@@ -100,7 +100,7 @@ impl Args {
         }
         let [file] = <[PathBuf; 1]>::try_from(captures)
             .map_err(|_| Failure::Usage("one run replays one capture; type one of them".into()))?;
-        if let Some(job) = targets.iter().find(|target| language(target).is_some()) {
+        if let Some(job) = targets.iter().find(|target| detect_language(target).is_some()) {
             return Err(Failure::Usage(format!(
                 "{} is a job file and {} is a capture; type one of them",
                 name::shown(job),
@@ -129,7 +129,7 @@ impl Args {
     }
 }
 
-/// Checks the typed numbers of hosts, which must increase.
+/// Returns the typed numbers of hosts: none, or at least two that increase.
 fn host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     if hosts.len() == 1 || !hosts.is_sorted_by(|a, b| a < b) {
         return Err(Failure::Usage(
@@ -139,8 +139,8 @@ fn host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     Ok(hosts)
 }
 
-/// Recognises the language of a job file by its content or, if it is plain text, by its name. `None` if it is not a job file.
-fn language(path: &Path) -> Option<&'static Language> {
+/// Detects the language of a job file by its content or, if it is plain text, by its name. `None` if it is not a job file.
+fn detect_language(path: &Path) -> Option<&'static Language> {
     let named = dialect::of_name(path);
     match files::small(path, MAX_FILE_BYTES as u64) {
         Small::Read(content) => match dialect::what_language(&content) {
@@ -156,18 +156,18 @@ fn language(path: &Path) -> Option<&'static Language> {
 
 /// Reads a job file.
 fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
-    let text = text(path)?;
-    (language.parse)(&path.display().to_string(), &text, &crate::plan::problems).map_err(pointed)
+    let text = read_text(path)?;
+    (language.parse)(&path.display().to_string(), &text, &crate::plan::find_problems).map_err(pointed_failure)
 }
 
 /// Makes the failure of an invalid job file, which points at the place.
 #[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
-pub(super) fn pointed(trouble: Trouble) -> Failure {
+pub(super) fn pointed_failure(trouble: Trouble) -> Failure {
     Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
 }
 
 /// Reads the text of a job file.
-pub(super) fn text(path: &Path) -> Result<String, Failure> {
+pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
     let name = path.display().to_string();
     // The shell's <(...) is a pipe.
     let is_pipe = std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo());
@@ -182,7 +182,7 @@ pub(super) fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// Reads the text of a job file from standard input.
-pub(super) fn typed() -> Result<String, Failure> {
+pub(super) fn read_standard_input() -> Result<String, Failure> {
     read_all(io::stdin(), "standard input")
 }
 

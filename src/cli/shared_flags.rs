@@ -94,7 +94,7 @@ impl FromArgMatches for Keys {
         let mut job = JobSpec { phases: vec![phase], ..JobSpec::default() };
         let mut given = Vec::new();
         for key in keys::KEYS {
-            let values = values(matches, key);
+            let values = typed_values(matches, key);
             if values.is_empty() {
                 continue;
             }
@@ -113,8 +113,8 @@ impl FromArgMatches for Keys {
     }
 }
 
-/// The typed values of a key; empty if the command does not accept it.
-fn values(matches: &ArgMatches, key: &Key) -> Vec<String> {
+/// The typed values of a key; empty if the key was not typed, or the command does not accept it.
+fn typed_values(matches: &ArgMatches, key: &Key) -> Vec<String> {
     if key.is_switch() {
         let on = matches.try_get_one::<bool>(key.name).ok().flatten();
         return on.filter(|on| **on).map(|_| "true".into()).into_iter().collect();
@@ -187,7 +187,7 @@ pub(super) struct ShowingArgs {
     files: OutputArgs,
     /// Accept a finding by its id, such as A01: the number is shown as accepted, the exit code ignores the finding, and conditions use the
     /// number; may be repeated
-    #[arg(long, value_name = "ID,...", value_parser = acceptable, value_delimiter = ',')]
+    #[arg(long, value_name = "ID,...", value_parser = parse_accepted_check, value_delimiter = ',')]
     accept: Vec<CheckId>,
     /// Show the ledger of each result: bytes that fathom issued, that the kernel charged to it, and that each layer below completed
     #[arg(long)]
@@ -283,7 +283,7 @@ impl Measuring {
         self.keys.job.attempts
     }
 
-    /// The typed keys, in the order of help.
+    /// The typed keys, in the order of the table of keys.
     pub(super) fn typed_keys(&self) -> &[TypedKey] {
         &self.keys.given
     }
@@ -419,8 +419,8 @@ pub(super) fn check_brief(
     )))
 }
 
-/// Parses a check of a result.
-pub(super) fn acceptable(text: &str) -> Result<CheckId, String> {
+/// Parses the id of a check of results, which `--accept` may name.
+pub(super) fn parse_accepted_check(text: &str) -> Result<CheckId, String> {
     let id: CheckId = text.parse()?;
     if analysis::checks::all().any(|c| c.id == id) {
         return Ok(id);
@@ -491,7 +491,7 @@ pub(super) const AXES: &str = "Axes";
 pub(super) struct SlowerArgs {
     /// Decide whether B is slower than A by more than this, in percent: PASS, FAIL or INCONCLUSIVE, exit code 0, 1 or 4; INVALID, exit
     /// code 1, if a side has no number
-    #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
+    #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = parse_share)]
     fail_if_slower: Option<f64>,
     /// Numbers that --fail-if-slower checks
     #[arg(long, value_parser = one_of(&FAIL_ON), help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower", value_name = "FAIL_ON", action = ArgAction::Set)]
@@ -550,20 +550,20 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
 }
 
 /// Parses a percentage below 100 % as a share: 100 % would be no limit.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     match number::share(text)? {
         percent if percent < 100.0 => Ok(percent / 100.0),
         _ => Err(format!("'{text}' is not below 100 %; type a percentage such as 5%")),
     }
 }
 
-/// Parses a target.
-pub(super) fn parser() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().map(|typed: OsString| from_argument(&typed))
+/// Makes the parser of a target.
+pub(super) fn target_parser() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|typed: OsString| target_path(&typed))
 }
 
 /// Returns the path of a target: as typed, or of the block device with that name. If both exist, takes the file and prints both paths.
-pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
+pub(super) fn target_path(typed: &OsStr) -> PathBuf {
     let path = Path::new(typed);
     let Some(node) = devices::node(&Root::real(), path) else { return path.to_owned() };
     if std::fs::symlink_metadata(path).is_err() {
@@ -583,7 +583,7 @@ pub(super) const LIKENESS: f64 = 0.6;
 /// Finds a check by id or name, in upper or lower case.
 ///
 /// # Errors
-/// A message with the checks that have this word in their name, or a similar check.
+/// A message with the checks that have this word in their name, or else with a similar check if there is one.
 pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     let mut word = typed.to_ascii_uppercase();
     // Ids have two digits, so read `B5` as `B05`.

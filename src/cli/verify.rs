@@ -28,7 +28,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the target of the writer]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = shared_flags::target_parser())]
     pub(crate) target: Option<PathBuf>,
     /// Bytes per block, a multiple of 512
     #[arg(long, help_heading = WHAT, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
