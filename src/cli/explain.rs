@@ -18,7 +18,7 @@ pub struct Args {
     /// Ids or names of checks, or terms of the reports [default: all checks]
     #[arg(value_name = "ID|WORD")]
     checks: Vec<String>,
-    /// Format of the answer
+    /// Format of the pages of checks; terms are always text
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Pages>())]
     format: &'static Format,
 }

@@ -5,8 +5,9 @@
 //! of a chapter, the last part of its path, or its title. A command comes first, and its help names the chapters of the
 //! same name.
 //!
-//! For `-h`, [`shorten`] changes the command line that clap prints: flags in [`SHOWN`] get one line; other settings of
-//! jobs, flags in [`HIDDEN`] and exit codes are left out. Flags of a single command remain.
+//! For `-h`, [`shorten`] changes the help that clap prints: flags in [`SHOWN`] get one line, except in the commands where they mean
+//! something else ([`OTHER_MEANING`]); other settings of jobs, flags in [`HIDDEN`] and exit codes are left out. Flags of a single command
+//! remain.
 
 use super::Cli;
 use crate::cli::shared_flags::{LIKENESS, find_check};
@@ -185,6 +186,20 @@ const HIDDEN: [&str; 33] = [
     "p99_9", "spec_file", "cycle", "step", "pattern", "skipped", "list_specs", "exhaustive", "targets", "memory", "shift_hosts",
 ];
 
+/// Flags with another meaning than in [`SHOWN`], or than the setting of jobs with this name, and the commands where they have it. There,
+/// `-h` has the first paragraph of `--help`.
+const OTHER_MEANING: [(&str, &[&str]); 9] = [
+    ("bs", &["api", "sweep", "verify"]),
+    ("check", &["fit"]),
+    ("cold", &["time"]),
+    ("explain", &["show"]),
+    ("output", &["capture", "export", "fit"]),
+    ("target", &["list"]),
+    ("time", &["capture", "verify"]),
+    ("until", &["list"]),
+    ("verbose", &["compare"]),
+];
+
 /// Heading of all flags in `-h`.
 const HEADING: &str = "Flags";
 
@@ -195,13 +210,18 @@ pub(super) fn shorten(cli: Command) -> Command {
 }
 
 fn shorten_command(command: Command) -> Command {
-    let more = format!("`fathom {} --help` explains every flag, and the exit codes.", command.get_name());
-    command.after_help(more).mut_args(|arg| {
+    let name = command.get_name().to_owned();
+    let has_exit_codes = command.get_after_help().is_some_and(|help| help.to_string().contains("Exit codes"));
+    let codes = if has_exit_codes { ", and the exit codes" } else { "" };
+    command.after_help(format!("`fathom {name} --help` explains every flag{codes}.")).mut_args(|arg| {
         let id = arg.get_id().as_str().to_owned();
+        let has_other_meaning =
+            OTHER_MEANING.iter().any(|(flag, commands)| *flag == id && commands.contains(&name.as_str()));
         if arg.is_hide_set() || arg.is_positional() {
             return arg;
         }
         match SHOWN.iter().find(|(shown, _)| *shown == id) {
+            _ if has_other_meaning => arg.help_heading(HEADING),
             Some((_, line)) => {
                 arg.help(*line).hide_possible_values(true).hide_default_value(true).help_heading(HEADING)
             }
@@ -370,6 +390,39 @@ fn the_short_help_of_every_command_fits_forty_lines() {
         }
     }
     assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+#[cfg_attr(not(feature = "capture"), ignore = "needs every command")]
+fn the_short_help_describes_the_flags_of_its_command() {
+    let cli = shorten(Cli::command());
+    let command = |name: &str| cli.find_subcommand(name).unwrap_or_else(|| panic!("{name}"));
+    for (name, flag, part) in [
+        ("api", "bs", "512 to 8m"),
+        ("capture", "output", "Capture file"),
+        ("capture", "time", "Length of the capture"),
+        ("compare", "verbose", "every number"),
+        ("export", "output", "A directory"),
+        ("fit", "check", "compare it with the capture"),
+        ("fit", "output", "Job file to write"),
+        ("list", "target", "in the path of a target"),
+        ("list", "until", "began at this time or earlier"),
+        ("show", "explain", "second by second"),
+        ("sweep", "bs", "a doubling range"),
+        ("time", "cold", "Evict the files"),
+        ("verify", "bs", "a multiple of 512"),
+        ("verify", "time", "Stop writing after this time"),
+        ("run", "bs", "sizes with weights"),
+        ("run", "time", "Length of the measured part"),
+    ] {
+        let arg = command(name).get_arguments().find(|arg| arg.get_id() == flag && !arg.is_hide_set());
+        let line = arg.and_then(|arg| arg.get_help()).map(ToString::to_string).unwrap_or_default();
+        assert!(line.contains(part), "{name} --{flag}: {line}");
+    }
+    for (name, has_codes) in [("bench", false), ("compare", true)] {
+        let end = command(name).get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert_eq!(end.contains("exit codes"), has_codes, "{end}");
+    }
 }
 
 #[test]

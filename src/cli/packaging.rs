@@ -111,13 +111,16 @@ fn add_exit_codes(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["EXIT STATUS"]);
     let name = command.get_name();
     let of_tool = match name {
-        "fio" => Some("0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
-        "diskspd" | "iometer" => {
-            Some("0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong.")
-        }
+        "fio" => Some(
+            "0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong; 128 interrupted.",
+        ),
+        "diskspd" | "iometer" => Some(
+            "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong; 128 interrupted.",
+        ),
         _ => None,
     };
-    let judges = command.get_arguments().any(|argument| argument.get_long() == Some("fail-if"));
+    let has_conditions = command.get_arguments().any(|argument| argument.get_long() == Some("fail-if"));
+    let judges = has_conditions || ["iops", "show"].contains(&name);
     let codes = of_tool
         .map(str::to_owned)
         .or_else(|| exit_codes_in_help(command))
@@ -176,9 +179,9 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("TMPDIR", "Directory for sessions if the data directory cannot be written. Default: /tmp."),
     ("COLUMNS", "Width of text in columns. Default: the width of the terminal, or 80."),
     ("NO_COLOR", "Turns colours off."),
-    ("TERM, CI", "There is no live view if TERM is unset or dumb, or if CI is set."),
+    ("TERM, CI", "There is no live view if TERM is unset or dumb, and only with --live if CI is set."),
     ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
-    ("FATHOM_DESTROY", "Paths, separated by colons, that `fathom fio`, `diskspd` and `iometer` may overwrite. Other commands have --destroy."),
+    ("FATHOM_DESTROY", "Paths, separated by colons, that `fathom fio`, `diskspd` and `iometer` may overwrite, like those of their --destroy=NAME. Other commands have only --destroy."),
     ("FATHOM_UNSEEN_USERS", "Paths, separated by colons, that these three commands may overwrite although other processes of the machine are hidden. Other commands have --unseen-users."),
 ];
 
@@ -285,6 +288,9 @@ fn every_page_has_its_sections_and_examples_that_the_command_line_accepts() {
             assert!(first.is_some_and(|line| !line.starts_with(".SH")), "{name}: {title}");
         }
         assert!(!text.contains("EXTRA"), "{name}");
+        // These commands judge a measurement.
+        let judges = ["fathom-bench.1", "fathom-iops.1", "fathom-show.1"].contains(&name.as_str());
+        assert!(!judges || text.contains("INVALID"), "{name}");
     }
     for (line, _) in EXAMPLES {
         let args: Vec<&str> = line.split(' ').map(|word| word.trim_matches('\'')).collect();

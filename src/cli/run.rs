@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file, or replay a capture.
 ///
-/// Every flag without its dashes is also a key of a job file. A job file (TOML, or one of fio, DISKSPD or Iometer) is typed as a TARGET and
-/// recognised by its content, or by its extension .toml, .fio, .xml or .icf. Only these flags can be combined with it: --runs, --precision,
-/// --until, --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time.
+/// Every flag of the workload, without its dashes, is also a key of a job file. A job file (TOML, or one of fio, DISKSPD or Iometer) is
+/// typed as a TARGET and recognised by its content, or by its extension .toml, .fio, .xml or .icf. Of these flags, only --runs, --precision,
+/// --until, --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time can be combined with it.
 ///
 /// A capture from `fathom capture` is typed as a TARGET too: its requests are submitted again to the other TARGET, and the report compares
 /// both loads. In a directory, fathom makes a test file for them.

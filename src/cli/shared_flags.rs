@@ -148,7 +148,7 @@ pub(super) struct Measuring {
 #[derive(Args, Debug)]
 #[command(next_help_heading = HOW_LONG)]
 pub(super) struct BudgetArgs {
-    /// Time limit from start to report [default: printed before the first run, less than 2m]
+    /// Time limit from start to report [default: printed before the first run, usually less than 2m]
     #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS))]
     pub(super) budget: Option<u64>,
 }
@@ -213,7 +213,7 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     showing: ShowingArgs,
     /// Show the live view on the terminal [default: if the measurement takes at least 5 s, the terminal has at least 40 columns and 10
-    /// rows, and CI is not set]
+    /// rows, standard output is not a pipe, and CI is not set]
     #[arg(long, conflicts_with_all = ["no_live", "quiet"])]
     live: bool,
     /// Show one line of progress on the terminal instead of the live view

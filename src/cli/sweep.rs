@@ -28,7 +28,8 @@ use std::path::PathBuf;
 /// Each cell of the grid is a real job, with an empty page cache before each run. An adaptive search measures each cell briefly once or
 /// twice, then repeats the cells that may be the best until no setting is faster by more than the tolerance (95 % confidence) or the
 /// budget is spent. Then the winner, the cheapest cell that is as fast, and the access patterns of cp and dd are measured five times in
-/// turns. Each direction (read, write, ...) has its own winner. The presets iops and pts have none: they measure their cells in order.
+/// turns. Each direction (read, write, ...) has its own winner. The preset iops and those whose names begin
+/// with pts have none: they measure their cells in order.
 #[derive(clap::Args, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
@@ -62,7 +63,8 @@ pub struct Args {
     measuring: Measuring,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Measure every cell equally often instead of searching; default for the preset iometer without --budget
+    /// Measure every cell equally often instead of searching; default for the preset ccsio-classic, and
+    /// without --budget for iometer and zones
     #[arg(long, conflicts_with = "budget", help_heading = HOW_LONG)]
     exhaustive: bool,
     #[command(flatten)]
@@ -70,7 +72,7 @@ pub struct Args {
     /// End the search when no setting can be faster than the winner by more than this [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_tolerance, help_heading = HOW_LONG)]
     tolerance: Option<f64>,
-    /// Skip cells whose buffers need more memory than this [default: 64m]
+    /// Skip cells whose buffers need more memory than this [default: 64m, with --preset iops half of the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX), help_heading = HOW_DEEP)]
     memory: Option<u64>,
     /// Print the cells, one per line, and stop
