@@ -26,7 +26,7 @@ const PANICKED: u8 = 101;
 
 fn main() -> ExitCode {
     let started = signals::survive_harmless().and_then(|()| {
-        std::thread::Builder::new().name("fathom".into()).stack_size(STACK_BYTES).spawn(fathom)
+        std::thread::Builder::new().name("fathom".into()).stack_size(STACK_BYTES).spawn(run_command)
     });
     match started {
         // The panic hook has already printed the message.
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn fathom() -> ExitCode {
+fn run_command() -> ExitCode {
     stderr::spare_disks();
     let parsed = match Cli::read() {
         Ok(parsed) => parsed,
@@ -119,7 +119,7 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
         return last_outcome.map(|_| ExitCode::SUCCESS);
     }
     let table = history::together(RowsOf::Devices, judged)?;
-    show::table(&table, showing, &outlets)?;
+    show::print_table(&table, showing, &outlets)?;
     Ok(last_outcome?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
 }
 
@@ -162,7 +162,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
     }
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
-        return show::explain(planned.plan, planned.machine, recipe, showing.format);
+        return show::print_plan(planned.plan, planned.machine, recipe, showing.format);
     }
     let mut protected = Spared::from_plan(&planned.plan, &planned.machine.places);
     if let Some(file) = request.source.as_ref().and_then(JobSource::path) {
@@ -186,11 +186,13 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
 fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
     match parsed {
         SweepAction::Measure(request, showing) => measure(&request, &showing),
-        SweepAction::List(request) => plan::plan(&request).and_then(|planned| show::cells(&planned.plan)),
-        SweepAction::Skipped(request) => {
-            plan::plan(&request).and_then(|planned| show::skipped(&planned.plan))
+        SweepAction::List(request) => {
+            plan::plan(&request).and_then(|planned| show::print_cells(&planned.plan))
         }
-        SweepAction::Specs => show::specs(),
+        SweepAction::Skipped(request) => {
+            plan::plan(&request).and_then(|planned| show::print_skipped(&planned.plan))
+        }
+        SweepAction::Specs => show::print_specs(),
         SweepAction::Resume(word, showing) => {
             fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
@@ -250,7 +252,7 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
     });
     let table = history::together(RowsOf::Sessions, judged)?;
     show::check_gated(is_gated, showing)?;
-    show::table(&table, showing, &outlets)?;
+    show::print_table(&table, showing, &outlets)?;
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))
 }
 
@@ -263,6 +265,6 @@ fn judge(
 ) -> Result<ExitCode, Failure> {
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(record, kept, annotations, showing);
-    show::report(&report, showing, outlets, kept)?;
+    show::print_report(&report, showing, outlets, kept)?;
     Ok(ExitCode::from(analysis::exit_code(&report)))
 }

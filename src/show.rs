@@ -114,7 +114,7 @@ pub fn outlets(outputs: &[PathBuf], replace: Replace, spared: Spared) -> Result<
 /// # Errors
 /// [`Failure::Refused`] if a file could not be written, with the place of the report instead. A closed pipe is not an
 /// error.
-pub fn report(
+pub fn print_report(
     judged: &Report,
     showing: &Showing,
     outlets: &Outlets,
@@ -128,8 +128,8 @@ pub fn report(
 /// Prints the table of several sessions, and writes it to the requested files.
 ///
 /// # Errors
-/// As [`report()`].
-pub fn table(table: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
+/// As [`print_report`].
+pub fn print_table(table: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
     let format = report::that_writes::<SessionTable>(showing.format).map_err(Failure::Usage)?;
     put(table, format, showing.style(), outlets, Some(SAME_COMMAND))
 }
@@ -137,7 +137,7 @@ pub fn table(table: &SessionTable, showing: &Showing, outlets: &Outlets) -> Resu
 /// Prints a report of any kind and writes it to the files. `alternative` describes another way to get the report.
 ///
 /// # Errors
-/// As [`report()`].
+/// As [`print_report`].
 pub fn put<K: ReportKind + ?Sized>(
     report: &K,
     format: &'static Format,
@@ -200,7 +200,7 @@ fn write_outlets<K: ReportKind + ?Sized>(
 ///
 /// # Errors
 /// [`Failure::Usage`] if the format cannot write a plan, [`Failure::Refused`] if it cannot be printed.
-pub fn explain(
+pub fn print_plan(
     plan: Plan,
     machine: Machine,
     recipe: Option<&str>,
@@ -218,7 +218,7 @@ pub fn explain(
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
+pub fn print_cells(plan: &Plan) -> Result<ExitCode, Failure> {
     let modes = plan.study.grid().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
     let mut out = String::new();
     for setting in plan.study.grid().into_iter().flat_map(|g| &g.cells).map(|c| &c.setting) {
@@ -236,7 +236,7 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
+pub fn print_skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {
         out += &format!("{}: {}\n", cell.setting.describe(), cell.why);
@@ -248,7 +248,7 @@ pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
 ///
 /// # Errors
 /// If it cannot be printed.
-pub fn specs() -> Result<ExitCode, Failure> {
+pub fn print_specs() -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for spec in model::spec::iometer::library() {
         out += &format!("{}\n", spec.name);

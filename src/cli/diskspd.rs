@@ -1,7 +1,7 @@
 //! `fathom diskspd`: makes a request from a DISKSPD command line, fitted to the existing files. Crate `dialect` parses the options;
 //! [`super::other_tools`] measures and prints the output of DISKSPD.
 
-use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::other_tools::{ToolOutput, ToolWords, make_request};
 use crate::cli::run;
 use crate::failure::Failure;
 use crate::request::Request;
@@ -51,7 +51,7 @@ impl Args {
         };
         fit_to_files(&command_line, &mut job)?;
         let tool_output = tool_output(&command_line, &job);
-        Ok(Some((request(Tool::Diskspd, job, command_line.destroy, true), tool_output)))
+        Ok(Some((make_request(Tool::Diskspd, job, command_line.destroy, true), tool_output)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `fathom fio`: makes a request from a fio command line. Crate `dialect` parses the options; [`super::other_tools`] measures and
 //! prints the output of fio.
 
-use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::other_tools::{ToolOutput, ToolWords, make_request};
 use crate::cli::run;
 use crate::failure::Failure;
 use crate::request::Request;
@@ -56,7 +56,7 @@ impl Args {
                     typed.counts_depth = true;
                 }
                 let tool_output = tool_output(&line, &job);
-                Ok(Some((request(Tool::Fio, job, line.destroy, tool_output.measures), tool_output)))
+                Ok(Some((make_request(Tool::Fio, job, line.destroy, tool_output.measures), tool_output)))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `fathom iometer`: makes a request from a configuration file and a command line of Iometer. Also reads access specifications for
 //! `fathom sweep`. Crate `dialect` parses the file.
 
-use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::other_tools::{ToolOutput, ToolWords, make_request};
 use crate::cli::run;
 use crate::failure::Failure;
 use crate::request::Request;
@@ -62,7 +62,7 @@ impl Args {
             quiet: !std::io::stderr().is_terminal(),
             ..ToolOutput::new(Tool::Iometer, &[report::IOMETER], vec![name::path(file)], &job)
         };
-        Ok(Some((request(Tool::Iometer, job, command_line.destroy, true), tool_output)))
+        Ok(Some((make_request(Tool::Iometer, job, command_line.destroy, true), tool_output)))
     }
 }
 

@@ -148,7 +148,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
             outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)
         })
     });
-    write(&report, tool_output, to, before)?;
+    write_output(&report, tool_output, to, before)?;
     logged?;
     let has_failed = finished.failed || has_failed(&report);
     Ok(match (finished.interrupted, has_failed) {
@@ -214,7 +214,7 @@ fn render(report: &Report, tool_output: &ToolOutput) -> Result<Vec<u8>, Failure>
 /// Writes the intermediate outputs in `before`, then the final output. Adds fathom's verdict: printed text
 /// has it on standard error, and a text file at its end, because programs that let fio write a file mistake
 /// text on standard error for a failure.
-fn write(
+fn write_output(
     report: &Report,
     tool_output: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
@@ -227,16 +227,16 @@ fn write(
             if tool_output.is_text() {
                 let remarks = tool_output.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
                 bytes.extend(remarks.collect::<String>().bytes());
-                bytes.extend(verdict(report, tool_output).bytes());
+                bytes.extend(describe_verdict(report, tool_output).bytes());
             }
-            outlet.write(&bytes, rules).map_err(|why| with_report(&why, report))?;
+            outlet.write(&bytes, rules).map_err(|why| name_session(&why, report))?;
         }
-        None => stdout::bytes(&bytes).map_err(|why| with_report(&why, report))?,
+        None => stdout::bytes(&bytes).map_err(|why| name_session(&why, report))?,
     }
     // The result file of the tool has no place for the verdict.
     let has_no_place = tool_output.formats.iter().any(|format| format.name == report::IOMETER);
     if has_no_place || (tool_output.is_text() && to.is_none()) {
-        stderr::say(verdict(report, tool_output).trim());
+        stderr::say(describe_verdict(report, tool_output).trim());
     }
     Ok(())
 }
@@ -248,7 +248,7 @@ fn has_failed(report: &Report) -> bool {
 }
 
 /// Returns fathom's verdict as lines of text.
-fn verdict(report: &Report, tool_output: &ToolOutput) -> String {
+fn describe_verdict(report: &Report, tool_output: &ToolOutput) -> String {
     if tool_output.measures {
         let ends = if tool_output.tool == Tool::Diskspd && tool_output.is_text() {
             report::front_and_back_end(report)
@@ -261,8 +261,8 @@ fn verdict(report: &Report, tool_output: &ToolOutput) -> String {
     }
 }
 
-/// Adds to the failure how to print the figures that could not be written.
-fn with_report(why: &Failure, report: &Report) -> Failure {
+/// Adds to the failure the command that prints the figures of the session. They could not be written.
+fn name_session(why: &Failure, report: &Report) -> Failure {
     let session = report.session.as_deref();
     let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
     Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
@@ -270,7 +270,7 @@ fn with_report(why: &Failure, report: &Report) -> Failure {
 
 /// Makes the request for a job that runs once, like the tool, even if other load disturbs it. `destroy` and [`DESTROY`] name what may be
 /// overwritten.
-pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
+pub(crate) fn make_request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
     job.runs = Some(1);
     job.attempts = Some(1);
     destroy.extend(allowed_paths(&job));
@@ -279,7 +279,7 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
         job,
         source: Some(JobSource::CommandOf(tool)),
         destroy,
-        unseen_users: paths_in(UNSEEN_USERS),
+        unseen_users: read_paths(UNSEEN_USERS),
         keep,
         ..Request::default()
     }
@@ -297,7 +297,7 @@ fn allowed_paths(job: &JobSpec) -> Vec<String> {
     // A replayed log may name its target itself, so any path may be a target.
     let is_any = job.streams().any(|s| s.replay.is_some() && s.target.is_empty());
     let is_target = |path: &Path| is_any || targets.contains(&real(path));
-    paths_in(DESTROY).into_iter().filter(|path| is_target(path)).map(name::text).collect()
+    read_paths(DESTROY).into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }
 
 // A doc comment here would appear in the help of each command with these arguments.
@@ -321,7 +321,7 @@ const DESTROY: &str = "FATHOM_DESTROY";
 const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
 
 /// Returns the paths in an environment variable.
-fn paths_in(variable: &str) -> Vec<PathBuf> {
+fn read_paths(variable: &str) -> Vec<PathBuf> {
     let list: Option<OsString> = std::env::var_os(variable);
     list.map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()
 }

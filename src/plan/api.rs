@@ -6,8 +6,8 @@
 //! 3. Makes a job of each interface for each work, or notes why it cannot be tried here.
 //! 4. Divides the budget among the jobs: as many rounds as fit, and the length of a run.
 //!
-//! A run ends after that length or, if that is earlier, at the end of the span (sequential) or after half of its blocks (random). How much of the file writes cover is decided before
-//! the first run (`src/run/setup.rs`).
+//! A run ends after that length or, if that is earlier, at the end of the span (sequential) or after half of its blocks
+//! (random). How much of the file writes cover is decided before the first run (`src/run/setup.rs`).
 
 use super::Jobs;
 use super::layers::{reads, writes};

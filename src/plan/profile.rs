@@ -306,8 +306,8 @@ pub(super) fn quick_times(profile: &'static Profile) -> Result<Times, Failure> {
     Ok(Times { window_ns, warmup_ns: WARMUP_NS })
 }
 
-/// Window and warm-up of each run if targets are compared. On a virtual disk, runs of one second differed by 9 % and quarters of a second within
-/// one run by 2 %, which favours many short runs over a few long ones.
+/// Window and warm-up of each run if targets are compared. On a virtual disk, runs of one second differed by 9 % and quarters of a second
+/// within one run by 2 %, which favours many short runs over a few long ones.
 pub(super) const COMPARED_TIMES: Times = Times { window_ns: 250_000_000, warmup_ns: 50_000_000 };
 
 impl StudyPlan for TargetComparison {

@@ -1,7 +1,8 @@
 //! How a study is planned: its runs, its strategy, its time budget, and the conditions that it can decide.
 //!
 //! The file with the jobs of a study implements [`StudyPlan`] for it; [`study_plan`] lists the studies. A method that a study does not
-//! implement plans the study like independent jobs. Crate `model` checks which of the options for runs fit together, and crate `analysis` decides while measuring.
+//! implement plans the study like independent jobs. Crate `model` checks which of the options for runs fit together, and crate `analysis`
+//! decides while measuring.
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
