@@ -55,8 +55,10 @@ pub struct Request {
 /// Where a job was read from.
 #[derive(Clone, Debug)]
 pub enum JobSource {
-    /// A job file of the user.
-    File(PathBuf),
+    /// A job file of the user, and the tool whose language it has.
+    File(PathBuf, Tool),
+    /// A capture, which is replayed.
+    Capture(PathBuf),
     /// A job file of fathom.
     Recipe(&'static Recipe),
     /// A command line of another tool, whose conventions apply.
@@ -67,7 +69,7 @@ impl JobSource {
     /// Returns the name of the source: `job.toml`, `recipe etcd`.
     pub fn name(&self) -> String {
         match self {
-            Self::File(path) => model::name::text(path),
+            Self::File(path, _) | Self::Capture(path) => model::name::text(path),
             Self::Recipe(recipe) => format!("recipe {}", recipe.name),
             Self::CommandOf(tool) => tool.word().into(),
         }
@@ -76,15 +78,17 @@ impl JobSource {
     /// Returns the default name of a job from this source.
     pub fn stem(&self) -> String {
         match self {
-            Self::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            Self::File(path, _) | Self::Capture(path) => {
+                path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+            }
             Self::Recipe(recipe) => recipe.name.into(),
             Self::CommandOf(tool) => tool.word().into(),
         }
     }
 
-    /// Returns the path of the user's job file.
+    /// Returns the path of the user's job file or capture.
     pub fn path(&self) -> Option<&Path> {
-        if let Self::File(path) = self { Some(path) } else { None }
+        if let Self::File(path, _) | Self::Capture(path) = self { Some(path) } else { None }
     }
 
     /// Returns the text of the recipe.

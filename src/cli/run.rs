@@ -80,7 +80,7 @@ impl Args {
             for remark in &job.remarks {
                 stderr::say(&format!("fathom: {}: {remark}", file.display()));
             }
-            use_job(&mut request, &given, JobSource::File(file), job)?;
+            use_job(&mut request, &given, JobSource::File(file, language.tool), job)?;
         } else {
             let problems =
                 request.job.check().into_iter().chain(request.job.check_targets(request.targets.len()));
@@ -121,7 +121,7 @@ impl Args {
             stream.replay.get_or_insert_default().file = name::text(&file);
         }
         check_job(&request.job)?;
-        request.source = Some(JobSource::File(file));
+        request.source = Some(JobSource::Capture(file));
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();

@@ -96,14 +96,11 @@ pub(super) fn replace_denied(
 fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, why: Option<&str>) -> Failure {
     let (named, instead) = match &request.source {
         Some(JobSource::CommandOf(Tool::Fio)) => ("ioengine=io_uring".to_owned(), "ioengine=libaio"),
-        Some(JobSource::File(file)) if !request.flags.contains(&"engine") => {
-            let is_toml = file.extension().is_some_and(|extension| extension == "toml");
-            let (named, instead) = if is_toml {
-                ("engine = \"io_uring\"", "engine = \"libaio\"")
-            } else {
-                ("ioengine=io_uring", "ioengine=libaio")
-            };
-            (format!("{}: {named}", name::text(file)), instead)
+        Some(JobSource::File(file, Tool::Fathom)) => {
+            (format!("{}: engine = \"io_uring\"", name::text(file)), "engine = \"libaio\"")
+        }
+        Some(JobSource::File(file, _)) => {
+            (format!("{}: ioengine=io_uring", name::text(file)), "ioengine=libaio")
         }
         _ => ("--engine io_uring".to_owned(), "--engine libaio"),
     };
@@ -129,13 +126,16 @@ fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> Str
         {
             format!("type: {}", use_single_requests(&request.command, stream.depth))
         }
-        Some(JobSource::CommandOf(Tool::Diskspd)) => {
+        Some(JobSource::CommandOf(Tool::Diskspd) | JobSource::File(_, Tool::Diskspd)) => {
             "set RequestCount to 1 in the profile, and use more threads".into()
         }
-        Some(JobSource::CommandOf(Tool::Iometer)) => {
+        Some(JobSource::CommandOf(Tool::Iometer) | JobSource::File(_, Tool::Iometer)) => {
             "set 'Queue Depth' to 1 in the configuration file, and use more workers".into()
         }
-        Some(JobSource::File(file)) => {
+        Some(JobSource::File(file, Tool::Fio)) => {
+            format!("write into {}: ioengine=psync, iodepth=1, numjobs={in_flight}", name::text(file))
+        }
+        Some(JobSource::File(file, Tool::Fathom)) => {
             format!("write into {}: engine = \"sync\", depth = 1, workers = {in_flight}", name::text(file))
         }
         _ => {
@@ -273,7 +273,7 @@ fn check_options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::job::{Access, Cache, Pattern};
+    use model::job::{Access, Cache, Changes, Original, Pattern, Replay, ReplayPace};
 
     fn stream(depth: u32, cache: Cache) -> Stream {
         Stream { cache, ..Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 1, WANTED) }
@@ -288,6 +288,41 @@ mod tests {
         let mut trims = stream(8, Cache::Direct);
         trims.access.lines[0].mix = model::job::Mix::from_percents(0, 100);
         assert!(why_unable(&trims).is_some_and(|why| why.contains("trims")));
+    }
+
+    #[test]
+    fn advice_is_in_the_language_of_the_job_file_and_never_in_a_capture() {
+        let advice = |source: JobSource, stream: Stream| {
+            let request = Request {
+                command: split_words("fathom run job /data"),
+                source: Some(source),
+                ..Request::default()
+            };
+            command_that_works(&request, &stream, 4)
+        };
+        let buffered = || stream(4, Cache::Buffered);
+        for (tool, part) in [
+            (Tool::Fathom, "write into job: engine = \"sync\", depth = 1, workers = 4"),
+            (Tool::Fio, "write into job: ioengine=psync, iodepth=1, numjobs=4"),
+            (Tool::Diskspd, "set RequestCount to 1 in the profile"),
+            (Tool::Iometer, "set 'Queue Depth' to 1 in the configuration file"),
+        ] {
+            let advice = advice(JobSource::File("job".into(), tool), buffered());
+            assert!(advice.contains(part), "{advice}");
+        }
+        let replay = Replay {
+            file: "job".into(),
+            pace: ReplayPace::default(),
+            speed: 1.0,
+            changes: Changes::default(),
+            dense: false,
+            stable_writes: false,
+            largest_bytes: 4096,
+            original: Original::default(),
+        };
+        let replay = Stream { replay: Some(Box::new(replay)), ..buffered() };
+        let advice = advice(JobSource::Capture("job".into()), replay);
+        assert_eq!(advice, "type: fathom run job /data --engine sync --depth 1");
     }
 
     #[test]

@@ -197,7 +197,9 @@ fn make_title(request: &Request) -> String {
         }
         (Work::Api(_), _) => "api".into(),
         (Work::Job, None) => "run".into(),
-        (Work::Job, Some(JobSource::File(file))) => format!("run {}", name::text(file)),
+        (Work::Job, Some(JobSource::File(file, _) | JobSource::Capture(file))) => {
+            format!("run {}", name::text(file))
+        }
         (Work::Job, Some(source)) => source.name(),
     }
 }
