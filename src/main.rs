@@ -105,9 +105,11 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
-    let (mut judged, mut last_outcome) = (Vec::new(), Ok(None));
+    let (mut ids, mut judged, mut last_outcome) = (Vec::new(), Vec::new(), Ok(None));
     for request in requests {
         last_outcome = measure_one_of_several(request, showing).map(|(session, code)| {
+            let (id, ..) = &session;
+            ids.push(id.clone());
             judged.push(Ok(session));
             code
         });
@@ -119,7 +121,7 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
         return last_outcome.map(|_| ExitCode::SUCCESS);
     }
     let table = history::together(RowsOf::Devices, judged)?;
-    show::print_table(&table, showing, &outlets)?;
+    show::print_table(&table, showing, &outlets, show::kept_sessions(&ids).as_deref())?;
     Ok(last_outcome?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
 }
 
@@ -137,7 +139,7 @@ fn measure_one_of_several(
     let kept = finished.session.is_kept().then(|| finished.session.path());
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(&record, kept, annotations, showing);
-    let id = kept.map_or_else(|| "not kept".into(), history::id);
+    let id = kept.map_or_else(|| show::NOT_KEPT.into(), history::id);
     if kept.is_some() {
         history::remember();
     }
@@ -252,7 +254,7 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
     });
     let table = history::together(RowsOf::Sessions, judged)?;
     show::check_gated(is_gated, showing)?;
-    show::print_table(&table, showing, &outlets)?;
+    show::print_table(&table, showing, &outlets, Some(show::SAME_COMMAND))?;
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))
 }
 

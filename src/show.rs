@@ -125,13 +125,28 @@ pub fn print_report(
     put(judged, showing.format, showing.style(), outlets, alternative.as_deref())
 }
 
-/// Prints the table of several sessions, and writes it to the requested files.
+/// Names the command that prints the results of measured sessions again; `None` if one was not kept.
+pub fn kept_sessions(ids: &[String]) -> Option<String> {
+    let is_kept = |id: &String| id != NOT_KEPT;
+    let command = || format!("the sessions are kept; `fathom show {}` prints their results", ids.join(" "));
+    ids.iter().all(is_kept).then(command)
+}
+
+/// Stands for the id of a session that was not kept.
+pub const NOT_KEPT: &str = "not kept";
+
+/// Prints the table of several sessions, and writes it to the requested files. `alternative` describes another way to get the results.
 ///
 /// # Errors
 /// As [`print_report`].
-pub fn print_table(table: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
+pub fn print_table(
+    table: &SessionTable,
+    showing: &Showing,
+    outlets: &Outlets,
+    alternative: Option<&str>,
+) -> Result<(), Failure> {
     let format = report::that_writes::<SessionTable>(showing.format).map_err(Failure::Usage)?;
-    put(table, format, showing.style(), outlets, Some(SAME_COMMAND))
+    put(table, format, showing.style(), outlets, alternative)
 }
 
 /// Prints a report of any kind and writes it to the files. `alternative` describes another way to get the report.
@@ -257,4 +272,14 @@ pub fn print_specs() -> Result<ExitCode, Failure> {
         }
     }
     stdout::text(&out).map(|()| ExitCode::SUCCESS)
+}
+
+#[test]
+fn a_table_of_measured_sessions_can_be_shown_again_if_all_are_kept() {
+    let kept = |ids: &[&str]| kept_sessions(&ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>());
+    assert_eq!(
+        kept(&["1", "2"]).as_deref(),
+        Some("the sessions are kept; `fathom show 1 2` prints their results")
+    );
+    assert_eq!(kept(&["1", NOT_KEPT]), None);
 }
