@@ -3,8 +3,7 @@
 //! Conclusions are in crate `analysis`, layouts in crate `report`.
 
 use crate::failure::Failure;
-use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::files::output::{self, Outlet, Replace, Rules, Spared};
 use crate::live::Progress;
 use crate::stdout;
 use analysis::Judging;

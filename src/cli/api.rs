@@ -1,7 +1,6 @@
 //! `fathom api`: its flags.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job};
+use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job, target_parser};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{ApiSpec, Request, Work};
@@ -27,7 +26,7 @@ const LEAST_BYTES: u64 = 512;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = shared_flags::target_parser())]
+    #[arg(value_parser = target_parser())]
     target: Option<PathBuf>,
     /// Bytes per operation, 512 to 8m; several with commas [default: 4k,128k sequential, 4k random]
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = parse_size, help_heading = WHAT)]

@@ -1,7 +1,8 @@
 //! `fathom capture` and `fathom fit`: their flags.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{HOW_LONG, OUTPUT, SAFETY, UnseenArgs, WHAT, WHERE, formats_of};
+use crate::cli::shared_flags::{
+    HOW_LONG, OUTPUT, SAFETY, UnseenArgs, WHAT, WHERE, formats_of, target_parser,
+};
 use model::replay::FitCheck;
 use model::units::{parse_bytes, parse_duration_ns};
 use report::Format;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 )]
 pub struct CaptureArgs {
     /// Block device, file or directory
-    #[arg(required_unless_present = "import", value_parser = shared_flags::target_parser())]
+    #[arg(required_unless_present = "import", value_parser = target_parser())]
     pub(crate) target: Option<PathBuf>,
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
@@ -78,7 +79,7 @@ pub struct FitArgs {
     /// Capture file from `fathom capture`
     pub(crate) capture: PathBuf,
     /// With --check: block device, file or directory that the job runs on
-    #[arg(required_if_eq("check", "true"), value_parser = shared_flags::target_parser())]
+    #[arg(required_if_eq("check", "true"), value_parser = target_parser())]
     pub(crate) target: Option<PathBuf>,
     /// Run the job on TARGET, and compare it with the capture
     #[arg(long, help_heading = WHAT)]

@@ -398,21 +398,16 @@ fn the_short_help_describes_the_flags_of_its_command() {
     let cli = shorten(Cli::command());
     let command = |name: &str| cli.find_subcommand(name).unwrap_or_else(|| panic!("{name}"));
     for (name, flag, part) in [
-        ("api", "bs", "512 to 8m"),
         ("capture", "output", "Capture file"),
         ("capture", "time", "Length of the capture"),
-        ("compare", "verbose", "every number"),
         ("export", "output", "A directory"),
         ("fit", "check", "compare it with the capture"),
-        ("fit", "output", "Job file to write"),
         ("list", "target", "in the path of a target"),
         ("list", "until", "began at this time or earlier"),
         ("show", "explain", "second by second"),
-        ("sweep", "bs", "a doubling range"),
         ("time", "cold", "Evict the files"),
         ("verify", "bs", "a multiple of 512"),
         ("verify", "time", "Stop writing after this time"),
-        ("run", "bs", "sizes with weights"),
         ("run", "time", "Length of the measured part"),
     ] {
         let arg = command(name).get_arguments().find(|arg| arg.get_id() == flag && !arg.is_hide_set());

@@ -1,7 +1,8 @@
 //! `fathom limit`: its flags.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{BudgetArgs, FleetArgs, Measuring, ReportArgs, WHAT, check_job};
+use crate::cli::shared_flags::{
+    BudgetArgs, FleetArgs, Measuring, ReportArgs, WHAT, check_job, target_parser,
+};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -43,7 +44,7 @@ struct LatencyTargetArgs {
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = shared_flags::target_parser())]
+    #[arg(value_parser = target_parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     latency_target: LatencyTargetArgs,

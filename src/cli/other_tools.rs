@@ -5,8 +5,7 @@
 //! environment variable `FATHOM_DESTROY` permits overwriting too. `FATHOM_UNSEEN_USERS` replaces `--unseen-users`.
 
 use crate::failure::Failure;
-use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::files::output::{self, Outlet, Replace, Rules, Spared};
 use crate::fleet::{self, Fleet};
 use crate::live::Progress;
 use crate::request::{JobSource, Request};

@@ -8,8 +8,7 @@
 use super::Cli;
 use crate::cli::shared_flags::one_of;
 use crate::failure::Failure;
-use crate::files::output;
-use crate::files::output::{Replace, Rules, Spared};
+use crate::files::output::{self, Replace, Rules, Spared};
 use crate::stdout;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;

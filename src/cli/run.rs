@@ -2,8 +2,9 @@
 //! jobs, for `fathom recipe` and the commands of other tools too.
 
 use crate::capture::capture_file::is_capture;
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{FleetArgs, Measuring, ReportArgs, SlowerArgs, TypedKey, WHAT, check_job};
+use crate::cli::shared_flags::{
+    FleetArgs, Measuring, ReportArgs, SlowerArgs, TypedKey, WHAT, check_job, target_parser,
+};
 use crate::failure::Failure;
 use crate::files::Small;
 use crate::request::{JobSource, Request, Work};
@@ -13,8 +14,7 @@ use dialect::{Language, MAX_FILE_BYTES, Tool, Trouble};
 use model::name;
 use model::spec::JobSpec;
 use model::spec::keys::{self, Command, Set};
-use std::io;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
-    #[arg(value_name = "TARGET", value_parser = shared_flags::target_parser())]
+    #[arg(value_name = "TARGET", value_parser = target_parser())]
     targets: Vec<PathBuf>,
     /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of its id, or
     /// `last`

@@ -5,8 +5,7 @@
 
 use crate::cli::usage_error;
 use crate::failure::Failure;
-use crate::files::output;
-use crate::files::output::Replace;
+use crate::files::output::{self, Replace};
 use crate::live::Progress;
 use crate::plan::engine_names;
 use crate::request::{Request, Work};

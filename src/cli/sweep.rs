@@ -2,9 +2,9 @@
 
 use super::Command::{Iops, Sweep};
 use super::{Cli, insert_command};
-use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, Measuring, OUTPUT, ReportArgs, WHAT, check_job, one_named,
+    self, BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, Measuring, OUTPUT, ReportArgs, WHAT, check_job,
+    one_named,
 };
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};

@@ -1,7 +1,6 @@
 //! `fathom watch`: its flags and arguments, including those of sysstat's iostat.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, formats_of};
+use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, formats_of, target_path};
 use crate::failure::Failure;
 use crate::files::output::Replace;
 use crate::watch::{Request, Selection};
@@ -134,7 +133,7 @@ impl Arguments {
         let count = numbers.get(1).map(|word| parse_count(word)).transpose()?;
         let is_all = |word: &OsString| word == ALL && !Path::new(word).exists();
         let (all, targets): (Vec<&OsString>, Vec<&OsString>) = targets.into_iter().partition(|w| is_all(w));
-        let targets = targets.into_iter().map(|word| shared_flags::target_path(word)).collect();
+        let targets = targets.into_iter().map(|word| target_path(word)).collect();
         Ok(Self { targets, is_all: !all.is_empty(), interval, count })
     }
 }

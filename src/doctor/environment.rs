@@ -361,7 +361,7 @@ fn add_available(observation: &Observation, look: Look) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::finding::Outcome;
 
     fn with_fact(fact: &str, text: &str, about: &str) -> Look {
@@ -371,26 +371,19 @@ mod tests {
     }
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_host(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_host(observation), about)
     }
 
     #[test]
     fn a_good_machine_has_no_finding() {
         let mut observation = in_order();
-        assert!(
-            check_host(&observation).iter().all(|l| l.outcome == Outcome::Holds),
-            "{:#?}",
-            check_host(&observation)
-        );
+        let looks = check_host(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         observation.machine.facts.clear();
         observation.machine.virtual_by = Err("hidden".into());
         observation.machine.clocksource = Err("hidden".into());
-        assert!(
-            check_host(&observation).iter().all(|l| l.outcome == Outcome::NotChecked),
-            "{:#?}",
-            check_host(&observation)
-        );
+        let looks = check_host(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::NotChecked), "{looks:#?}");
     }
 
     #[test]
@@ -451,11 +444,8 @@ mod rights_tests {
     #[test]
     fn missing_rights_are_reported_with_a_reason() {
         let mut observation = in_order();
-        assert!(
-            check_rights(&observation).iter().all(|l| l.outcome == Outcome::Holds),
-            "{:#?}",
-            check_rights(&observation)
-        );
+        let looks = check_rights(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         let rights = &mut observation.rights;
         rights.io_uring = Err(IoUringDenied::Other("reason 1".into()));
         (rights.libaio, rights.cgroup) = (Err("no libaio".into()), Err("reason 2".into()));
@@ -496,13 +486,12 @@ mod rights_tests {
 #[cfg(test)]
 mod neighbours_tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::evidence::HOUSEKEEPERS;
     use model::finding::Outcome;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_other_load(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_other_load(observation), about)
     }
 
     /// The answer if a file has this content after the pause. Before the pause, no CPU time was used, and `/proc/meminfo` is the same.
@@ -520,17 +509,11 @@ mod neighbours_tests {
     fn an_idle_machine_has_no_finding() {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
-        assert!(
-            check_other_load(&observation).iter().all(|l| l.outcome == Outcome::Holds),
-            "{:#?}",
-            check_other_load(&observation)
-        );
+        let looks = check_other_load(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         (observation.start.files, observation.end.files) = Default::default();
-        assert!(
-            check_other_load(&observation).iter().all(|l| l.outcome == Outcome::NotChecked),
-            "{:#?}",
-            check_other_load(&observation)
-        );
+        let looks = check_other_load(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::NotChecked), "{looks:#?}");
     }
 
     #[test]

@@ -493,6 +493,12 @@ mod observation_tests {
         }
     }
 
+    /// Returns the first answer whose subject begins with these words.
+    pub(crate) fn find_look(looks: Vec<Look>, about: &str) -> Look {
+        let look = looks.into_iter().find(|l| l.about.starts_with(about));
+        look.unwrap_or_else(|| panic!("nothing about {about}"))
+    }
+
     fn files() -> BTreeMap<String, Known<String>> {
         let texts = [
             ("/sys/class/block/sda/stat", QUIET),

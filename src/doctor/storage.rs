@@ -308,13 +308,12 @@ fn describe_interrupts(layer: &Layer) -> Known<Look> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::finding::{Look, Outcome};
     use model::machine::DirectIo;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_place(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_place(observation), about)
     }
 
     #[test]
@@ -390,13 +389,12 @@ mod tests {
 #[cfg(test)]
 mod data_tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::evidence::Extents;
     use model::finding::Outcome;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_stored_data(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_stored_data(observation), about)
     }
 
     fn extents(observation: &mut Observation) -> &mut Extents {
@@ -409,11 +407,8 @@ mod data_tests {
     #[test]
     fn a_good_file_has_no_finding() {
         let mut observation = in_order();
-        assert!(
-            check_stored_data(&observation).iter().all(|l| l.outcome == Outcome::Holds),
-            "{:#?}",
-            check_stored_data(&observation)
-        );
+        let looks = check_stored_data(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         observation.role = Role::Made;
         assert_eq!(check_stored_data(&observation).len(), 1);
     }
@@ -468,12 +463,11 @@ mod data_tests {
 #[cfg(test)]
 mod device_tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::finding::Outcome;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_device(observation).into_iter().find(|l| l.about.starts_with(about));
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_device(observation), about)
     }
 
     /// The answer after a setting of the disk was changed; `None` removes the setting's file.

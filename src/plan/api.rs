@@ -29,18 +29,10 @@ use stats::intervals::FEWEST_RUNS;
 use std::path::PathBuf;
 
 /// Settings that each interface defines.
+#[rustfmt::skip]
 pub(super) const OF_INTERFACES: &[&str] = &[
-    "--rw",
-    "--bs",
-    "--size",
-    "--cache",
-    "--depth",
-    "--workers",
-    "--engine",
-    "engine options",
-    "--batch",
-    "--random",
-    "--time",
+    "--rw", "--bs", "--size", "--cache", "--depth", "--workers", "--engine", "engine options", "--batch",
+    "--random", "--time",
 ];
 /// Sizes of sequential operations: a page, and the size that copying programs use.
 const SIZES: &[u32] = &[4096, 128 << 10];

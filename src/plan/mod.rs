@@ -164,7 +164,7 @@ fn is_cold(
     strategy: Strategy,
     origins: &mut Origins,
 ) -> bool {
-    // A user's file that is read through the page cache is not evicted; all other targets are.
+    // By default, nothing is evicted if the page cache serves a file of the user.
     let is_direct = jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct());
     let usual = is_direct || study.starts_cold() || targets.iter().all(|t| t.role != Role::File);
     let is_touched = targets.iter().any(|t| t.role != Role::None);
@@ -423,7 +423,7 @@ fn memory_bytes_of(stream: &Stream) -> u64 {
     workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
 }
 
-/// Adds the jobs of the session that `word` names.
+/// Adds those jobs of the session named `word` that do the work of a job of this request.
 ///
 /// # Errors
 /// [`Failure::Usage`] if none match, or their targets are missing or different.

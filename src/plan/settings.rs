@@ -5,8 +5,7 @@ use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::{explain_refusal, profile};
 use crate::request::{BenchSpec, Request, Work};
-use engine::engines;
-use engine::engines::Entry;
+use engine::engines::{self, Entry};
 use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
 use model::plan::{Precondition, Role, Target};
 use model::spec::JobSpec;
@@ -71,14 +70,11 @@ pub(super) fn plan_precondition(
     let writing =
         jobs.iter().enumerate().filter(|(_, job)| writes(job) && !is_filled).map(|(at, _)| at).collect();
     let planned = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
+    let words = describe_precondition(&planned, jobs);
     if is_filled {
-        origins.record(
-            "precondition",
-            &describe_precondition(&planned, jobs),
-            &request.origin("precondition"),
-        );
+        origins.record("precondition", &words, &request.origin("precondition"));
     } else {
-        origins.note("--precondition", request.job.precondition, |_| describe_precondition(&planned, jobs));
+        origins.note("--precondition", request.job.precondition, |_| words.clone());
     }
     Ok(Some(planned))
 }

@@ -439,30 +439,11 @@ pub(super) fn resolve_read_back(
 }
 
 /// Keys of a stream that do not apply when its blocks are read back, at full speed and until everything was read.
+#[rustfmt::skip]
 const NOT_READ_BACK: [&str; 24] = [
-    "mix",
-    "positions",
-    "read-back",
-    "rate",
-    "arrivals",
-    "limit-iops",
-    "limit-bandwidth",
-    "flow",
-    "serialize-overlap",
-    "evict-each-pass",
-    "think",
-    "burst",
-    "burst-time",
-    "think-spin",
-    "fsync",
-    "fdatasync",
-    "sync-file-range",
-    "drain",
-    "ops",
-    "bytes",
-    "stop-after",
-    "passes",
-    "delay",
+    "mix", "positions", "read-back", "rate", "arrivals", "limit-iops", "limit-bandwidth", "flow",
+    "serialize-overlap", "evict-each-pass", "think", "burst", "burst-time", "think-spin", "fsync",
+    "fdatasync", "sync-file-range", "drain", "ops", "bytes", "stop-after", "passes", "delay",
     "op-log-interval",
 ];
 

@@ -157,7 +157,7 @@ impl<'a> Targets<'a> {
                     return self.add_missing(typed_path, create, draft, from, origins);
                 }
                 if let Some(index) = self.find_unmade(typed_path) {
-                    return Ok(self.use_made(index, draft));
+                    return Ok(self.use_target(index, draft));
                 }
                 let may_create = self.request.command.get(1).is_some_and(|command| command == "run");
                 return Err(explain_missing(typed_path, may_create));
@@ -222,11 +222,8 @@ impl<'a> Targets<'a> {
                 inspect_opened(self.root, typed_path, &path, target, place)?;
             }
         }
-        target.writable |= writes || is_preconditioned;
-        if draft.stream.cache.is_direct() {
-            target.block_bytes = target.block_bytes.max(direct_alignment(place));
-        }
-        Ok(index)
+        target.writable |= is_preconditioned;
+        Ok(self.use_target(index, draft))
     }
 
     /// Finds a known target under any of its names. Returns its index. Links and bind mounts lead to one file, and two device nodes
@@ -325,8 +322,8 @@ impl<'a> Targets<'a> {
             .position(|Found { target, .. }| target.create.is_some() && name::path(&target.path) == path)
     }
 
-    /// Lets a stream use a target that is made before the first run. Returns the target's index.
-    fn use_made(&mut self, index: usize, draft: &Draft) -> usize {
+    /// Lets a stream use a known target. Returns the target's index.
+    fn use_target(&mut self, index: usize, draft: &Draft) -> usize {
         if let Some(Found { target, place }) = self.found.get_mut(index) {
             target.writable |= draft.stream.changes_targets();
             if draft.stream.cache.is_direct() {
@@ -368,7 +365,7 @@ impl<'a> Targets<'a> {
         make_again(target, create);
         check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
         check_free_space(&folder, target.bytes)?;
-        Ok(self.use_made(index, draft))
+        Ok(self.use_target(index, draft))
     }
 
     /// Refuses flags without effect, so that they do not appear to work. Then records the target `nothing` for the stream.

@@ -30,20 +30,10 @@ use model::verdict::Condition;
 use std::collections::BTreeMap;
 
 /// Settings that cells define, or that the sweep records itself.
+#[rustfmt::skip]
 pub(in crate::plan) const OF_CELLS: &[&str] = &[
-    "--rw",
-    "--bs",
-    "--depth",
-    "--workers",
-    "--engine",
-    "engine options",
-    "--cache",
-    "--mix",
-    "--batch",
-    "--line",
-    "--time",
-    "--warmup",
-    "--runs",
+    "--rw", "--bs", "--depth", "--workers", "--engine", "engine options", "--cache", "--mix", "--batch",
+    "--line", "--time", "--warmup", "--runs",
 ];
 /// Default runs of each cell in an exhaustive search: the fewest with an interval.
 const CELL_RUNS: u32 = 3;
@@ -193,13 +183,9 @@ fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
     }
     let modes = sweep_spec.preset.filter(|_| axes.cache.is_empty()).map_or(&[][..], |p| p.modes);
     for mode in modes {
-        let value = format!("{}: {}", mode.name, mode.cache.word());
-        let from = preset.as_deref().unwrap_or_default();
-        origins.record(
-            "mode",
-            &if mode.remark.is_empty() { value } else { format!("{value}; {}", mode.remark) },
-            from,
-        );
+        let remark = if mode.remark.is_empty() { String::new() } else { format!("; {}", mode.remark) };
+        let value = format!("{}: {}{remark}", mode.name, mode.cache.word());
+        origins.record("mode", &value, preset.as_deref().unwrap_or_default());
     }
 }
 
@@ -301,11 +287,8 @@ fn choose_measures(
             words.push(measure);
         }
     }
-    origins.record(
-        "--by",
-        &words.join(", "),
-        if sweep_spec.by.is_some() { "command line" } else { "default" },
-    );
+    let from = if sweep_spec.by.is_some() { "command line" } else { "default" };
+    origins.record("--by", &words.join(", "), from);
     all
 }
 
@@ -460,11 +443,8 @@ fn plan_search(
     let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     if sweep_spec.exhaustive {
         let exhaustive = with_extra_runs(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
-        origins.record(
-            "--time",
-            &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)),
-            from(is_time_typed),
-        );
+        let words = format!("{} a run, {runs} runs a cell", show_ns(whole as f64));
+        origins.record("--time", &words, from(is_time_typed));
         origins.record("time", &format!("about {}", minutes(exhaustive)), "all cells");
         return Ok(Search::Exhaustive);
     }
