@@ -180,9 +180,9 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
     if !fleet.reports_results() {
         return Ok(ExitCode::SUCCESS);
     }
-    let logged = logs.write(&finished.op_log);
+    let log_result = logs.write(&finished.op_log);
     // If the log could not be written, report that after the report.
-    conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
+    conclude(&finished, showing, &outlets).and_then(|code| log_result.map(|()| code))
 }
 
 fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {

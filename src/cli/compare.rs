@@ -184,8 +184,8 @@ fn find_files(side: &str) -> Result<Vec<PathBuf>, Failure> {
 
 /// Finds the ends of a range; `None` if the word is not a range. Paths can contain two dots too, so both ends must exist.
 fn find_ends(word: &str) -> Option<(PathBuf, PathBuf)> {
-    let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
-    let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
+    let find_file = |word: &str| history::find(word).ok().filter(|p| p.is_file());
+    let split = |at: usize| Some((find_file(&word[..at])?, find_file(&word[at + RANGE.len()..])?));
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 

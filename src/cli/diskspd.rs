@@ -97,21 +97,21 @@ fn check_target(target: &Target) -> Result<(), Failure> {
             "{shown} is a directory; type a file in it, with -c1G to make the file if it does not exist"
         )));
     }
-    let there = length(&path);
+    let file_bytes = length(&path);
     if target.create.is_none() && !path.exists() {
         return Err(Failure::Usage(format!(
             "{shown} does not exist; type -c1G too, which makes a file of that size"
         )));
     }
-    if let (Some(bytes), Some(there)) = (target.create, there)
-        && there != bytes
+    if let (Some(bytes), Some(file_bytes)) = (target.create, file_bytes)
+        && file_bytes != bytes
         && !machine::mark::is_ours(&path)
     {
         let whose = machine::mark::void_because(&path);
         let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
             "-c{bytes}: {shown} exists with {}, and {whose}, so fathom does not replace it; remove it, or leave -c out",
-            show_bytes(there)
+            show_bytes(file_bytes)
         )));
     }
     let Some(file) = target.buffer_file.as_deref().filter(|_| target.write_percent > 0) else {

@@ -356,7 +356,7 @@ fn render_settings() -> String {
         out += &format!("| `{}` | `{}` | {} |\n", key.name, cell(value), cell(key.about));
     }
     out += "\n## Engines\n\n| `--engine` | meaning |\n|---|---|\n";
-    for line in crate::cli::shared_flags::engines().lines() {
+    for line in crate::cli::shared_flags::list_engines().lines() {
         let (name, about) = line.trim_start().trim_start_matches("- ").split_once(": ").unwrap_or((line, ""));
         out += &format!("| `{}` | {} |\n", cell(name), cell(about));
     }

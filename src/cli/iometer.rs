@@ -102,7 +102,7 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
 ///
 /// # Errors
 /// A usage failure that names the place in the file.
-pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
+pub(super) fn read_specs(file: &Path) -> Result<Vec<Spec>, Failure> {
     let text = run::read_text(file)?;
     iometer::specs(&name::shown(file), &text).map_err(run::pointed_failure)
 }

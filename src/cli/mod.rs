@@ -144,7 +144,7 @@ impl Cli {
             let printed = stdout::text(&help::first_steps());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
         }
-        if let Some(advice) = usage_error::long_dash(&words) {
+        if let Some(advice) = usage_error::find_long_dash(&words) {
             stderr::say(&format!("fathom: {advice}"));
             return Err(ExitCode::from(usage_exit_code));
         }

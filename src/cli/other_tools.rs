@@ -141,14 +141,14 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     }
     write_states(&record, &finished.written, &rules);
     // Report a log that cannot be written after the report.
-    let logged = logs.write(&finished.op_log).and_then(|()| {
+    let log_result = logs.write(&finished.op_log).and_then(|()| {
         let mut all = aggregates.iter().zip(aggregate::FILES);
         all.try_for_each(|(outlet, (_, kind))| {
             outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)
         })
     });
     write_output(&report, tool_output, to, before)?;
-    logged?;
+    log_result?;
     let has_failed = finished.failed || has_failed(&report);
     Ok(match (finished.interrupted, has_failed) {
         (true, _) => ExitCode::from(INTERRUPTED),

@@ -72,7 +72,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
-        request.hosts = host_counts(self.hosts)?;
+        request.hosts = check_host_counts(self.hosts)?;
         request.fail_if_slower = self.slower.slower();
         let file = files.into_iter().find_map(|file| Some((detect_language(&file)?, file)));
         if let Some((language, file)) = file {
@@ -113,7 +113,7 @@ impl Args {
                 "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: {})",
                 given.key.name,
                 name::shown(&file),
-                flags_taken_by(Command::RunCapture)
+                list_flags_taken_by(Command::RunCapture)
             )));
         }
         let mut request = self.measuring.request(Work::Job, targets);
@@ -130,7 +130,7 @@ impl Args {
 }
 
 /// Returns the typed numbers of hosts: none, or at least two that increase.
-fn host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
+fn check_host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     if hosts.len() == 1 || !hosts.is_sorted_by(|a, b| a < b) {
         return Err(Failure::Usage(
             "--hosts: type at least two numbers in ascending order, such as --hosts 1,2,4".into(),
@@ -247,7 +247,7 @@ pub(super) fn use_job(
 }
 
 /// Lists the flags that can be combined with a job file or a capture.
-fn flags_taken_by(command: Command) -> String {
+fn list_flags_taken_by(command: Command) -> String {
     keys::taken_by(command).map(|key| format!("--{}", key.name)).collect::<Vec<_>>().join(", ")
 }
 
@@ -260,7 +260,7 @@ fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), 
             return refuse(format!(
                 "--{name} cannot be combined with the job file {file}, which describes the workload; write \
                  {name} into it (flags that may be combined with it: {})",
-                flags_taken_by(Command::RunFile)
+                list_flags_taken_by(Command::RunFile)
             ));
         }
         if matches!(key.set, Set::Phase(_)) && job.phases.len() > 1 {

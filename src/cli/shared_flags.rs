@@ -53,7 +53,9 @@ struct Value(String);
 impl Args for Keys {
     fn augment_args(command: Command) -> Command {
         let named = keys::Command::named(command.get_name());
-        command.args(named.into_iter().flat_map(|name| keys::taken_by(name).map(move |key| flag(key, name))))
+        command.args(
+            named.into_iter().flat_map(|name| keys::taken_by(name).map(move |key| make_flag(key, name))),
+        )
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -62,15 +64,15 @@ impl Args for Keys {
 }
 
 /// Makes a flag for a key.
-fn flag(key: &'static Key, command: keys::Command) -> Arg {
+fn make_flag(key: &'static Key, command: keys::Command) -> Arg {
     let about = key.about_in(command);
     let flag = Arg::new(key.name).long(key.name).help(about.clone()).help_heading(key.group.heading());
     if key.is_switch() {
         return flag.action(ArgAction::SetTrue);
     }
     let flag = match key.name {
-        "engine" => flag.long_help(format!("{about}\n\nPossible values:\n{}", engines())),
-        keys::LINE => flag.long_help(format!("{about}\n\nKeys of a line:\n{}", line_keys())),
+        "engine" => flag.long_help(format!("{about}\n\nPossible values:\n{}", list_engines())),
+        keys::LINE => flag.long_help(format!("{about}\n\nKeys of a line:\n{}", list_line_keys())),
         _ => flag,
     };
     let action = if key.is_list() { ArgAction::Append } else { ArgAction::Set };
@@ -80,7 +82,7 @@ fn flag(key: &'static Key, command: keys::Command) -> Arg {
         let text = typed.into_string().unwrap_or_else(model::name::text);
         key.parse_into_job(&mut JobSpec::default(), [text.as_str()])?;
         if key.name == "engine" {
-            known_engine(&text)?;
+            check_engine(&text)?;
         }
         Ok::<Value, String>(Value(text))
     }))
@@ -310,7 +312,7 @@ impl ShowingArgs {
     pub(super) fn showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
         self.files.check::<Report>()?;
         check_brief(self.brief, self.format, self.files.formats::<Report>(self.format))?;
-        Ok(self.unchecked(explain, inconclusive))
+        Ok(self.into_showing(explain, inconclusive))
     }
 
     /// How to show several sessions in one table. Flags and formats for a single report are errors.
@@ -332,7 +334,7 @@ impl ShowingArgs {
         }
         report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;
         self.files.check::<SessionTable>()?;
-        Ok(self.unchecked(explain, inconclusive))
+        Ok(self.into_showing(explain, inconclusive))
     }
 
     /// How to show a capture. Refuses flags about judging: a capture is not judged.
@@ -351,7 +353,8 @@ impl ShowingArgs {
         }
     }
 
-    fn unchecked(self, explain: bool, inconclusive: &InconclusiveArgs) -> Showing {
+    /// How to show a report, without checks of the flags.
+    fn into_showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Showing {
         Showing {
             format: self.format,
             replace: self.files.replace(),
@@ -371,7 +374,7 @@ impl OutputArgs {
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
         let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
-        let tip = usage_error::in_diskspd(&format!("-o{}", path.display()));
+        let tip = usage_error::explain_diskspd_option(&format!("-o{}", path.display()));
         let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
         Err(Failure::Usage(format!(
             "-o {}: no format has this extension; type {}{tip}",
@@ -428,7 +431,7 @@ pub(super) fn parse_accepted_check(text: &str) -> Result<CheckId, String> {
 }
 
 /// Refuses an unknown engine.
-fn known_engine(text: &str) -> Result<(), String> {
+fn check_engine(text: &str) -> Result<(), String> {
     let name = text.trim().split(':').next().unwrap_or_default();
     if engine::engines::find(name).is_some() {
         return Ok(());
@@ -437,7 +440,7 @@ fn known_engine(text: &str) -> Result<(), String> {
 }
 
 /// Lists the engines with their options, for help.
-pub(super) fn engines() -> String {
+pub(super) fn list_engines() -> String {
     let mut lines = Vec::new();
     for engine in engine::engines::ENGINES {
         lines.push(format!("- {}: {}", engine.name, engine.about));
@@ -454,7 +457,7 @@ pub(super) fn engines() -> String {
 }
 
 /// Lists the keys of a `--line`, for help.
-fn line_keys() -> String {
+fn list_line_keys() -> String {
     let lines = LINE_KEYS.iter().map(|k| format!("- {}={}: {}", k.name, k.value, k.about));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -247,7 +247,7 @@ impl Args {
         // The typed values replace those of the preset.
         self.axes.given.iter().try_for_each(|(axis, text)| set_axis(&mut axes, axis, text))?;
         if let Some(file) = &self.spec_file {
-            axes.spec.extend(super::iometer::specs(file)?);
+            axes.spec.extend(super::iometer::read_specs(file)?);
         }
         self.check_preset(&axes)?;
         if self.pattern == Some(ReadOrder::Sequential) {

@@ -8,7 +8,7 @@
 //! 4. a missing argument or second value: the complete line;
 //! 5. a needless value, or two options that conflict: what to leave out.
 //!
-//! [`long_dash`] finds options that were pasted from a web page.
+//! [`find_long_dash`] finds options that were pasted from a web page.
 
 use super::{Cli, find_tool};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -204,7 +204,7 @@ fn usage_line(error: &clap::Error) -> Option<String> {
     Some(usage.to_string().trim_start_matches("Usage:").trim().to_owned())
 }
 
-/// Explains an extra argument.
+/// Answers an argument that is one too many with the usage line.
 fn explain_extra_argument(argument: &str, error: &clap::Error) -> String {
     let advice = usage_line(error).map_or_else(String::new, |usage| format!("type {usage}"));
     format!("'{argument}' is one argument too many: {advice}")
@@ -246,7 +246,7 @@ fn explain_negative_value(option: &str, words: &[String]) -> Option<String> {
 }
 
 /// Returns what to type for an option that begins with a long dash; `None` if there is none, or a file has that name.
-pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
+pub(super) fn find_long_dash(words: &[OsString]) -> Option<String> {
     // Other tools' command lines are read by their own rules.
     if words.get(1).is_some_and(|word| find_tool(word).is_some()) {
         return None;
@@ -260,7 +260,7 @@ pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
 }
 
 /// Describes fathom's equivalent of a DISKSPD option such as `-o32`, if it has one.
-pub(super) fn in_diskspd(word: &str) -> Option<String> {
+pub(super) fn explain_diskspd_option(word: &str) -> Option<String> {
     let equivalent = keys::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
     Some(describe_equivalent(&equivalent, Some("run")))
 }
@@ -486,13 +486,13 @@ fn tips_name_flag_value_and_command() {
     }
     assert!(!refused(&["fathom", "run", "--dept", "3"]).contains("fio"));
     assert!(!refused(&["fathom", "limit", "a", "time"]).contains("type --time"));
-    let pasted = |line: &str| long_dash(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+    let pasted = |line: &str| find_long_dash(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
     assert!(pasted("fathom run –rw read").is_some_and(|advice| advice.ends_with("type --rw")));
     assert!(pasted("fathom run −d60").is_some_and(|advice| advice.ends_with("type --d60")));
     assert!(pasted("fathom bench —-quick").is_some_and(|advice| advice.ends_with("type --quick")));
     assert_eq!(pasted("fathom time -- cat –x"), None);
     assert_eq!(pasted("fathom fio –rw=read"), None);
-    let given = in_diskspd("-o32").unwrap_or_default();
+    let given = explain_diskspd_option("-o32").unwrap_or_default();
     assert_eq!(given, "DISKSPD's -o is --depth; type --depth 32");
-    assert_eq!(in_diskspd("-oreport"), None);
+    assert_eq!(explain_diskspd_option("-oreport"), None);
 }

@@ -246,11 +246,11 @@ fn find_witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, Direc
     let entries = std::fs::read_dir(dir).ok()?.take(MOST_ENTRIES).flatten();
     let mut files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
     files.find_map(|entry| {
-        let there = resolve::resolve(root, &entry.path()).ok()?;
+        let file_place = resolve::resolve(root, &entry.path()).ok()?;
         // Skip a file on which another file is mounted.
         let mount = |p: &Place| p.file_system.as_ref().map(|f| f.mount_point.clone());
-        (mount(&there) == mount(place)).then_some(())?;
-        Some((entry.file_name().to_string_lossy().into_owned(), there.direct?))
+        (mount(&file_place) == mount(place)).then_some(())?;
+        Some((entry.file_name().to_string_lossy().into_owned(), file_place.direct?))
     })
 }
 

@@ -121,10 +121,16 @@ impl Schedule {
         let making_ns = (budget_ns / MAKING_PART).min(MAKING_NS);
         let left = budget_ns.saturating_sub(around_ns + files * making_ns);
         let least = needed(runs.unwrap_or(fewest));
-        let whole = around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
+        let least_budget_ns =
+            around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
         let length = show_ns((run_ns - OVERHEAD_NS) as f64);
         let work = format!("{jobs} rows in {} runs of {length} each", runs.unwrap_or(fewest));
-        budget::refuse_short(typed_budget_ns, whole, &work, "compare fewer with --interface, --rw or --bs")?;
+        budget::refuse_short(
+            typed_budget_ns,
+            least_budget_ns,
+            &work,
+            "compare fewer with --interface, --rw or --bs",
+        )?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
         let longest = if typed_budget_ns.is_some() { LONGEST_IN_BUDGET_NS } else { LONGEST_NS };
@@ -165,13 +171,13 @@ pub(super) fn interface_jobs(
     let path = given.canonicalize().map_err(|e| target::explain_unreachable(&given, &e))?;
     let target::Found { target: found, place } = target::inspect_target(root, &given, &path)?;
     let spec = request.job.streams().next().cloned().unwrap_or_default();
-    let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
+    let available_bytes = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let memory = [memory, machine::cgroup::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
     let fits = |bytes: &u64| {
         memory.is_none_or(|memory| *bytes <= memory / MEMORY_PART)
             && (found.role != Role::Made || machine::test_file::fits(&path, *bytes).is_ok())
     };
-    let usual = SPANS.iter().copied().find(fits).unwrap_or(SPANS[SPANS.len() - 1]).min(there);
+    let usual = SPANS.iter().copied().find(fits).unwrap_or(SPANS[SPANS.len() - 1]).min(available_bytes);
     let span = origins.choose("--size", spec.size, usual, |b| show_bytes(*b));
     let depth = origins.choose("--depth", spec.depth, DEPTH, u32::to_string);
     origins.record("--cache", "as each interface opens its file", "fathom api");

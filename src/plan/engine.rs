@@ -66,8 +66,9 @@ pub(super) fn replace_denied(
     // An open loop of `limit` has more operations in flight than the typed job.
     let closed = jobs.first().and_then(|job| Some(&job.phases.first()?.drafts.first()?.stream));
     let operations_in_flight = |stream: &Stream| u64::from(stream.depth) * u64::from(stream.workers);
-    let of_closed = closed.map(operations_in_flight).filter(|_| matches!(request.work, Work::Limit(_)));
-    let in_flight = |stream: &Stream| of_closed.unwrap_or_else(|| operations_in_flight(stream));
+    let closed_in_flight =
+        closed.map(operations_in_flight).filter(|_| matches!(request.work, Work::Limit(_)));
+    let in_flight = |stream: &Stream| closed_in_flight.unwrap_or_else(|| operations_in_flight(stream));
     let drafts = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|phase| &mut phase.drafts);
     let mut is_replaced = false;
     for draft in drafts.filter(|draft| draft.engine.name == WANTED) {

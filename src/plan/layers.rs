@@ -71,8 +71,8 @@ pub(super) fn layer_jobs(
     let works = choose_works(spec.rw, origins)?;
     let default_sizes = PerKind::all(Sizes::Fixed(BLOCK_BYTES));
     let bs = origins.choose("--bs", spec.bs, default_sizes, stream::describe_sizes);
-    let there = if target.role == Role::Made { u64::MAX } else { target.bytes };
-    let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
+    let available_bytes = if target.role == Role::Made { u64::MAX } else { target.bytes };
+    let span = origins.choose("--size", spec.size, SPAN_BYTES.min(available_bytes), |b| show_bytes(*b));
     origins.record("--cache", "each in turn", "fathom layers");
     // The default depth is above 1 for sequential and for random access.
     let no_buffered = denial.filter(|_| spec.engine.is_none() && spec.depth != Some(1)).map(|cause| {

@@ -151,17 +151,17 @@ impl Tests<'_> {
         if self.rewrites() {
             origins.record("ends", "when all data are written, and when all data are read", &from);
         }
-        let sized = tests.iter().filter_map(|t| t.span_bytes).max();
-        if let (Some(_), Some(given)) = (sized, self.typed_size()) {
+        let largest_span = tests.iter().filter_map(|t| t.span_bytes).max();
+        if let (Some(_), Some(given)) = (largest_span, self.typed_size()) {
             origins.record("--size", &show_bytes(given), "command line");
-        } else if let Some(span) = sized {
-            let whole = tests.iter().find(|t| t.span_bytes.is_none());
-            let words = whole.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
+        } else if let Some(span) = largest_span {
+            let whole_test = tests.iter().find(|t| t.span_bytes.is_none());
+            let words = whole_test.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
             let span =
-                self.target.as_ref().and_then(TargetFacts::known_bytes).map_or(span, |there| span.min(there));
+                self.target.as_ref().and_then(TargetFacts::known_bytes).map_or(span, |bytes| span.min(bytes));
             origins.record("--size", &format!("{}{words}", show_bytes(span)), &from);
         }
-        origins.leave_out(match (self.rewrites(), sized) {
+        origins.leave_out(match (self.rewrites(), largest_span) {
             _ if self.profile.takes_workers() => OF_TASKS,
             (true, _) => OF_REWRITES,
             (false, Some(_)) => OF_SIZED,
@@ -217,8 +217,10 @@ impl Tests<'_> {
 
     /// Bytes that a test touches, if known.
     fn touched_bytes(&self, test: &Test) -> Option<u64> {
-        let there = self.target.as_ref().and_then(TargetFacts::known_bytes);
-        self.typed_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
+        let target_bytes = self.target.as_ref().and_then(TargetFacts::known_bytes);
+        self.typed_size()
+            .or_else(|| test.span_bytes.map(|s| s.min(target_bytes.unwrap_or(s))))
+            .or(target_bytes)
     }
 
     /// Whether the target is less than a whole device.

@@ -89,13 +89,15 @@ impl<'a> Targets<'a> {
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
-        let mut sized = draft.clone();
+        let mut sized_draft = draft.clone();
         for (at, typed_path) in paths.iter().enumerate() {
-            if let (Some(create), Some(bytes)) = (&mut sized.spec.create, draft.spec.create_bytes.get(at)) {
+            if let (Some(create), Some(bytes)) =
+                (&mut sized_draft.spec.create, draft.spec.create_bytes.get(at))
+            {
                 create.bytes = *bytes;
             }
             for file in file_owners(draft) {
-                let target = self.find_or_add(typed_path, file, &sized, from, origins)?;
+                let target = self.find_or_add(typed_path, file, &sized_draft, from, origins)?;
                 // A duplicate would double the operations in flight and the bytes.
                 if !stream.targets.contains(&target) {
                     stream.targets.push(target);
@@ -838,21 +840,21 @@ fn make_again(target: &mut Target, create: Create) {
 
 /// Refuses a file that would leave too little free space. The bytes of an existing file at the path count as free.
 fn check_free_space(path: &Path, bytes: u64) -> Result<(), Failure> {
-    let there = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
-    Ok(machine::test_file::fits(path, bytes.saturating_sub(there))?)
+    let existing_bytes =
+        std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
+    Ok(machine::test_file::fits(path, bytes.saturating_sub(existing_bytes))?)
 }
 
 /// Refuses a span beyond the end of the target.
 fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64) -> Result<(), Failure> {
-    let there = target.bytes;
     let end = offset.checked_add(size.unwrap_or(0));
-    if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
+    if size.is_some_and(|s| s > target.bytes) || end.is_none_or(|e| e > target.bytes) {
         return Err(Failure::Usage(format!(
             "--size {} from --offset {} ends beyond {}, which has {}; type less, or leave --size out",
-            show_bytes(size.unwrap_or(there)),
+            show_bytes(size.unwrap_or(target.bytes)),
             show_bytes(offset),
             name::shown(typed_path),
-            show_bytes(there)
+            show_bytes(target.bytes)
         )));
     }
     Ok(())

@@ -160,17 +160,17 @@ impl GridBuilder<'_> {
     /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
     fn cell_start(&self, offset: Offset, assignment: Assignment) -> CellStart {
         let size = self.base.streams().next().and_then(|s| s.size);
-        let there = |t: &TargetFacts| t.known_bytes().or(size).unwrap_or(target::MADE_BYTES);
-        let there = self.used_targets(assignment).iter().map(there).min();
-        let there = there.unwrap_or(size.unwrap_or(target::MADE_BYTES));
+        let made_bytes = size.unwrap_or(target::MADE_BYTES);
+        let target_bytes = |t: &TargetFacts| t.known_bytes().unwrap_or(made_bytes);
+        let smallest = self.used_targets(assignment).iter().map(target_bytes).min().unwrap_or(made_bytes);
         let (bytes, percent) = match offset {
             Offset::Bytes(bytes) => (bytes, None),
             Offset::Percent(percent) => {
-                let bytes = (u128::from(there) * u128::from(percent) / 100) as u64;
+                let bytes = (u128::from(smallest) * u128::from(percent) / 100) as u64;
                 (bytes / POSITION_BYTES * POSITION_BYTES, Some(percent))
             }
         };
-        CellStart { bytes, percent, left: there.saturating_sub(bytes) }
+        CellStart { bytes, percent, left: smallest.saturating_sub(bytes) }
     }
 
     /// Default cache mode: the engine's preference, unless the place does not support it.
@@ -352,8 +352,9 @@ impl GridBuilder<'_> {
     /// Bytes of a baseline; `None` if no operation of its size fits.
     fn baseline_bytes(&self, bs: u32) -> Option<u64> {
         let stream = self.base.streams().next()?;
-        let there = self.targets.first()?.known_bytes().unwrap_or(target::MADE_BYTES);
-        let bytes = stream.size.unwrap_or(there).min(MAX_BASELINE_BYTES) / u64::from(bs) * u64::from(bs);
+        let target_bytes = self.targets.first()?.known_bytes().unwrap_or(target::MADE_BYTES);
+        let bytes =
+            stream.size.unwrap_or(target_bytes).min(MAX_BASELINE_BYTES) / u64::from(bs) * u64::from(bs);
         (bytes > 0).then_some(bytes)
     }
 }

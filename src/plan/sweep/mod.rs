@@ -147,22 +147,22 @@ fn find_entry(engine: &EngineSpec) -> Result<&'static Entry, Failure> {
 fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
     // A preset's size is fathom's default, not the user's. If it does not fit, the usual size is used, and shrinks.
-    let room = |bytes: &u64| {
+    let has_room = |bytes: &u64| {
         let fits =
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
         !targets.is_empty() && targets.iter().all(fits)
     };
-    let wished = sweep_spec.preset.map(|p| p.size_bytes).filter(room);
+    let preset_size = sweep_spec.preset.map(|p| p.size_bytes).filter(has_room);
     for stream in job.streams_mut() {
-        stream.size = stream.size.or(wished);
+        stream.size = stream.size.or(preset_size);
     }
     for phase in &mut job.phases {
-        let whole = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
+        let window_ns = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
         let is_in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
         // A percentile needs many operations, and short runs have few.
         let is_whole_at_once = sweep_spec.exhaustive || is_in_order || sweep_spec.by == Some(Measure::P99);
         let parts = if is_whole_at_once { 1 } else { PIECES };
-        phase.time = Some((whole / parts).max(MIN_TIME_NS));
+        phase.time = Some((window_ns / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
     }
     job
@@ -434,26 +434,26 @@ fn plan_search(
     request: &Request,
     origins: &mut Origins,
 ) -> Result<Search, Failure> {
-    let piece = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
-    let warmup = builder.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
-    let whole = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let piece_ns = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let warmup_ns = builder.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
+    let window_ns = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let with_extra_runs = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
-    let each = |window: u64| window + warmup + OVERHEAD_NS;
+    let run_ns = |window_ns: u64| window_ns + warmup_ns + OVERHEAD_NS;
     let from = |set: bool| if set { "command line" } else { "default" };
     let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     if sweep_spec.exhaustive {
-        let exhaustive = with_extra_runs(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
-        let words = format!("{} a run, {runs} runs a cell", show_ns(whole as f64));
+        let exhaustive = with_extra_runs(jobs as u64 * u64::from(runs)).saturating_mul(run_ns(window_ns));
+        let words = format!("{} a run, {runs} runs a cell", show_ns(window_ns as f64));
         origins.record("--time", &words, from(is_time_typed));
         origins.record("time", &format!("about {}", minutes(exhaustive)), "all cells");
         return Ok(Search::Exhaustive);
     }
-    let words = format!("runs of {}, a part of {}", show_ns(piece as f64), show_ns(whole as f64));
+    let words = format!("runs of {}, a part of {}", show_ns(piece_ns as f64), show_ns(window_ns as f64));
     origins.record("--time", &words, from(is_time_typed));
     // The fewest runs: each cell once, then those of the winners, cheapest cells and baselines.
-    let least = with_extra_runs(jobs as u64).saturating_mul(each(piece));
+    let least = with_extra_runs(jobs as u64).saturating_mul(run_ns(piece_ns));
     let makes_files = builder.targets.iter().any(|t| t.role == Role::Made);
     let making = if makes_files { MAKING_NS } else { 0 };
-    let budget_ns = budget::for_search(request.budget_ns, jobs, least, each(piece), making, origins)?;
+    let budget_ns = budget::for_search(request.budget_ns, jobs, least, run_ns(piece_ns), making, origins)?;
     Ok(Search::Adaptive { budget_ns })
 }
