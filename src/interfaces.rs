@@ -90,8 +90,8 @@ const fn row(
     Interface { name, about, engine, cache, directions, concurrency, uses_memory: true }
 }
 
-/// An interface that moves the bytes past the program's memory.
-const fn blind(interface: Interface) -> Interface {
+/// Returns the interface as one that moves the bytes past the program's memory.
+const fn without_memory(interface: Interface) -> Interface {
     Interface { uses_memory: false, ..interface }
 }
 
@@ -123,9 +123,9 @@ pub const INTERFACES: &[Interface] = &[
     row("mmap random",            "mmap:late,random",                   Mmap,     Both, One,     "mmap with MADV_RANDOM"),
     row("mmap hugepage",          "mmap:late,hugepage",                 Mmap,     Both, One,     "mmap with MADV_HUGEPAGE"),
     row("splice",                 "splice",                             Buffered, Both, One,     "splice to a pipe and read from it; vmsplice and splice to write"),
-    blind(row("splice to null",         "splice:discard",                     Buffered, In,   One,     "splice to a pipe and on to /dev/null")),
+    without_memory(row("splice to null",         "splice:discard",                     Buffered, In,   One,     "splice to a pipe and on to /dev/null")),
     row("sendfile",               "sendfile",                           Buffered, Both, One,     "sendfile between the file and a file in memory"),
-    blind(row("copy_file_range",        "copy_file_range:bare",               Buffered, Both, One,     "copy_file_range between the file and another one")),
+    without_memory(row("copy_file_range",        "copy_file_range:bare",               Buffered, Both, One,     "copy_file_range between the file and another one")),
     row("POSIX aio",              "posixaio",                           Buffered, Both, Depth,   "aio_read and aio_write: threads of the C library"),
     row("libaio",                 "libaio",                             Buffered, Both, Depth,   "io_submit through the page cache, which blocks"),
     row("io_uring",               "io_uring:plain-buffers,plain-files", Buffered, Both, Depth,   "io_uring without registered buffers and files"),

@@ -19,14 +19,14 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: sys::allocator::OrEnd = sys::allocator::OrEnd;
 
-/// Stack of the main worker thread. `ulimit -s` limits only the initial thread.
+/// Stack of the thread that runs the command. `ulimit -s` limits only the initial thread.
 const STACK_BYTES: usize = 8 << 20;
 /// The exit code that Rust gives after a panic.
 const PANICKED: u8 = 101;
 
 fn main() -> ExitCode {
     let started = signals::survive_harmless().and_then(|()| {
-        std::thread::Builder::new().name("fathom".into()).stack_size(STACK_BYTES).spawn(fathom)
+        std::thread::Builder::new().name("fathom".into()).stack_size(STACK_BYTES).spawn(run_command)
     });
     match started {
         // The panic hook has already printed the message.
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn fathom() -> ExitCode {
+fn run_command() -> ExitCode {
     stderr::spare_disks();
     let parsed = match Cli::read() {
         Ok(parsed) => parsed,
@@ -105,22 +105,24 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
-    let (mut judged, mut ended) = (Vec::new(), Ok(None));
+    let (mut ids, mut judged, mut last_outcome) = (Vec::new(), Vec::new(), Ok(None));
     for request in requests {
-        ended = measure_one_of_several(request, showing).map(|(session, code)| {
+        last_outcome = measure_one_of_several(request, showing).map(|(session, code)| {
+            let (id, ..) = &session;
+            ids.push(id.clone());
             judged.push(Ok(session));
             code
         });
-        if !matches!(ended, Ok(None)) {
+        if !matches!(last_outcome, Ok(None)) {
             break;
         }
     }
     if judged.is_empty() {
-        return ended.map(|_| ExitCode::SUCCESS);
+        return last_outcome.map(|_| ExitCode::SUCCESS);
     }
     let table = history::together(RowsOf::Devices, judged)?;
-    show::table(&table, showing, &outlets)?;
-    Ok(ended?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
+    show::print_table(&table, showing, &outlets, show::kept_sessions(&ids).as_deref())?;
+    Ok(last_outcome?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
 }
 
 /// Measures and judges one target of several. Returns the id of its session, the record and the report; also the exit code if the
@@ -137,7 +139,7 @@ fn measure_one_of_several(
     let kept = finished.session.is_kept().then(|| finished.session.path());
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(&record, kept, annotations, showing);
-    let id = kept.map_or_else(|| "not kept".into(), history::id);
+    let id = kept.map_or_else(|| show::NOT_KEPT.into(), history::id);
     if kept.is_some() {
         history::remember();
     }
@@ -162,7 +164,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
     }
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
-        return show::explain(planned.plan, planned.machine, recipe, showing.format);
+        return show::print_plan(planned.plan, planned.machine, recipe, showing.format);
     }
     let mut protected = Spared::from_plan(&planned.plan, &planned.machine.places);
     if let Some(file) = request.source.as_ref().and_then(JobSource::path) {
@@ -178,19 +180,21 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
     if !fleet.reports_results() {
         return Ok(ExitCode::SUCCESS);
     }
-    let logged = logs.write(&finished.op_log);
+    let log_result = logs.write(&finished.op_log);
     // If the log could not be written, report that after the report.
-    conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
+    conclude(&finished, showing, &outlets).and_then(|code| log_result.map(|()| code))
 }
 
 fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
     match parsed {
         SweepAction::Measure(request, showing) => measure(&request, &showing),
-        SweepAction::List(request) => plan::plan(&request).and_then(|planned| show::cells(&planned.plan)),
-        SweepAction::Skipped(request) => {
-            plan::plan(&request).and_then(|planned| show::skipped(&planned.plan))
+        SweepAction::List(request) => {
+            plan::plan(&request).and_then(|planned| show::print_cells(&planned.plan))
         }
-        SweepAction::Specs => show::specs(),
+        SweepAction::Skipped(request) => {
+            plan::plan(&request).and_then(|planned| show::print_skipped(&planned.plan))
+        }
+        SweepAction::Specs => show::print_specs(),
         SweepAction::Resume(word, showing) => {
             fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
@@ -250,7 +254,7 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
     });
     let table = history::together(RowsOf::Sessions, judged)?;
     show::check_gated(is_gated, showing)?;
-    show::table(&table, showing, &outlets)?;
+    show::print_table(&table, showing, &outlets, Some(show::SAME_COMMAND))?;
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))
 }
 
@@ -263,6 +267,6 @@ fn judge(
 ) -> Result<ExitCode, Failure> {
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(record, kept, annotations, showing);
-    show::report(&report, showing, outlets, kept)?;
+    show::print_report(&report, showing, outlets, kept)?;
     Ok(ExitCode::from(analysis::exit_code(&report)))
 }

@@ -26,11 +26,11 @@ pub struct Request {
     pub job: JobSpec,
     /// Where the job was read from; `None` if the job consists only of flags. The flags are already applied to a job that was read.
     pub source: Option<JobSource>,
-    /// Keys set by flags, in the order of help.
+    /// Keys set by flags, in the order of the table of keys.
     pub flags: Vec<&'static str>,
     /// Targets of the streams that name no target themselves.
     pub targets: Vec<PathBuf>,
-    /// Names or serials of targets that may be overwritten.
+    /// What may be overwritten: paths of files, and names or serials of block devices.
     pub destroy: Vec<String>,
     /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
@@ -55,8 +55,10 @@ pub struct Request {
 /// Where a job was read from.
 #[derive(Clone, Debug)]
 pub enum JobSource {
-    /// A job file of the user.
-    File(PathBuf),
+    /// A job file of the user, and the tool whose language it has.
+    File(PathBuf, Tool),
+    /// A capture, which is replayed.
+    Capture(PathBuf),
     /// A job file of fathom.
     Recipe(&'static Recipe),
     /// A command line of another tool, whose conventions apply.
@@ -67,7 +69,7 @@ impl JobSource {
     /// Returns the name of the source: `job.toml`, `recipe etcd`.
     pub fn name(&self) -> String {
         match self {
-            Self::File(path) => model::name::text(path),
+            Self::File(path, _) | Self::Capture(path) => model::name::text(path),
             Self::Recipe(recipe) => format!("recipe {}", recipe.name),
             Self::CommandOf(tool) => tool.word().into(),
         }
@@ -76,15 +78,17 @@ impl JobSource {
     /// Returns the default name of a job from this source.
     pub fn stem(&self) -> String {
         match self {
-            Self::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            Self::File(path, _) | Self::Capture(path) => {
+                path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+            }
             Self::Recipe(recipe) => recipe.name.into(),
             Self::CommandOf(tool) => tool.word().into(),
         }
     }
 
-    /// Returns the path of the user's job file.
+    /// Returns the path of the user's job file or capture.
     pub fn path(&self) -> Option<&Path> {
-        if let Self::File(path) = self { Some(path) } else { None }
+        if let Self::File(path, _) | Self::Capture(path) = self { Some(path) } else { None }
     }
 
     /// Returns the text of the recipe.
@@ -186,7 +190,7 @@ impl Request {
         matches!(self.source, Some(JobSource::CommandOf(_)))
     }
 
-    /// Returns the origin of a setting: `command line`, or the name of the job file, preset or profile.
+    /// Returns the origin of a setting: `command line`, the name of the job's source, preset or profile, or `the sweep`.
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {
             _ if self.flags.contains(&key) => "command line".into(),

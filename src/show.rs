@@ -3,8 +3,7 @@
 //! Conclusions are in crate `analysis`, layouts in crate `report`.
 
 use crate::failure::Failure;
-use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::files::output::{self, Outlet, Replace, Rules, Spared};
 use crate::live::Progress;
 use crate::stdout;
 use analysis::Judging;
@@ -114,7 +113,7 @@ pub fn outlets(outputs: &[PathBuf], replace: Replace, spared: Spared) -> Result<
 /// # Errors
 /// [`Failure::Refused`] if a file could not be written, with the place of the report instead. A closed pipe is not an
 /// error.
-pub fn report(
+pub fn print_report(
     judged: &Report,
     showing: &Showing,
     outlets: &Outlets,
@@ -125,19 +124,34 @@ pub fn report(
     put(judged, showing.format, showing.style(), outlets, alternative.as_deref())
 }
 
-/// Prints the table of several sessions, and writes it to the requested files.
+/// Names the command that prints the results of measured sessions again; `None` if one was not kept.
+pub fn kept_sessions(ids: &[String]) -> Option<String> {
+    let is_kept = |id: &String| id != NOT_KEPT;
+    let command = || format!("the sessions are kept; `fathom show {}` prints their results", ids.join(" "));
+    ids.iter().all(is_kept).then(command)
+}
+
+/// Stands for the id of a session that was not kept.
+pub const NOT_KEPT: &str = "not kept";
+
+/// Prints the table of several sessions, and writes it to the requested files. `alternative` describes another way to get the results.
 ///
 /// # Errors
-/// As [`report()`].
-pub fn table(table: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
+/// As [`print_report`].
+pub fn print_table(
+    table: &SessionTable,
+    showing: &Showing,
+    outlets: &Outlets,
+    alternative: Option<&str>,
+) -> Result<(), Failure> {
     let format = report::that_writes::<SessionTable>(showing.format).map_err(Failure::Usage)?;
-    put(table, format, showing.style(), outlets, Some(SAME_COMMAND))
+    put(table, format, showing.style(), outlets, alternative)
 }
 
 /// Prints a report of any kind and writes it to the files. `alternative` describes another way to get the report.
 ///
 /// # Errors
-/// As [`report()`].
+/// As [`print_report`].
 pub fn put<K: ReportKind + ?Sized>(
     report: &K,
     format: &'static Format,
@@ -200,7 +214,7 @@ fn write_outlets<K: ReportKind + ?Sized>(
 ///
 /// # Errors
 /// [`Failure::Usage`] if the format cannot write a plan, [`Failure::Refused`] if it cannot be printed.
-pub fn explain(
+pub fn print_plan(
     plan: Plan,
     machine: Machine,
     recipe: Option<&str>,
@@ -218,7 +232,7 @@ pub fn explain(
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
+pub fn print_cells(plan: &Plan) -> Result<ExitCode, Failure> {
     let modes = plan.study.grid().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
     let mut out = String::new();
     for setting in plan.study.grid().into_iter().flat_map(|g| &g.cells).map(|c| &c.setting) {
@@ -236,7 +250,7 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
+pub fn print_skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {
         out += &format!("{}: {}\n", cell.setting.describe(), cell.why);
@@ -248,7 +262,7 @@ pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
 ///
 /// # Errors
 /// If it cannot be printed.
-pub fn specs() -> Result<ExitCode, Failure> {
+pub fn print_specs() -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for spec in model::spec::iometer::library() {
         out += &format!("{}\n", spec.name);
@@ -257,4 +271,14 @@ pub fn specs() -> Result<ExitCode, Failure> {
         }
     }
     stdout::text(&out).map(|()| ExitCode::SUCCESS)
+}
+
+#[test]
+fn a_table_of_measured_sessions_can_be_shown_again_if_all_are_kept() {
+    let kept = |ids: &[&str]| kept_sessions(&ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>());
+    assert_eq!(
+        kept(&["1", "2"]).as_deref(),
+        Some("the sessions are kept; `fathom show 1 2` prints their results")
+    );
+    assert_eq!(kept(&["1", NOT_KEPT]), None);
 }

@@ -1,7 +1,6 @@
 //! `fathom api`: its flags.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job};
+use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job, target_parser};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{ApiSpec, Request, Work};
@@ -27,13 +26,13 @@ const LEAST_BYTES: u64 = 512;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = target_parser())]
     target: Option<PathBuf>,
     /// Bytes per operation, 512 to 8m; several with commas [default: 4k,128k sequential, 4k random]
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = WHAT)]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = parse_size, help_heading = WHAT)]
     bs: Vec<u32>,
     /// Only these interfaces, several with commas; --list prints the names [default: the six common ones]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = interface, help_heading = WHAT)]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = parse_interface, help_heading = WHAT)]
     interface: Vec<&'static Interface>,
     /// Compare all interfaces of --list
     #[arg(long, conflicts_with = "interface", help_heading = WHAT)]
@@ -56,7 +55,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<Option<(Request, Showing)>, Failure> {
         if self.list {
-            stdout::text(&list())?;
+            stdout::text(&list_interfaces())?;
             return Ok(None);
         }
         let work = Work::Api(ApiSpec { sizes: self.bs, interfaces: self.interface, all: self.all });
@@ -67,13 +66,13 @@ impl Args {
     }
 }
 
-fn list() -> String {
+fn list_interfaces() -> String {
     let width = INTERFACES.iter().map(|i| i.name.len()).max().unwrap_or(0);
     let lines: Vec<String> = INTERFACES.iter().map(|i| format!("{:width$}  {}", i.name, i.about)).collect();
     lines.join("\n") + "\n"
 }
 
-fn size(text: &str) -> Result<u32, String> {
+fn parse_size(text: &str) -> Result<u32, String> {
     let bytes = parse_bytes(text)?;
     if (LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
         return Ok(bytes as u32);
@@ -81,7 +80,7 @@ fn size(text: &str) -> Result<u32, String> {
     Err(format!("'{text}' is not between 512 and 8m; type sizes such as 4k,128k"))
 }
 
-fn interface(text: &str) -> Result<&'static Interface, String> {
+fn parse_interface(text: &str) -> Result<&'static Interface, String> {
     interfaces::find(text.trim()).ok_or_else(|| {
         let names: Vec<&str> = INTERFACES.iter().map(|i| i.name).collect();
         let near = names

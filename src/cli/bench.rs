@@ -1,8 +1,7 @@
 //! `fathom bench`: its flags.
 
-use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, Measuring, ReportArgs, SlowerArgs, WHAT, check_job, one_named,
+    BudgetArgs, FleetArgs, Measuring, ReportArgs, SlowerArgs, WHAT, check_job, one_named, target_parser,
 };
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request, Work};
@@ -11,20 +10,10 @@ use model::profile::{PROFILES, Profile};
 use std::path::PathBuf;
 
 /// Flags that conflict with --quick: it has no time for them, or sets them itself.
+#[rustfmt::skip]
 const NOT_QUICK: [&str; 13] = [
-    "against",
-    "compare",
-    "time",
-    "warmup",
-    "runs",
-    "precision",
-    "until",
-    "max-runs",
-    "attempts",
-    "fail-if",
-    "fail_if_slower",
-    "settle",
-    "precondition",
+    "against", "compare", "time", "warmup", "runs", "precision", "until", "max-runs", "attempts", "fail-if",
+    "fail_if_slower", "settle", "precondition",
 ];
 
 /// Run the standard benchmarks on a directory, file or device, in random order, each repeated and judged.
@@ -39,14 +28,14 @@ const NOT_QUICK: [&str; 13] = [
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices [default: the current directory]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = target_parser())]
     target: Vec<PathBuf>,
-    /// Finish in 10 s: one run of half a second per test, without confidence intervals and the checks that need them
+    /// Finish in 10 s: one run of at most half a second per test, without confidence intervals and the checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
     /// Run each test alternately on these targets, and compare each target with the first. After five rounds, the tests that vary most get
     /// further runs until --budget is spent
-    #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = shared_flags::parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
+    #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = target_parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
     #[arg(long, value_name = "NAME", value_parser = one_named(PROFILES, |p| (p.name, p.about)), help_heading = WHAT)]

@@ -1,7 +1,8 @@
 //! `fathom capture` and `fathom fit`: their flags.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{HOW_LONG, OUTPUT, SAFETY, UnseenArgs, WHAT, WHERE, formats_of};
+use crate::cli::shared_flags::{
+    HOW_LONG, OUTPUT, SAFETY, UnseenArgs, WHAT, WHERE, formats_of, target_parser,
+};
 use model::replay::FitCheck;
 use model::units::{parse_bytes, parse_duration_ns};
 use report::Format;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 )]
 pub struct CaptureArgs {
     /// Block device, file or directory
-    #[arg(required_unless_present = "import", value_parser = shared_flags::parser())]
+    #[arg(required_unless_present = "import", value_parser = target_parser())]
     pub(crate) target: Option<PathBuf>,
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
@@ -36,7 +37,7 @@ pub struct CaptureArgs {
     #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = ["target", "pid", "extents", "queue", "time", "buffer"])]
     pub(crate) import: Option<PathBuf>,
     /// Size of the kernel's trace buffer for each CPU; type more if events are lost
-    #[arg(long, help_heading = WHERE, value_name = "SIZE", default_value = "8m", value_parser = buffer)]
+    #[arg(long, help_heading = WHERE, value_name = "SIZE", default_value = "8m", value_parser = parse_buffer_bytes)]
     pub(crate) buffer: u64,
     /// Length of the capture [default: until Ctrl-C]
     #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = parse_duration_ns)]
@@ -50,7 +51,7 @@ pub struct CaptureArgs {
 }
 
 /// Parses the size of the trace buffer of a CPU, within the kernel's limits.
-fn buffer(text: &str) -> Result<u64, String> {
+fn parse_buffer_bytes(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if (8 << 10..=4 << 30).contains(&bytes) {
         return Ok(bytes);
@@ -78,7 +79,7 @@ pub struct FitArgs {
     /// Capture file from `fathom capture`
     pub(crate) capture: PathBuf,
     /// With --check: block device, file or directory that the job runs on
-    #[arg(required_if_eq("check", "true"), value_parser = shared_flags::parser())]
+    #[arg(required_if_eq("check", "true"), value_parser = target_parser())]
     pub(crate) target: Option<PathBuf>,
     /// Run the job on TARGET, and compare it with the capture
     #[arg(long, help_heading = WHAT)]

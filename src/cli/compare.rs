@@ -6,7 +6,7 @@
 
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
-    InconclusiveArgs, OUTPUT, OutputArgs, SlowerArgs, WHAT, check_brief, detail, formats_of, share,
+    InconclusiveArgs, OUTPUT, OutputArgs, SlowerArgs, WHAT, check_brief, detail, formats_of, parse_share,
 };
 use crate::failure::Failure;
 use crate::files::output::Spared;
@@ -48,7 +48,7 @@ pub struct Args {
     b: Vec<String>,
     /// Smallest difference that matters, in percent: both margin and tolerance. At least 1 %, for percentiles 2 % [default: a
     /// margin of 5 for one session against one, else 1; a tolerance of 5, or 10 from p99 on]
-    #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = share)]
+    #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = parse_share)]
     margin: Option<f64>,
     #[command(flatten)]
     slower: SlowerArgs,
@@ -56,7 +56,7 @@ pub struct Args {
     inconclusive: InconclusiveArgs,
     /// Accept a finding by its id; may be repeated. E14 compares numbers although the workloads differ. A finding of a result, such as D01,
     /// compares the number that it invalidates, even if only one side has it. --fail-if-slower requires the ids of all accepted findings here
-    #[arg(long, value_name = "ID,...", help_heading = OUTPUT, value_parser = acceptable, value_delimiter = ',')]
+    #[arg(long, value_name = "ID,...", help_heading = OUTPUT, value_parser = parse_accepted_check, value_delimiter = ',')]
     accept: Vec<CheckId>,
     /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Comparison>())]
@@ -72,10 +72,10 @@ pub struct Args {
 }
 
 /// Parses the id of a check that --accept may name: a check of a result, or E14, which checks a comparison.
-fn acceptable(text: &str) -> Result<CheckId, String> {
+fn parse_accepted_check(text: &str) -> Result<CheckId, String> {
     match text.parse()? {
         CheckId::E14 => Ok(CheckId::E14),
-        _ => shared_flags::acceptable(text),
+        _ => shared_flags::parse_accepted_check(text),
     }
 }
 
@@ -87,7 +87,7 @@ impl Args {
     pub fn compare(self) -> Result<ExitCode, Failure> {
         let options = self.options()?;
         let typed = std::iter::once(&self.a).chain(&self.b);
-        let sides = typed.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
+        let sides = typed.map(|side| find_files(side)).collect::<Result<Vec<_>, _>>()?;
         // A file that is named twice would count double, or be compared with itself. A missing file is reported when it is read.
         let canonical = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
         refuse_twice(sides.iter().flatten().map(|file| (canonical(file), name::shown(file))))?;
@@ -97,7 +97,7 @@ impl Args {
         }
         let outlets = show::outlets(&self.files.output, self.files.replace(), spared)?;
         let read = |files: &Vec<PathBuf>| {
-            files.iter().map(|f| report(f, &options.accept)).collect::<Result<Vec<Report>, _>>()
+            files.iter().map(|f| read_report(f, &options.accept)).collect::<Result<Vec<Report>, _>>()
         };
         let sides = sides.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         // A session may be named both as itself and as its JSON report.
@@ -148,11 +148,10 @@ const MAX_REPORT_BYTES: u64 = 256 << 20;
 /// Between the first and the last session of a range.
 const RANGE: &str = "..";
 
-/// The exit code of the gate, or else of the answers: 1 for FAIL and INVALID, 2 for INCOMPARABLE, 4 for INCONCLUSIVE
-/// unless the user redefines it, else 0.
+/// The exit code of the gate and the answers: 1 for FAIL and INVALID; else 2 for INCOMPARABLE; else 4 for INCONCLUSIVE, unless the user
+/// redefines it; else 0.
 fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
-    let outcome = gate.map(|gate| (gate.outcome, gate.counts_as));
-    match outcome {
+    match gate.map(|gate| (gate.outcome, gate.counts_as)) {
         Some((Passing::Failed | Passing::Invalid, _)) => ExitCode::from(1),
         _ if answers.contains(&Answer::Invalid) => ExitCode::from(1),
         _ if answers.contains(&Answer::Incomparable) => ExitCode::from(2),
@@ -163,7 +162,7 @@ fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
 }
 
 /// Finds the files of a side: `a,b,c`, each a name of a session or a path; or the range `a..b`.
-fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
+fn find_files(side: &str) -> Result<Vec<PathBuf>, Failure> {
     // A file name may contain a comma.
     if side.contains(',') && Path::new(side).is_file() {
         return Ok(vec![side.into()]);
@@ -175,8 +174,8 @@ fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
                 "'{side}': a session is missing between commas; type an id, a part of one, last, last~1, or a file"
             )));
         }
-        match ends(word) {
-            Some((first, last)) => all.extend(range(word, &first, &last)?),
+        match find_ends(word) {
+            Some((first, last)) => all.extend(list_range(word, &first, &last)?),
             None => all.push(history::find(word)?),
         }
     }
@@ -184,14 +183,14 @@ fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Finds the ends of a range; `None` if the word is not a range. Paths can contain two dots too, so both ends must exist.
-fn ends(word: &str) -> Option<(PathBuf, PathBuf)> {
-    let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
-    let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
+fn find_ends(word: &str) -> Option<(PathBuf, PathBuf)> {
+    let find_file = |word: &str| history::find(word).ok().filter(|p| p.is_file());
+    let split = |at: usize| Some((find_file(&word[..at])?, find_file(&word[at + RANGE.len()..])?));
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 
 /// Lists the sessions of a directory from the first to the last, both included. Their names begin with their start time.
-fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn list_range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{word}: {why}"));
     if first.parent() != last.parent() {
         return Err(usage("both ends of a range must be in the same directory".into()));
@@ -223,7 +222,7 @@ fn refuse_twice<K: Ord>(measurements: impl Iterator<Item = (K, String)>) -> Resu
 }
 
 /// Reads a JSON report, or judges a session. Accepts the findings of `accept` in either.
-fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
+fn read_report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     if !is_json(file)? {
         let judging = Judging {
             accept: accept.to_vec(),
@@ -274,7 +273,7 @@ fn sides_are_lists_or_ranges() {
         std::fs::write(path(name), "").unwrap_or_default();
     }
     let names = |word: &str| -> Result<Vec<String>, String> {
-        let found = files(&word.replace('@', &format!("{}/", dir.display())));
+        let found = find_files(&word.replace('@', &format!("{}/", dir.display())));
         let name = |p: &PathBuf| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
         found.map(|f| f.iter().map(name).collect()).map_err(|f| f.message().to_owned())
     };

@@ -1,7 +1,7 @@
 //! `fathom diskspd`: makes a request from a DISKSPD command line, fitted to the existing files. Crate `dialect` parses the options;
 //! [`super::other_tools`] measures and prints the output of DISKSPD.
 
-use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::other_tools::{ToolOutput, ToolWords, make_request};
 use crate::cli::run;
 use crate::failure::Failure;
 use crate::request::Request;
@@ -37,39 +37,40 @@ impl Args {
         if matches!(args.as_slice(), [word] if word == "--help") {
             return stdout::text(&diskspd::options::help()).map(|()| None);
         }
-        let read = |path: &str| run::text(&name::path(path)).map_err(|why| why.message().to_owned());
-        let cpus = cpus();
-        let here = Here { read: &read, cpus: &cpus, clock: clock() };
-        let command_line = CommandLine::parse(&args, &here).map_err(run::pointed)?;
+        let read = |path: &str| run::read_text(&name::path(path)).map_err(|why| why.message().to_owned());
+        let cpus = allowed_cpus();
+        let here = Here { read: &read, cpus: &cpus, clock: seed_from_clock() };
+        let command_line = CommandLine::parse(&args, &here).map_err(run::pointed_failure)?;
         if let Ask::Print(text) = &command_line.ask {
             return stdout::text(text).map(|()| None);
         }
         let Some(mut job) =
-            diskspd::job(&command_line, &cpus, &crate::plan::problems).map_err(run::pointed)?
+            diskspd::job(&command_line, &cpus, &crate::plan::find_problems).map_err(run::pointed_failure)?
         else {
             return stdout::text(&report::diskspd_profile(&command_line.profile)).map(|()| None);
         };
         fit_to_files(&command_line, &mut job)?;
-        let conventions = conventions(&command_line, &job);
-        Ok(Some((request(Tool::Diskspd, job, command_line.destroy, true), conventions)))
+        let tool_output = tool_output(&command_line, &job);
+        Ok(Some((make_request(Tool::Diskspd, job, command_line.destroy, true), tool_output)))
     }
 }
 
 /// Returns the CPUs that this process may use.
-fn cpus() -> Vec<u32> {
+fn allowed_cpus() -> Vec<u32> {
     let set = rustix::thread::sched_getaffinity(None);
     set.map(|set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect())
         .unwrap_or_default()
 }
 
 /// Returns a seed from the clock.
-fn clock() -> u32 {
+fn seed_from_clock() -> u32 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
 }
 
-/// Fits the job to existing files: ends each region with its file, and refuses sizes that would have no effect.
+/// Fits the job to existing files: ends each region with its file. Refuses targets that are directories or missing, and sizes that an
+/// existing file contradicts.
 fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
         check_target(target)?;
@@ -96,21 +97,21 @@ fn check_target(target: &Target) -> Result<(), Failure> {
             "{shown} is a directory; type a file in it, with -c1G to make the file if it does not exist"
         )));
     }
-    let there = length(&path);
+    let file_bytes = length(&path);
     if target.create.is_none() && !path.exists() {
         return Err(Failure::Usage(format!(
             "{shown} does not exist; type -c1G too, which makes a file of that size"
         )));
     }
-    if let (Some(bytes), Some(there)) = (target.create, there)
-        && there != bytes
+    if let (Some(bytes), Some(file_bytes)) = (target.create, file_bytes)
+        && file_bytes != bytes
         && !machine::mark::is_ours(&path)
     {
         let whose = machine::mark::void_because(&path);
         let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
             "-c{bytes}: {shown} exists with {}, and {whose}, so fathom does not replace it; remove it, or leave -c out",
-            show_bytes(there)
+            show_bytes(file_bytes)
         )));
     }
     let Some(file) = target.buffer_file.as_deref().filter(|_| target.write_percent > 0) else {
@@ -126,7 +127,7 @@ fn check_target(target: &Target) -> Result<(), Failure> {
     }
 }
 
-fn conventions(command_line: &CommandLine, job: &JobSpec) -> ToolOutput {
+fn tool_output(command_line: &CommandLine, job: &JobSpec) -> ToolOutput {
     let format = if command_line.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
     let files = command_line.read.iter().map(|path| name::path(path)).collect();
     let quiet = command_line.profile.progress == 0 && !command_line.profile.verbose;

@@ -18,7 +18,7 @@ pub struct Args {
     /// Ids or names of checks, or terms of the reports [default: all checks]
     #[arg(value_name = "ID|WORD")]
     checks: Vec<String>,
-    /// Format of the answer
+    /// Format of the pages of checks; terms are always text
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Pages>())]
     format: &'static Format,
 }
@@ -31,7 +31,7 @@ impl Args {
     pub fn explain(self) -> Result<ExitCode, Failure> {
         let all = self.checks.is_empty();
         let (terms, checks): (Vec<_>, Vec<_>) =
-            self.checks.iter().map(|word| help::glossary(word).ok_or(word)).partition(Result::is_ok);
+            self.checks.iter().map(|word| help::find_term(word).ok_or(word)).partition(Result::is_ok);
         let named: Result<Vec<CheckPage>, String> =
             checks.into_iter().filter_map(Result::err).map(|word| find_check(word)).collect();
         let pages = if all { pages().collect() } else { named.map_err(Failure::Usage)? };

@@ -1,7 +1,7 @@
 //! `fathom fio`: makes a request from a fio command line. Crate `dialect` parses the options; [`super::other_tools`] measures and
 //! prints the output of fio.
 
-use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::other_tools::{ToolOutput, ToolWords, make_request};
 use crate::cli::run;
 use crate::failure::Failure;
 use crate::request::Request;
@@ -37,23 +37,26 @@ impl Args {
     /// A usage failure that names the option, or the place in a job file.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let args = self.words.text();
-        let line = CommandLine::parse(&args, &text).map_err(Failure::Usage)?;
+        let line = CommandLine::parse(&args, &read_job_file).map_err(Failure::Usage)?;
         match &line.ask {
             Ask::Print(text) => stdout::text(text).map(|()| None),
             Ask::Version => stdout::text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
             Ask::ShowCommand => {
-                stdout::text(&format!("{}\n", fio::as_one_line(&line).map_err(run::pointed)?)).map(|()| None)
+                stdout::text(&format!("{}\n", fio::as_one_line(&line).map_err(run::pointed_failure)?))
+                    .map(|()| None)
             }
-            Ask::Parse => fio::read(&line, &crate::plan::problems).map(|_| None).map_err(run::pointed),
+            Ask::Parse => {
+                fio::read(&line, &crate::plan::find_problems).map(|_| None).map_err(run::pointed_failure)
+            }
             Ask::Measure => {
-                let mut job = fio::read(&line, &crate::plan::problems).map_err(run::pointed)?;
+                let mut job = fio::read(&line, &crate::plan::find_problems).map_err(run::pointed_failure)?;
                 refuse_trims_of_files(&job)?;
                 make_directories(&job)?;
                 if let Some(typed) = &mut job.typed {
                     typed.counts_depth = true;
                 }
-                let conventions = conventions(&line, &job);
-                Ok(Some((request(Tool::Fio, job, line.destroy, conventions.measures), conventions)))
+                let tool_output = tool_output(&line, &job);
+                Ok(Some((make_request(Tool::Fio, job, line.destroy, tool_output.measures), tool_output)))
             }
         }
     }
@@ -98,13 +101,14 @@ fn make_directories(job: &JobSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads a job file.
-fn text(path: &str) -> Result<String, String> {
-    let text = if path == STANDARD_INPUT { run::typed() } else { run::text(&name::path(path)) };
+/// Reads a job file, or standard input.
+fn read_job_file(path: &str) -> Result<String, String> {
+    let text =
+        if path == STANDARD_INPUT { run::read_standard_input() } else { run::read_text(&name::path(path)) };
     text.map_err(|failure| failure.message().to_owned())
 }
 
-fn conventions(line: &CommandLine, job: &JobSpec) -> ToolOutput {
+fn tool_output(line: &CommandLine, job: &JobSpec) -> ToolOutput {
     let files = line.pieces.iter().filter_map(|piece| match piece {
         fio::Piece::File { name, .. } => Some(name::path(name)),
         fio::Piece::Option { .. } => None,

@@ -5,8 +5,9 @@
 //! of a chapter, the last part of its path, or its title. A command comes first, and its help names the chapters of the
 //! same name.
 //!
-//! For `-h`, [`shorten`] changes the command line that clap prints: flags in [`SHOWN`] get one line; other settings of
-//! jobs, flags in [`HIDDEN`] and exit codes are left out. Flags of a single command remain.
+//! For `-h`, [`shorten`] changes the help that clap prints: flags in [`SHOWN`] get one line, except in the commands where they mean
+//! something else ([`OTHER_MEANING`]); other settings of jobs, flags in [`HIDDEN`] and exit codes are left out. Flags of a single command
+//! remain.
 
 use super::Cli;
 use crate::cli::shared_flags::{LIKENESS, find_check};
@@ -51,7 +52,7 @@ impl Args {
     pub fn print(self) -> Result<ExitCode, Failure> {
         let topic = slug(&self.topic.join(" "));
         let text = if topic.is_empty() {
-            contents()
+            list_topics()
         } else {
             page(&topic, stream::columns(Some(rustix::stdio::stdout())))?
         };
@@ -60,7 +61,7 @@ impl Args {
 }
 
 /// Lists the commands and the chapters.
-fn contents() -> String {
+fn list_topics() -> String {
     let mut out = Cli::command().render_help().to_string();
     out += "\nThe guide (`fathom help CHAPTER`):\n";
     let mut part = "";
@@ -89,14 +90,14 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
     }
     match chapters.first() {
         Some(chapter) => Ok(report::chapter(chapter.text, width)),
-        None => Err(Failure::Usage(unknown(topic, &cli))),
+        None => Err(Failure::Usage(explain_unknown_topic(topic, &cli))),
     }
 }
 
-/// Returns the glossary's entry for a term; `None` if the glossary does not have the term.
+/// Finds the glossary's entry for a term; `None` if the glossary does not have the term.
 ///
 /// An entry is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
-pub(super) fn glossary(term: &str) -> Option<String> {
+pub(super) fn find_term(term: &str) -> Option<String> {
     let chapter = CHAPTERS.iter().find(|chapter| chapter.path == "glossary")?;
     let term = term.trim().to_lowercase();
     chapter.text.split("\n- **").skip(1).find_map(|entry| {
@@ -107,7 +108,7 @@ pub(super) fn glossary(term: &str) -> Option<String> {
 }
 
 /// Makes the message about a topic that does not exist, with the most similar one if one is similar.
-fn unknown(topic: &str, cli: &clap::Command) -> String {
+fn explain_unknown_topic(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
     if let Ok(check) = find_check(&topic.replace('-', "_")) {
         return format!("'{shown}' is a check: type `fathom explain {}`", check.id);
@@ -185,6 +186,20 @@ const HIDDEN: [&str; 33] = [
     "p99_9", "spec_file", "cycle", "step", "pattern", "skipped", "list_specs", "exhaustive", "targets", "memory", "shift_hosts",
 ];
 
+/// Flags with another meaning than in [`SHOWN`], or than the setting of jobs with this name, and the commands where they have it. There,
+/// `-h` has the first paragraph of `--help`.
+const OTHER_MEANING: [(&str, &[&str]); 9] = [
+    ("bs", &["api", "sweep", "verify"]),
+    ("check", &["fit"]),
+    ("cold", &["time"]),
+    ("explain", &["show"]),
+    ("output", &["capture", "export", "fit"]),
+    ("target", &["list"]),
+    ("time", &["capture", "verify"]),
+    ("until", &["list"]),
+    ("verbose", &["compare"]),
+];
+
 /// Heading of all flags in `-h`.
 const HEADING: &str = "Flags";
 
@@ -195,13 +210,18 @@ pub(super) fn shorten(cli: Command) -> Command {
 }
 
 fn shorten_command(command: Command) -> Command {
-    let more = format!("`fathom {} --help` explains every flag, and the exit codes.", command.get_name());
-    command.after_help(more).mut_args(|arg| {
+    let name = command.get_name().to_owned();
+    let has_exit_codes = command.get_after_help().is_some_and(|help| help.to_string().contains("Exit codes"));
+    let codes = if has_exit_codes { ", and the exit codes" } else { "" };
+    command.after_help(format!("`fathom {name} --help` explains every flag{codes}.")).mut_args(|arg| {
         let id = arg.get_id().as_str().to_owned();
+        let has_other_meaning =
+            OTHER_MEANING.iter().any(|(flag, commands)| *flag == id && commands.contains(&name.as_str()));
         if arg.is_hide_set() || arg.is_positional() {
             return arg;
         }
         match SHOWN.iter().find(|(shown, _)| *shown == id) {
+            _ if has_other_meaning => arg.help_heading(HEADING),
             Some((_, line)) => {
                 arg.help(*line).hide_possible_values(true).hide_default_value(true).help_heading(HEADING)
             }
@@ -223,7 +243,7 @@ const STEPS: [(&str, &str); 5] = [
 const WIDTH: usize = 80;
 
 /// The text of `fathom -h`.
-pub(super) fn text() -> String {
+pub(super) fn first_steps() -> String {
     let mut out = String::from(
         "Measures storage, and says whether the number means what you think it means.\n\n\
          Usage: fathom COMMAND [FLAGS] [TARGET]\n\n\
@@ -234,13 +254,13 @@ pub(super) fn text() -> String {
         out += &format!("  {typed}\n      {does}\n");
     }
     out += "\nOther commands:\n";
-    out += &other_commands();
+    out += &list_other_commands();
     out += "`fathom COMMAND --help` lists the flags, `fathom help` all commands and a guide.\n";
     out
 }
 
 /// Lists the commands that are not among the first steps.
-fn other_commands() -> String {
+fn list_other_commands() -> String {
     let cli = Cli::command();
     let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));
     let (mut out, mut line) = (String::new(), String::from(" "));
@@ -261,7 +281,7 @@ fn every_chapter_is_found_by_its_names() {
         let text = page(chapter.path, 80).unwrap_or_default();
         assert_eq!(text, report::chapter(chapter.text, 80));
         assert!(text.starts_with("# "), "{text}");
-        assert!(contents().contains(&format!("  {} ", chapter.path)), "{}", chapter.path);
+        assert!(list_topics().contains(&format!("  {} ", chapter.path)), "{}", chapter.path);
         // A command of the same name comes first, and names the chapter.
         for name in chapter.names() {
             let text = page(&name, 80).unwrap_or_default();
@@ -276,9 +296,9 @@ fn every_chapter_is_found_by_its_names() {
 
 #[test]
 fn terms_of_reports_are_in_the_glossary() {
-    assert_eq!(glossary("no such term"), None);
+    assert_eq!(find_term("no such term"), None);
     for term in ["headline", "void", "cell", "depth", "valid", "INVALID", "suspect", "p99", "ledger"] {
-        let meaning = glossary(term).unwrap_or_default();
+        let meaning = find_term(term).unwrap_or_default();
         assert!(
             meaning.to_lowercase().contains(&term.to_lowercase()) && meaning.lines().count() == 1,
             "{term}: {meaning}"
@@ -305,7 +325,7 @@ fn an_unknown_topic_suggests_the_nearest() {
 /// Makes the tables of `docs/reference/settings.md`: every flag of `fathom run` by heading, the keys that only job files have, and the
 /// engines.
 #[cfg(test)]
-fn settings() -> String {
+fn render_settings() -> String {
     use model::spec::keys::{Command, KEYS, find};
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     let cli = Cli::command();
@@ -336,7 +356,7 @@ fn settings() -> String {
         out += &format!("| `{}` | `{}` | {} |\n", key.name, cell(value), cell(key.about));
     }
     out += "\n## Engines\n\n| `--engine` | meaning |\n|---|---|\n";
-    for line in crate::cli::shared_flags::engines().lines() {
+    for line in crate::cli::shared_flags::list_engines().lines() {
         let (name, about) = line.trim_start().trim_start_matches("- ").split_once(": ").unwrap_or((line, ""));
         out += &format!("| `{}` | {} |\n", cell(name), cell(about));
     }
@@ -350,7 +370,7 @@ fn the_page_of_settings_has_every_flag_of_run() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/settings.md");
     let kept = std::fs::read_to_string(path).unwrap_or_default();
     let (before, _) = kept.split_once(MARK).unwrap_or((kept.as_str(), ""));
-    let now = format!("{before}{MARK}{}", settings());
+    let now = format!("{before}{MARK}{}", render_settings());
     if std::env::var_os("FATHOM_BLESS").is_some() {
         std::fs::write(path, &now).unwrap_or_else(|e| panic!("{path}: {e}"));
         return;
@@ -373,8 +393,36 @@ fn the_short_help_of_every_command_fits_forty_lines() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "capture"), ignore = "needs every command")]
+fn the_short_help_describes_the_flags_of_its_command() {
+    let cli = shorten(Cli::command());
+    let command = |name: &str| cli.find_subcommand(name).unwrap_or_else(|| panic!("{name}"));
+    for (name, flag, part) in [
+        ("capture", "output", "Capture file"),
+        ("capture", "time", "Length of the capture"),
+        ("export", "output", "A directory"),
+        ("fit", "check", "compare it with the capture"),
+        ("list", "target", "in the path of a target"),
+        ("list", "until", "began at this time or earlier"),
+        ("show", "explain", "second by second"),
+        ("time", "cold", "Evict the files"),
+        ("verify", "bs", "a multiple of 512"),
+        ("verify", "time", "Stop writing after this time"),
+        ("run", "time", "Length of the measured part"),
+    ] {
+        let arg = command(name).get_arguments().find(|arg| arg.get_id() == flag && !arg.is_hide_set());
+        let line = arg.and_then(|arg| arg.get_help()).map(ToString::to_string).unwrap_or_default();
+        assert!(line.contains(part), "{name} --{flag}: {line}");
+    }
+    for (name, has_codes) in [("bench", false), ("compare", true)] {
+        let end = command(name).get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert_eq!(end.contains("exit codes"), has_codes, "{end}");
+    }
+}
+
+#[test]
 fn first_steps_fit_a_screen_and_name_every_command() {
-    let text = text();
+    let text = first_steps();
     assert!(text.lines().count() <= 24, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     for command in Cli::command().get_subcommands() {

@@ -1,7 +1,6 @@
 //! The commands on the history, `fathom list`, `tag`, `note`, `export`, `import` and `delete`: their flags.
 
-use crate::capture::capture_file;
-use crate::capture::capture_file::is_capture;
+use crate::capture::capture_file::{self, is_capture};
 use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of, one_named, one_of};
 use crate::failure::Failure;
 use crate::files::output::Replace;

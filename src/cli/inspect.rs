@@ -1,7 +1,6 @@
 //! `fathom doctor` and `fathom devices`, which measure nothing: their flags. Also prints the devices; crate `machine` reads the facts.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{OUTPUT, formats_of};
+use crate::cli::shared_flags::{OUTPUT, formats_of, target_parser};
 use crate::doctor::Request;
 use crate::failure::Failure;
 use crate::stdout;
@@ -22,7 +21,7 @@ use std::process::ExitCode;
 #[command(after_help = "Exit codes: 0 done, whatever was found; 2 usage; 3 the machine refused.")]
 pub struct DoctorArgs {
     /// Directory, file or block device
-    #[arg(default_value = ".", value_parser = shared_flags::parser())]
+    #[arg(default_value = ".", value_parser = target_parser())]
     target: PathBuf,
     /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Diagnosis>())]
@@ -45,7 +44,7 @@ impl DoctorArgs {
 #[command(after_help = "Exit codes: 0 done; 2 usage; 3 the machine refused.")]
 pub struct DevicesArgs {
     /// Kernel names (vda), volumes or paths (/dev/disk/by-id/...) [default: all]
-    #[arg(value_name = "NAME", value_parser = shared_flags::parser())]
+    #[arg(value_name = "NAME", value_parser = target_parser())]
     names: Vec<PathBuf>,
     /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Devices>())]

@@ -1,7 +1,7 @@
 //! `fathom iometer`: makes a request from a configuration file and a command line of Iometer. Also reads access specifications for
 //! `fathom sweep`. Crate `dialect` parses the file.
 
-use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::other_tools::{ToolOutput, ToolWords, make_request};
 use crate::cli::run;
 use crate::failure::Failure;
 use crate::request::Request;
@@ -49,19 +49,20 @@ impl Args {
         let Some(file) = command_line.configuration.as_deref() else {
             return Err(Failure::Usage("no configuration file was typed; type /c FILE".into()));
         };
-        let text = run::text(&name::path(file))?;
+        let text = run::read_text(&name::path(file))?;
         let here = Here { places: command_line.targets.clone(), seconds: command_line.seconds };
         if command_line.asks_for_explanation {
-            let text = iometer::explain(file, &text, &here).map_err(run::pointed)?;
+            let text = iometer::explain(file, &text, &here).map_err(run::pointed_failure)?;
             return stdout::text(&text).map(|()| None);
         }
-        let job = iometer::read(file, &text, &here, &crate::plan::problems).map_err(run::pointed)?;
-        let conventions = ToolOutput {
+        let job =
+            iometer::read(file, &text, &here, &crate::plan::find_problems).map_err(run::pointed_failure)?;
+        let tool_output = ToolOutput {
             output: command_line.results.as_deref().map(name::path),
             quiet: !std::io::stderr().is_terminal(),
             ..ToolOutput::new(Tool::Iometer, &[report::IOMETER], vec![name::path(file)], &job)
         };
-        Ok(Some((request(Tool::Iometer, job, command_line.destroy, true), conventions)))
+        Ok(Some((make_request(Tool::Iometer, job, command_line.destroy, true), tool_output)))
     }
 }
 
@@ -101,9 +102,9 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
 ///
 /// # Errors
 /// A usage failure that names the place in the file.
-pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
-    let text = run::text(file)?;
-    iometer::specs(&name::shown(file), &text).map_err(run::pointed)
+pub(super) fn read_specs(file: &Path) -> Result<Vec<Spec>, Failure> {
+    let text = run::read_text(file)?;
+    iometer::specs(&name::shown(file), &text).map_err(run::pointed_failure)
 }
 
 #[test]

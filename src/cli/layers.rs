@@ -1,7 +1,6 @@
 //! `fathom layers`: its flags.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{Measuring, ReportArgs, check_job};
+use crate::cli::shared_flags::{Measuring, ReportArgs, check_job, target_parser};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -23,7 +22,7 @@ const FEWEST_RUNS: u32 = 3;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = target_parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,

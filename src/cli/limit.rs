@@ -1,7 +1,8 @@
 //! `fathom limit`: its flags.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{BudgetArgs, FleetArgs, Measuring, ReportArgs, WHAT, check_job};
+use crate::cli::shared_flags::{
+    BudgetArgs, FleetArgs, Measuring, ReportArgs, WHAT, check_job, target_parser,
+};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -16,19 +17,19 @@ use std::path::PathBuf;
 #[command(next_help_heading = WHAT)]
 struct LatencyTargetArgs {
     /// Find the highest rate with a median latency of at most this
-    #[arg(long, value_name = "DURATION", value_parser = latency)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
     p50: Option<u64>,
     /// Find the highest rate with a 90th percentile latency of at most this
-    #[arg(long, value_name = "DURATION", value_parser = latency)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
     p90: Option<u64>,
     /// Find the highest rate with a 95th percentile latency of at most this
-    #[arg(long, value_name = "DURATION", value_parser = latency)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
     p95: Option<u64>,
     /// Find the highest rate with a 99th percentile latency of at most this, such as --p99 1ms
-    #[arg(long, value_name = "DURATION", value_parser = latency)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
     p99: Option<u64>,
     /// Find the highest rate with a 99.9th percentile latency of at most this
-    #[arg(long = "p99.9", value_name = "DURATION", value_parser = latency)]
+    #[arg(long = "p99.9", value_name = "DURATION", value_parser = parse_latency)]
     p99_9: Option<u64>,
 }
 
@@ -43,7 +44,7 @@ struct LatencyTargetArgs {
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = target_parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     latency_target: LatencyTargetArgs,
@@ -61,7 +62,7 @@ pub struct Args {
 }
 
 /// Parses a latency target.
-fn latency(text: &str) -> Result<u64, String> {
+fn parse_latency(text: &str) -> Result<u64, String> {
     time_limit(text, 1, MAX_TIME_NS)
 }
 

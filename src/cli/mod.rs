@@ -107,7 +107,7 @@ const RETIRED: [(&str, &str); 3] = [
 const WINDOWS_EXTENSION: &str = ".exe";
 
 /// Returns the tool, imitated or retired, that a word names.
-fn tool(word: &OsString) -> Option<&'static str> {
+fn find_tool(word: &OsString) -> Option<&'static str> {
     let word = word.to_str()?;
     let word = word.strip_suffix(WINDOWS_EXTENSION).unwrap_or(word);
     let retired = RETIRED.iter().map(|(name, _)| *name);
@@ -117,10 +117,10 @@ fn tool(word: &OsString) -> Option<&'static str> {
 /// Inserts the command if the program was called by another tool's name, and removes `.exe` from the name of a command.
 fn insert_command(mut words: Vec<OsString>) -> Vec<OsString> {
     let program = words.first().and_then(|word| Path::new(word).file_name()).map(OsString::from);
-    if let Some(name) = program.as_ref().and_then(tool) {
+    if let Some(name) = program.as_ref().and_then(find_tool) {
         words.splice(..1, ["fathom", name].map(OsString::from));
     } else if let Some(word) = words.get_mut(1)
-        && let Some(name) = tool(word)
+        && let Some(name) = find_tool(word)
     {
         *word = name.into();
     }
@@ -141,10 +141,10 @@ impl Cli {
         }
         let usage_exit_code = if command == Some("time") { OWN_FAILURE } else { 2 };
         if words.len() == 2 && words[1] == "-h" {
-            let printed = stdout::text(&help::text());
+            let printed = stdout::text(&help::first_steps());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
         }
-        if let Some(advice) = usage_error::long_dash(&words) {
+        if let Some(advice) = usage_error::find_long_dash(&words) {
             stderr::say(&format!("fathom: {advice}"));
             return Err(ExitCode::from(usage_exit_code));
         }

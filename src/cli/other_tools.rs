@@ -1,12 +1,11 @@
 //! Runs the commands of other tools (`fathom fio`, `diskspd`, `iometer`) like the tool, and prints its output.
 //!
 //! The output has the same content in the same place as the tool's, so that programs can parse it. The exit codes are the tool's too: no
-//! verdict changes them. These command lines have no options of fathom, so environment variables permit overwriting: `FATHOM_DESTROY` and
-//! `FATHOM_UNSEEN_USERS` instead of `--destroy` and `--unseen-users`.
+//! verdict changes them. Each command line may have `--destroy=NAME`, which the tool lacks. For command lines that cannot be changed, the
+//! environment variable `FATHOM_DESTROY` permits overwriting too. `FATHOM_UNSEEN_USERS` replaces `--unseen-users`.
 
 use crate::failure::Failure;
-use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::files::output::{self, Outlet, Replace, Rules, Spared};
 use crate::fleet::{self, Fleet};
 use crate::live::Progress;
 use crate::request::{JobSource, Request};
@@ -27,7 +26,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Exit code of fio after a signal.
+/// Exit code after a signal, as of fio.
 const INTERRUPTED: u8 = 128;
 
 /// How to print the output of a tool.
@@ -48,7 +47,7 @@ pub struct ToolOutput {
     pub status_on_signal: bool,
     /// Job files of the user, which are never overwritten.
     pub job_files: Vec<PathBuf>,
-    /// Remarks printed first, if the output is only text.
+    /// Remarks, if one of the formats is text: printed first on standard error, or at the end of the output file.
     pub remarks: Vec<String>,
     /// Whether the job measures anything. If not, it only makes files for later calls.
     pub measures: bool,
@@ -79,11 +78,12 @@ impl ToolOutput {
     }
 }
 
-/// Measures and prints the tool's output; does nothing for `None`. Any failure is exit code 1, as in fio and DISKSPD.
+/// Measures and prints the tool's output; does nothing for `None`. The exit code of a failure is 1, as in fio and DISKSPD, and that of an
+/// interruption is [`INTERRUPTED`].
 pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
-    let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, conventions)| conventions.tool);
+    let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, tool_output)| tool_output.tool);
     let done = given.and_then(|given| match given {
-        Some((request, conventions)) => measure(&request, &conventions),
+        Some((request, tool_output)) => measure(&request, &tool_output),
         None => Ok(ExitCode::SUCCESS),
     });
     done.unwrap_or_else(|failure| {
@@ -100,57 +100,57 @@ pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode
     })
 }
 
-fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Failure> {
-    for remark in conventions.remarks.iter().filter(|_| conventions.is_text() && conventions.output.is_none())
+fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Failure> {
+    for remark in tool_output.remarks.iter().filter(|_| tool_output.is_text() && tool_output.output.is_none())
     {
         stderr::say(&format!("fathom: {remark}"));
     }
     fleet::alone()?;
     let planned = plan::plan(request)?;
     let mut spared = Spared::from_plan(&planned.plan, &planned.machine.places);
-    for file in &conventions.job_files {
+    for file in &tool_output.job_files {
         spared.add(file, "a job file of this call");
     }
     let logs = Rules { flag: "the logs", spared: spared.clone(), replace: Replace::TextAlone };
-    let logs = collector::Files::decide(&planned.plan, logs, conventions.output.as_slice())?;
+    let logs = collector::Files::decide(&planned.plan, logs, tool_output.output.as_slice())?;
     let rules = Rules { flag: "--output", spared, replace: Replace::TextAlone };
-    let outlet = conventions.output.as_deref().map(|path| rules.decide(path)).transpose()?;
-    let aggregates = aggregate::FILES.iter().filter(|_| conventions.bandwidth_log);
+    let outlet = tool_output.output.as_deref().map(|path| rules.decide(path)).transpose()?;
+    let aggregates = aggregate::FILES.iter().filter(|_| tool_output.bandwidth_log);
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
     let aggregates = output::decide_all(&aggregates, &rules)?;
     let to = outlet.as_ref().map(|outlet| (outlet, &rules));
-    let mode = if conventions.quiet { Progress::Quiet } else { Progress::Plain };
-    let (seen, before) = thread::scope(|scope| {
-        let every = conventions.status_interval;
-        let statuses = (every.is_some() || conventions.status_on_signal).then(|| {
+    let mode = if tool_output.quiet { Progress::Quiet } else { Progress::Plain };
+    let (finished, before) = thread::scope(|scope| {
+        let every = tool_output.status_interval;
+        let statuses = (every.is_some() || tool_output.status_on_signal).then(|| {
             let (early, statuses) = sync_channel(1);
-            (StatusSender::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
+            (StatusSender::new(every, early), scope.spawn(move || answer_so_far(&statuses, tool_output, to)))
         });
         let (early, writer) = statuses.unzip();
-        let seen = run::measure(planned, None, request.keep, mode, early, &Fleet::Alone, None);
+        let finished = run::measure(planned, None, request.keep, mode, early, &Fleet::Alone, None);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
-        seen.map(|seen| (seen, before.unwrap_or_default()))
+        finished.map(|finished| (finished, before.unwrap_or_default()))
     })?;
-    let record = seen.session.record()?;
-    let kept = seen.session.is_kept().then(|| seen.session.path());
+    let record = finished.session.record()?;
+    let kept = finished.session.is_kept().then(|| finished.session.path());
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
     // The format of `Showing` is not used for judging.
     let report = judge(&record, kept, annotations, &Showing::plain(report::TEXT));
     if kept.is_some() {
         history::remember();
     }
-    write_states(&record, &seen.written, &rules);
+    write_states(&record, &finished.written, &rules);
     // Report a log that cannot be written after the report.
-    let logged = logs.write(&seen.op_log).and_then(|()| {
+    let log_result = logs.write(&finished.op_log).and_then(|()| {
         let mut all = aggregates.iter().zip(aggregate::FILES);
         all.try_for_each(|(outlet, (_, kind))| {
             outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)
         })
     });
-    write(&report, conventions, to, before)?;
-    logged?;
-    let failed = seen.failed || has_failed(&report);
-    Ok(match (seen.interrupted, failed) {
+    write_output(&report, tool_output, to, before)?;
+    log_result?;
+    let has_failed = finished.failed || has_failed(&report);
+    Ok(match (finished.interrupted, has_failed) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (_, true) => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
@@ -179,7 +179,7 @@ fn write_states(record: &Record, written: &[Vec<u64>], rules: &Rules) {
 /// time.
 fn answer_so_far(
     statuses: &Receiver<RunStatus>,
-    conventions: &ToolOutput,
+    tool_output: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
 ) -> Vec<u8> {
     let _ = sys::thread::block_signals();
@@ -187,7 +187,7 @@ fn answer_so_far(
     while let Ok(so_far) = statuses.recv() {
         let Some(record) = so_far.record() else { continue };
         let report = judge(&record, None, Annotations::default(), &Showing::plain(report::TEXT));
-        let Ok(answer) = rendered(&report, conventions) else { continue };
+        let Ok(answer) = render(&report, tool_output) else { continue };
         let written = match to {
             Some((outlet, rules)) => {
                 answers.extend(answer);
@@ -195,7 +195,7 @@ fn answer_so_far(
             }
             None => stdout::bytes(&answer),
         };
-        // Ignore a write error for now: if it persists, the final output reports it.
+        // A write error ends only the intermediate outputs. If it persists, the final output reports it.
         if written.is_err() {
             break;
         }
@@ -204,38 +204,38 @@ fn answer_so_far(
 }
 
 /// Renders all formats one after another.
-fn rendered(report: &Report, conventions: &ToolOutput) -> Result<Vec<u8>, Failure> {
+fn render(report: &Report, tool_output: &ToolOutput) -> Result<Vec<u8>, Failure> {
     let style = Style { detail: Detail::Brief, ..Style::default() };
-    let all = conventions.formats.iter().map(|format| stdout::rendered(format, report, style));
+    let all = tool_output.formats.iter().map(|format| stdout::rendered(format, report, style));
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// Writes the intermediate outputs in `before`, then the final output. Adds fathom's verdict: printed text
 /// has it on standard error, and a text file at its end, because programs that let fio write a file mistake
 /// text on standard error for a failure.
-fn write(
+fn write_output(
     report: &Report,
-    conventions: &ToolOutput,
+    tool_output: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
     before: Vec<u8>,
 ) -> Result<(), Failure> {
-    let bytes = rendered(report, conventions)?;
+    let bytes = render(report, tool_output)?;
     match to {
         Some((outlet, rules)) => {
             let mut bytes = [before, bytes].concat();
-            if conventions.is_text() {
-                let remarks = conventions.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
+            if tool_output.is_text() {
+                let remarks = tool_output.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
                 bytes.extend(remarks.collect::<String>().bytes());
-                bytes.extend(verdict(report, conventions).bytes());
+                bytes.extend(describe_verdict(report, tool_output).bytes());
             }
-            outlet.write(&bytes, rules).map_err(|why| with_report(&why, report))?;
+            outlet.write(&bytes, rules).map_err(|why| name_session(&why, report))?;
         }
-        None => stdout::bytes(&bytes).map_err(|why| with_report(&why, report))?,
+        None => stdout::bytes(&bytes).map_err(|why| name_session(&why, report))?,
     }
     // The result file of the tool has no place for the verdict.
-    let has_no_place = conventions.formats.iter().any(|format| format.name == report::IOMETER);
-    if has_no_place || (conventions.is_text() && to.is_none()) {
-        stderr::say(verdict(report, conventions).trim());
+    let has_no_place = tool_output.formats.iter().any(|format| format.name == report::IOMETER);
+    if has_no_place || (tool_output.is_text() && to.is_none()) {
+        stderr::say(describe_verdict(report, tool_output).trim());
     }
     Ok(())
 }
@@ -247,29 +247,29 @@ fn has_failed(report: &Report) -> bool {
 }
 
 /// Returns fathom's verdict as lines of text.
-fn verdict(report: &Report, conventions: &ToolOutput) -> String {
-    if conventions.measures {
-        let ends = if conventions.tool == Tool::Diskspd && conventions.is_text() {
+fn describe_verdict(report: &Report, tool_output: &ToolOutput) -> String {
+    if tool_output.measures {
+        let ends = if tool_output.tool == Tool::Diskspd && tool_output.is_text() {
             report::front_and_back_end(report)
         } else {
             String::new()
         };
-        ends + &in_names_of(conventions.tool, &report::fio_verdict(report))
+        ends + &in_names_of(tool_output.tool, &report::fio_verdict(report))
     } else {
         "fathom: made the files and measured nothing (create_only)\n".into()
     }
 }
 
-/// Adds to the failure how to print the figures that could not be written.
-fn with_report(why: &Failure, report: &Report) -> Failure {
+/// Adds to the failure the command that prints the figures of the session. They could not be written.
+fn name_session(why: &Failure, report: &Report) -> Failure {
     let session = report.session.as_deref();
     let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
     Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
 }
 
-/// Makes the request for a job that runs once, like the tool, even if other load disturbs it. `destroy` and the environment variable name
-/// what may be overwritten.
-pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
+/// Makes the request for a job that runs once, like the tool, even if other load disturbs it. `destroy` and [`DESTROY`] name what may be
+/// overwritten.
+pub(crate) fn make_request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
     job.runs = Some(1);
     job.attempts = Some(1);
     destroy.extend(allowed_paths(&job));
@@ -278,7 +278,7 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
         job,
         source: Some(JobSource::CommandOf(tool)),
         destroy,
-        unseen_users: paths_in(UNSEEN_USERS),
+        unseen_users: read_paths(UNSEEN_USERS),
         keep,
         ..Request::default()
     }
@@ -296,7 +296,7 @@ fn allowed_paths(job: &JobSpec) -> Vec<String> {
     // A replayed log may name its target itself, so any path may be a target.
     let is_any = job.streams().any(|s| s.replay.is_some() && s.target.is_empty());
     let is_target = |path: &Path| is_any || targets.contains(&real(path));
-    paths_in(DESTROY).into_iter().filter(|path| is_target(path)).map(name::text).collect()
+    read_paths(DESTROY).into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }
 
 // A doc comment here would appear in the help of each command with these arguments.
@@ -320,7 +320,7 @@ const DESTROY: &str = "FATHOM_DESTROY";
 const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
 
 /// Returns the paths in an environment variable.
-fn paths_in(variable: &str) -> Vec<PathBuf> {
+fn read_paths(variable: &str) -> Vec<PathBuf> {
     let list: Option<OsString> = std::env::var_os(variable);
     list.map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()
 }

@@ -2,14 +2,13 @@
 //!
 //! A manual page is made in three steps:
 //! 1. `clap_mangen` renders name, synopsis, description and options from the tables of `--help`.
-//! 2. The exit codes and examples at the end of a command's help become sections.
+//! 2. The exit codes at the end of a command's help become a section.
 //! 3. Sections that `--help` lacks (environment, files, examples, see also) come from the tables below.
 
 use super::Cli;
 use crate::cli::shared_flags::one_of;
 use crate::failure::Failure;
-use crate::files::output;
-use crate::files::output::{Replace, Rules, Spared};
+use crate::files::output::{self, Replace, Rules, Spared};
 use crate::stdout;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -35,7 +34,8 @@ impl ManArgs {
     /// # Errors
     /// If a page must not replace a file, or cannot be written. All files are checked before any is written.
     pub fn write(self) -> Result<ExitCode, Failure> {
-        let pages = pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
+        let pages =
+            render_pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
         let Some(dir) = self.dir else {
             // A roff page is printed unchanged.
             return stdout::bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))
@@ -58,17 +58,19 @@ impl ManArgs {
     }
 }
 
-/// Each page and its file name, the page of fathom itself first.
-fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
+/// Renders every page. Each comes with its file name; the page of fathom itself is the first.
+fn render_pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     // clap completes command names (`fathom-bench`) only when it builds the command.
     let mut cli = Cli::command();
     cli.build();
     let commands = std::iter::once(&cli).chain(cli.get_subcommands().filter(|c| !c.is_hide_set()));
-    commands.map(|command| Ok((Man::new(command.clone()).get_filename(), page(&cli, command)?))).collect()
+    commands
+        .map(|command| Ok((Man::new(command.clone()).get_filename(), render_page(&cli, command)?)))
+        .collect()
 }
 
 /// Renders the page of one command.
-fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
+fn render_page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut bytes = Vec::new();
     man.render_title(&mut bytes)?;
@@ -80,11 +82,11 @@ fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
         man.render_subcommands_section(&mut bytes)?;
     }
     let mut roff = Roff::new();
-    exit_status(&mut roff, cli, command);
-    definitions(&mut roff, "ENVIRONMENT", &ENVIRONMENT);
-    definitions(&mut roff, "FILES", &FILES);
-    examples(&mut roff, command);
-    see_also(&mut roff, cli, command);
+    add_exit_codes(&mut roff, cli, command);
+    add_definitions(&mut roff, "ENVIRONMENT", &ENVIRONMENT);
+    add_definitions(&mut roff, "FILES", &FILES);
+    add_examples(&mut roff, command);
+    add_references(&mut roff, cli, command);
     roff.to_writer(&mut bytes)?;
     if command.get_version().is_some() {
         man.render_version_section(&mut bytes)?;
@@ -92,7 +94,7 @@ fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the exit codes at the end of a command's help, separated by semicolons.
+/// Returns the exit codes at the end of a command's help, separated by semicolons; `None` if its help has none.
 fn exit_codes_in_help(command: &Command) -> Option<String> {
     let help = command.get_after_help()?.to_string();
     let (_, codes) = help.split_once("Exit codes")?.1.split_once(": ")?;
@@ -104,17 +106,20 @@ const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 
 /// Adds a list of exit codes: those of the imitated tool, else those at the end of the command's help, else those of
 /// `fathom` for commands that judge.
-fn exit_status(roff: &mut Roff, cli: &Command, command: &Command) {
+fn add_exit_codes(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["EXIT STATUS"]);
     let name = command.get_name();
     let of_tool = match name {
-        "fio" => Some("0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
-        "diskspd" | "iometer" => {
-            Some("0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong.")
-        }
+        "fio" => Some(
+            "0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong; 128 interrupted.",
+        ),
+        "diskspd" | "iometer" => Some(
+            "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong; 128 interrupted.",
+        ),
         _ => None,
     };
-    let judges = command.get_arguments().any(|argument| argument.get_long() == Some("fail-if"));
+    let has_conditions = command.get_arguments().any(|argument| argument.get_long() == Some("fail-if"));
+    let judges = has_conditions || ["iops", "show"].contains(&name);
     let codes = of_tool
         .map(str::to_owned)
         .or_else(|| exit_codes_in_help(command))
@@ -127,7 +132,7 @@ fn exit_status(roff: &mut Roff, cli: &Command, command: &Command) {
 }
 
 /// Adds a section of names and their descriptions.
-fn definitions(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
+fn add_definitions(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
     roff.control("SH", [title]);
     for (name, meaning) in rows {
         roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
@@ -135,7 +140,7 @@ fn definitions(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
 }
 
 /// Adds the examples of a command. The page of `fathom` has the first one of each command.
-fn examples(roff: &mut Roff, command: &Command) {
+fn add_examples(roff: &mut Roff, command: &Command) {
     roff.control("SH", ["EXAMPLES"]);
     let is_fathom = command.get_name() == "fathom";
     let mut last = "";
@@ -149,7 +154,7 @@ fn examples(roff: &mut Roff, command: &Command) {
 }
 
 /// Adds references: all commands on the page of `fathom`; elsewhere that page and the imitated tool.
-fn see_also(roff: &mut Roff, cli: &Command, command: &Command) {
+fn add_references(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["SEE ALSO"]);
     let mut pages = Vec::new();
     if command.get_name() == "fathom" {
@@ -173,9 +178,9 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("TMPDIR", "Directory for sessions if the data directory cannot be written. Default: /tmp."),
     ("COLUMNS", "Width of text in columns. Default: the width of the terminal, or 80."),
     ("NO_COLOR", "Turns colours off."),
-    ("TERM, CI", "There is no live view if TERM is unset or dumb, or if CI is set."),
+    ("TERM, CI", "There is no live view if TERM is unset or dumb, and only with --live if CI is set."),
     ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
-    ("FATHOM_DESTROY", "Paths, separated by colons, that `fathom fio`, `diskspd` and `iometer` may overwrite. Other commands have --destroy."),
+    ("FATHOM_DESTROY", "Paths, separated by colons, that `fathom fio`, `diskspd` and `iometer` may overwrite, like those of their --destroy=NAME. Other commands have only --destroy."),
     ("FATHOM_UNSEEN_USERS", "Paths, separated by colons, that these three commands may overwrite although other processes of the machine are hidden. Other commands have --unseen-users."),
 ];
 
@@ -258,7 +263,7 @@ impl CompletionsArgs {
 
 #[test]
 fn every_command_has_a_page_that_names_its_flags() {
-    let pages = pages().unwrap_or_default();
+    let pages = render_pages().unwrap_or_default();
     let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names.first(), Some(&"fathom.1"));
     for command in Cli::command().get_subcommands() {
@@ -274,7 +279,7 @@ fn every_command_has_a_page_that_names_its_flags() {
 
 #[test]
 fn every_page_has_its_sections_and_examples_that_the_command_line_accepts() {
-    for (name, page) in pages().unwrap_or_default() {
+    for (name, page) in render_pages().unwrap_or_default() {
         let text = String::from_utf8_lossy(&page).into_owned();
         for title in ["\"EXIT STATUS\"", "ENVIRONMENT", "FILES", "EXAMPLES", "\"SEE ALSO\""] {
             let section = text.split_once(&format!("\n.SH {title}\n")).map(|(_, rest)| rest);
@@ -282,6 +287,9 @@ fn every_page_has_its_sections_and_examples_that_the_command_line_accepts() {
             assert!(first.is_some_and(|line| !line.starts_with(".SH")), "{name}: {title}");
         }
         assert!(!text.contains("EXTRA"), "{name}");
+        // These commands judge a measurement.
+        let judges = ["fathom-bench.1", "fathom-iops.1", "fathom-show.1"].contains(&name.as_str());
+        assert!(!judges || text.contains("INVALID"), "{name}");
     }
     for (line, _) in EXAMPLES {
         let args: Vec<&str> = line.split(' ').map(|word| word.trim_matches('\'')).collect();

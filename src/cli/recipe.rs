@@ -23,7 +23,7 @@ pub struct Args {
     #[arg(value_parser = one_named(RECIPES, |r| (r.name, r.about)))]
     name: Option<&'static Recipe>,
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = shared_flags::target_parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,
@@ -43,25 +43,25 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<Option<(Request, Showing)>, Failure> {
         let Some(recipe) = self.name else {
-            stdout::text(&list())?;
+            stdout::text(&list_recipes())?;
             return Ok(None);
         };
         let given = self.measuring.typed_keys().to_vec();
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
-        let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
-        run::use_job(&mut request, &given, source, job.map_err(run::pointed)?)?;
+        let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::find_problems);
+        run::use_job(&mut request, &given, source, job.map_err(run::pointed_failure)?)?;
         Ok(Some((request, self.report.showing()?)))
     }
 }
 
 /// Lists each recipe with its description and conditions.
-fn list() -> String {
+fn list_recipes() -> String {
     let width = RECIPES.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let mut out = String::new();
     for recipe in RECIPES {
         out += &format!("{:width$}  {}\n", recipe.name, recipe.about);
-        let conditions = conditions(recipe);
+        let conditions = list_conditions(recipe);
         if !conditions.is_empty() {
             out += &format!("{:width$}  fails if {}\n", "", conditions.join(" or "));
         }
@@ -70,8 +70,8 @@ fn list() -> String {
 }
 
 /// Returns the conditions in the form of `--fail-if`.
-fn conditions(recipe: &Recipe) -> Vec<String> {
-    let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
+fn list_conditions(recipe: &Recipe) -> Vec<String> {
+    let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::find_problems).ok();
     let given = job.and_then(|job| job.fail_if).unwrap_or_default();
     given.iter().map(Condition::to_flag).collect()
 }
@@ -79,7 +79,7 @@ fn conditions(recipe: &Recipe) -> Vec<String> {
 #[test]
 fn every_recipe_is_a_job_with_a_source() {
     for recipe in RECIPES {
-        let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems);
+        let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::find_problems);
         let job = job.unwrap_or_else(|trouble| panic!("{trouble}"));
         let problems = job.check();
         assert!(problems.is_empty(), "{}: {problems:?}", recipe.name);
@@ -96,6 +96,6 @@ fn every_recipe_is_a_job_with_a_source() {
 
 #[test]
 fn the_list_fits_a_terminal() {
-    assert!(list().lines().all(|line| line.chars().count() <= 80), "{}", list());
-    assert!(list().contains("fails if sync.p99>10ms"), "{}", list());
+    assert!(list_recipes().lines().all(|line| line.chars().count() <= 80), "{}", list_recipes());
+    assert!(list_recipes().contains("fails if sync.p99>10ms"), "{}", list_recipes());
 }

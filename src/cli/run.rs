@@ -2,8 +2,9 @@
 //! jobs, for `fathom recipe` and the commands of other tools too.
 
 use crate::capture::capture_file::is_capture;
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{FleetArgs, Measuring, ReportArgs, SlowerArgs, TypedKey, WHAT, check_job};
+use crate::cli::shared_flags::{
+    FleetArgs, Measuring, ReportArgs, SlowerArgs, TypedKey, WHAT, check_job, target_parser,
+};
 use crate::failure::Failure;
 use crate::files::Small;
 use crate::request::{JobSource, Request, Work};
@@ -13,23 +14,22 @@ use dialect::{Language, MAX_FILE_BYTES, Tool, Trouble};
 use model::name;
 use model::spec::JobSpec;
 use model::spec::keys::{self, Command, Set};
-use std::io;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file, or replay a capture.
 ///
-/// Every flag without its dashes is also a key of a job file. A job file (TOML, or one of fio, DISKSPD or Iometer) is typed as a TARGET and
-/// recognised by its content, or by its extension .toml, .fio, .xml or .icf. Only these flags can be combined with it: --runs, --precision,
-/// --until, --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time.
+/// Every flag of the workload, without its dashes, is also a key of a job file. A job file (TOML, or one of fio, DISKSPD or Iometer) is
+/// typed as a TARGET and recognised by its content, or by its extension .toml, .fio, .xml or .icf. Of these flags, only --runs, --precision,
+/// --until, --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time can be combined with it.
 ///
 /// A capture from `fathom capture` is typed as a TARGET too: its requests are submitted again to the other TARGET, and the report compares
 /// both loads. In a directory, fathom makes a test file for them.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
-    #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
+    #[arg(value_name = "TARGET", value_parser = target_parser())]
     targets: Vec<PathBuf>,
     /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of its id, or
     /// `last`
@@ -60,7 +60,7 @@ impl Args {
             return self.replay(captures, others);
         }
         let (files, targets): (Vec<PathBuf>, Vec<PathBuf>) =
-            others.into_iter().partition(|t| language(t).is_some());
+            others.into_iter().partition(|t| detect_language(t).is_some());
         if let [first, second, ..] = files.as_slice() {
             return Err(Failure::Usage(format!(
                 "{} and {} are both job files; type one of them",
@@ -72,15 +72,15 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
-        request.hosts = host_counts(self.hosts)?;
+        request.hosts = check_host_counts(self.hosts)?;
         request.fail_if_slower = self.slower.slower();
-        let file = files.into_iter().find_map(|file| Some((language(&file)?, file)));
+        let file = files.into_iter().find_map(|file| Some((detect_language(&file)?, file)));
         if let Some((language, file)) = file {
             let job = read(&file, language)?;
             for remark in &job.remarks {
                 stderr::say(&format!("fathom: {}: {remark}", file.display()));
             }
-            use_job(&mut request, &given, JobSource::File(file), job)?;
+            use_job(&mut request, &given, JobSource::File(file, language.tool), job)?;
         } else {
             let problems =
                 request.job.check().into_iter().chain(request.job.check_targets(request.targets.len()));
@@ -100,7 +100,7 @@ impl Args {
         }
         let [file] = <[PathBuf; 1]>::try_from(captures)
             .map_err(|_| Failure::Usage("one run replays one capture; type one of them".into()))?;
-        if let Some(job) = targets.iter().find(|target| language(target).is_some()) {
+        if let Some(job) = targets.iter().find(|target| detect_language(target).is_some()) {
             return Err(Failure::Usage(format!(
                 "{} is a job file and {} is a capture; type one of them",
                 name::shown(job),
@@ -113,7 +113,7 @@ impl Args {
                 "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: {})",
                 given.key.name,
                 name::shown(&file),
-                flags_taken_by(Command::RunCapture)
+                list_flags_taken_by(Command::RunCapture)
             )));
         }
         let mut request = self.measuring.request(Work::Job, targets);
@@ -121,7 +121,7 @@ impl Args {
             stream.replay.get_or_insert_default().file = name::text(&file);
         }
         check_job(&request.job)?;
-        request.source = Some(JobSource::File(file));
+        request.source = Some(JobSource::Capture(file));
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
@@ -129,8 +129,8 @@ impl Args {
     }
 }
 
-/// Checks the typed numbers of hosts, which must increase.
-fn host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
+/// Returns the typed numbers of hosts: none, or at least two that increase.
+fn check_host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     if hosts.len() == 1 || !hosts.is_sorted_by(|a, b| a < b) {
         return Err(Failure::Usage(
             "--hosts: type at least two numbers in ascending order, such as --hosts 1,2,4".into(),
@@ -139,8 +139,8 @@ fn host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     Ok(hosts)
 }
 
-/// Recognises the language of a job file by its content or, if it is plain text, by its name. `None` if it is not a job file.
-fn language(path: &Path) -> Option<&'static Language> {
+/// Detects the language of a job file by its content or, if it is plain text, by its name. `None` if it is not a job file.
+fn detect_language(path: &Path) -> Option<&'static Language> {
     let named = dialect::of_name(path);
     match files::small(path, MAX_FILE_BYTES as u64) {
         Small::Read(content) => match dialect::what_language(&content) {
@@ -156,18 +156,18 @@ fn language(path: &Path) -> Option<&'static Language> {
 
 /// Reads a job file.
 fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
-    let text = text(path)?;
-    (language.parse)(&path.display().to_string(), &text, &crate::plan::problems).map_err(pointed)
+    let text = read_text(path)?;
+    (language.parse)(&path.display().to_string(), &text, &crate::plan::find_problems).map_err(pointed_failure)
 }
 
 /// Makes the failure of an invalid job file, which points at the place.
 #[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
-pub(super) fn pointed(trouble: Trouble) -> Failure {
+pub(super) fn pointed_failure(trouble: Trouble) -> Failure {
     Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
 }
 
 /// Reads the text of a job file.
-pub(super) fn text(path: &Path) -> Result<String, Failure> {
+pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
     let name = path.display().to_string();
     // The shell's <(...) is a pipe.
     let is_pipe = std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo());
@@ -182,7 +182,7 @@ pub(super) fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// Reads the text of a job file from standard input.
-pub(super) fn typed() -> Result<String, Failure> {
+pub(super) fn read_standard_input() -> Result<String, Failure> {
     read_all(io::stdin(), "standard input")
 }
 
@@ -247,7 +247,7 @@ pub(super) fn use_job(
 }
 
 /// Lists the flags that can be combined with a job file or a capture.
-fn flags_taken_by(command: Command) -> String {
+fn list_flags_taken_by(command: Command) -> String {
     keys::taken_by(command).map(|key| format!("--{}", key.name)).collect::<Vec<_>>().join(", ")
 }
 
@@ -260,7 +260,7 @@ fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), 
             return refuse(format!(
                 "--{name} cannot be combined with the job file {file}, which describes the workload; write \
                  {name} into it (flags that may be combined with it: {})",
-                flags_taken_by(Command::RunFile)
+                list_flags_taken_by(Command::RunFile)
             ));
         }
         if matches!(key.set, Set::Phase(_)) && job.phases.len() > 1 {

@@ -5,8 +5,7 @@
 
 use crate::cli::usage_error;
 use crate::failure::Failure;
-use crate::files::output;
-use crate::files::output::Replace;
+use crate::files::output::{self, Replace};
 use crate::live::Progress;
 use crate::plan::engine_names;
 use crate::request::{Request, Work};
@@ -54,7 +53,9 @@ struct Value(String);
 impl Args for Keys {
     fn augment_args(command: Command) -> Command {
         let named = keys::Command::named(command.get_name());
-        command.args(named.into_iter().flat_map(|name| keys::taken_by(name).map(move |key| flag(key, name))))
+        command.args(
+            named.into_iter().flat_map(|name| keys::taken_by(name).map(move |key| make_flag(key, name))),
+        )
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -63,15 +64,15 @@ impl Args for Keys {
 }
 
 /// Makes a flag for a key.
-fn flag(key: &'static Key, command: keys::Command) -> Arg {
+fn make_flag(key: &'static Key, command: keys::Command) -> Arg {
     let about = key.about_in(command);
     let flag = Arg::new(key.name).long(key.name).help(about.clone()).help_heading(key.group.heading());
     if key.is_switch() {
         return flag.action(ArgAction::SetTrue);
     }
     let flag = match key.name {
-        "engine" => flag.long_help(format!("{about}\n\nPossible values:\n{}", engines())),
-        keys::LINE => flag.long_help(format!("{about}\n\nKeys of a line:\n{}", line_keys())),
+        "engine" => flag.long_help(format!("{about}\n\nPossible values:\n{}", list_engines())),
+        keys::LINE => flag.long_help(format!("{about}\n\nKeys of a line:\n{}", list_line_keys())),
         _ => flag,
     };
     let action = if key.is_list() { ArgAction::Append } else { ArgAction::Set };
@@ -81,7 +82,7 @@ fn flag(key: &'static Key, command: keys::Command) -> Arg {
         let text = typed.into_string().unwrap_or_else(model::name::text);
         key.parse_into_job(&mut JobSpec::default(), [text.as_str()])?;
         if key.name == "engine" {
-            known_engine(&text)?;
+            check_engine(&text)?;
         }
         Ok::<Value, String>(Value(text))
     }))
@@ -94,7 +95,7 @@ impl FromArgMatches for Keys {
         let mut job = JobSpec { phases: vec![phase], ..JobSpec::default() };
         let mut given = Vec::new();
         for key in keys::KEYS {
-            let values = values(matches, key);
+            let values = typed_values(matches, key);
             if values.is_empty() {
                 continue;
             }
@@ -113,8 +114,8 @@ impl FromArgMatches for Keys {
     }
 }
 
-/// The typed values of a key; empty if the command does not accept it.
-fn values(matches: &ArgMatches, key: &Key) -> Vec<String> {
+/// The typed values of a key; empty if the key was not typed, or the command does not accept it.
+fn typed_values(matches: &ArgMatches, key: &Key) -> Vec<String> {
     if key.is_switch() {
         let on = matches.try_get_one::<bool>(key.name).ok().flatten();
         return on.filter(|on| **on).map(|_| "true".into()).into_iter().collect();
@@ -148,7 +149,7 @@ pub(super) struct Measuring {
 #[derive(Args, Debug)]
 #[command(next_help_heading = HOW_LONG)]
 pub(super) struct BudgetArgs {
-    /// Time limit from start to report [default: printed before the first run, less than 2m]
+    /// Time limit from start to report [default: printed before the first run, usually less than 2m]
     #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS))]
     pub(super) budget: Option<u64>,
 }
@@ -187,7 +188,7 @@ pub(super) struct ShowingArgs {
     files: OutputArgs,
     /// Accept a finding by its id, such as A01: the number is shown as accepted, the exit code ignores the finding, and conditions use the
     /// number; may be repeated
-    #[arg(long, value_name = "ID,...", value_parser = acceptable, value_delimiter = ',')]
+    #[arg(long, value_name = "ID,...", value_parser = parse_accepted_check, value_delimiter = ',')]
     accept: Vec<CheckId>,
     /// Show the ledger of each result: bytes that fathom issued, that the kernel charged to it, and that each layer below completed
     #[arg(long)]
@@ -213,7 +214,7 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     showing: ShowingArgs,
     /// Show the live view on the terminal [default: if the measurement takes at least 5 s, the terminal has at least 40 columns and 10
-    /// rows, and CI is not set]
+    /// rows, standard output is not a pipe, and CI is not set]
     #[arg(long, conflicts_with_all = ["no_live", "quiet"])]
     live: bool,
     /// Show one line of progress on the terminal instead of the live view
@@ -283,7 +284,7 @@ impl Measuring {
         self.keys.job.attempts
     }
 
-    /// The typed keys, in the order of help.
+    /// The typed keys, in the order of the table of keys.
     pub(super) fn typed_keys(&self) -> &[TypedKey] {
         &self.keys.given
     }
@@ -311,7 +312,7 @@ impl ShowingArgs {
     pub(super) fn showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
         self.files.check::<Report>()?;
         check_brief(self.brief, self.format, self.files.formats::<Report>(self.format))?;
-        Ok(self.unchecked(explain, inconclusive))
+        Ok(self.into_showing(explain, inconclusive))
     }
 
     /// How to show several sessions in one table. Flags and formats for a single report are errors.
@@ -333,7 +334,7 @@ impl ShowingArgs {
         }
         report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;
         self.files.check::<SessionTable>()?;
-        Ok(self.unchecked(explain, inconclusive))
+        Ok(self.into_showing(explain, inconclusive))
     }
 
     /// How to show a capture. Refuses flags about judging: a capture is not judged.
@@ -352,7 +353,8 @@ impl ShowingArgs {
         }
     }
 
-    fn unchecked(self, explain: bool, inconclusive: &InconclusiveArgs) -> Showing {
+    /// How to show a report, without checks of the flags.
+    fn into_showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Showing {
         Showing {
             format: self.format,
             replace: self.files.replace(),
@@ -372,7 +374,7 @@ impl OutputArgs {
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
         let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
-        let tip = usage_error::in_diskspd(&format!("-o{}", path.display()));
+        let tip = usage_error::explain_diskspd_option(&format!("-o{}", path.display()));
         let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
         Err(Failure::Usage(format!(
             "-o {}: no format has this extension; type {}{tip}",
@@ -419,8 +421,8 @@ pub(super) fn check_brief(
     )))
 }
 
-/// Parses a check of a result.
-pub(super) fn acceptable(text: &str) -> Result<CheckId, String> {
+/// Parses the id of a check of results, which `--accept` may name.
+pub(super) fn parse_accepted_check(text: &str) -> Result<CheckId, String> {
     let id: CheckId = text.parse()?;
     if analysis::checks::all().any(|c| c.id == id) {
         return Ok(id);
@@ -429,7 +431,7 @@ pub(super) fn acceptable(text: &str) -> Result<CheckId, String> {
 }
 
 /// Refuses an unknown engine.
-fn known_engine(text: &str) -> Result<(), String> {
+fn check_engine(text: &str) -> Result<(), String> {
     let name = text.trim().split(':').next().unwrap_or_default();
     if engine::engines::find(name).is_some() {
         return Ok(());
@@ -438,7 +440,7 @@ fn known_engine(text: &str) -> Result<(), String> {
 }
 
 /// Lists the engines with their options, for help.
-pub(super) fn engines() -> String {
+pub(super) fn list_engines() -> String {
     let mut lines = Vec::new();
     for engine in engine::engines::ENGINES {
         lines.push(format!("- {}: {}", engine.name, engine.about));
@@ -455,7 +457,7 @@ pub(super) fn engines() -> String {
 }
 
 /// Lists the keys of a `--line`, for help.
-fn line_keys() -> String {
+fn list_line_keys() -> String {
     let lines = LINE_KEYS.iter().map(|k| format!("- {}={}: {}", k.name, k.value, k.about));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -491,7 +493,7 @@ pub(super) const AXES: &str = "Axes";
 pub(super) struct SlowerArgs {
     /// Decide whether B is slower than A by more than this, in percent: PASS, FAIL or INCONCLUSIVE, exit code 0, 1 or 4; INVALID, exit
     /// code 1, if a side has no number
-    #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
+    #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = parse_share)]
     fail_if_slower: Option<f64>,
     /// Numbers that --fail-if-slower checks
     #[arg(long, value_parser = one_of(&FAIL_ON), help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower", value_name = "FAIL_ON", action = ArgAction::Set)]
@@ -550,20 +552,20 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
 }
 
 /// Parses a percentage below 100 % as a share: 100 % would be no limit.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     match number::share(text)? {
         percent if percent < 100.0 => Ok(percent / 100.0),
         _ => Err(format!("'{text}' is not below 100 %; type a percentage such as 5%")),
     }
 }
 
-/// Parses a target.
-pub(super) fn parser() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().map(|typed: OsString| from_argument(&typed))
+/// Makes the parser of a target.
+pub(super) fn target_parser() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|typed: OsString| target_path(&typed))
 }
 
 /// Returns the path of a target: as typed, or of the block device with that name. If both exist, takes the file and prints both paths.
-pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
+pub(super) fn target_path(typed: &OsStr) -> PathBuf {
     let path = Path::new(typed);
     let Some(node) = devices::node(&Root::real(), path) else { return path.to_owned() };
     if std::fs::symlink_metadata(path).is_err() {
@@ -583,7 +585,7 @@ pub(super) const LIKENESS: f64 = 0.6;
 /// Finds a check by id or name, in upper or lower case.
 ///
 /// # Errors
-/// A message with the checks that have this word in their name, or a similar check.
+/// A message with the checks that have this word in their name, or else with a similar check if there is one.
 pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     let mut word = typed.to_ascii_uppercase();
     // Ids have two digits, so read `B5` as `B05`.

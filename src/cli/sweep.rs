@@ -2,9 +2,9 @@
 
 use super::Command::{Iops, Sweep};
 use super::{Cli, insert_command};
-use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, Measuring, OUTPUT, ReportArgs, WHAT, check_job, one_named,
+    self, BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, Measuring, OUTPUT, ReportArgs, WHAT, check_job,
+    one_named,
 };
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
@@ -28,31 +28,32 @@ use std::path::PathBuf;
 /// Each cell of the grid is a real job, with an empty page cache before each run. An adaptive search measures each cell briefly once or
 /// twice, then repeats the cells that may be the best until no setting is faster by more than the tolerance (95 % confidence) or the
 /// budget is spent. Then the winner, the cheapest cell that is as fast, and the access patterns of cp and dd are measured five times in
-/// turns. Each direction (read, write, ...) has its own winner. The presets iops and pts have none: they measure their cells in order.
+/// turns. Each direction (read, write, ...) has its own winner. The preset iops and those whose names begin
+/// with pts have none: they measure their cells in order.
 #[derive(clap::Args, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
     /// Directories, files or block devices, all used at once [default: the current directory]
-    #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
+    #[arg(value_name = "TARGET", value_parser = shared_flags::target_parser())]
     typed_targets: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = one_named(PRESETS, |p| (p.name, p.about)), help_heading = WHAT)]
     preset: Option<&'static Preset>,
     /// Measure that ranks cells and that maps show [default: iops for random access, bandwidth for sequential access]
-    #[arg(long, value_name = "MEASURE", value_parser = measures(), help_heading = WHAT)]
+    #[arg(long, value_name = "MEASURE", value_parser = measure_parser(), help_heading = WHAT)]
     by: Option<Measure>,
     /// Access specifications of a configuration file of Iometer (.icf), in addition to those of --spec if it is given
     #[arg(long, value_name = "FILE", help_heading = WHAT)]
     spec_file: Option<PathBuf>,
     /// Test type of the preset iometer, in any case [default: NORMAL]
-    #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = cycles(), help_heading = WHAT)]
+    #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = describe_cycles(), help_heading = WHAT)]
     cycle: Option<Cycle>,
     /// How the numbers of a test type increase: linear or exponential [default: linear; exponential for outstanding I/Os]
     #[arg(long, value_name = "LAW", value_parser = Step::parse, help_heading = WHAT)]
     step: Option<Step>,
     /// Order of the reads of --preset iops; with sequential, each thread reads its own part [default: random]
     #[arg(long, value_name = "ORDER", value_enum, help_heading = WHAT)]
-    pattern: Option<Order>,
+    pattern: Option<ReadOrder>,
     /// Continue an interrupted sweep: its session file, a part of its id, or last
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     resume: Option<String>,
@@ -62,15 +63,16 @@ pub struct Args {
     measuring: Measuring,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Measure every cell equally often instead of searching; default for the preset iometer without --budget
+    /// Measure every cell equally often instead of searching; default for the preset ccsio-classic, and
+    /// without --budget for iometer and zones
     #[arg(long, conflicts_with = "budget", help_heading = HOW_LONG)]
     exhaustive: bool,
     #[command(flatten)]
     budget: BudgetArgs,
     /// End the search when no setting can be faster than the winner by more than this [default: 5%]
-    #[arg(long, value_name = "PERCENT", value_parser = tolerance, help_heading = HOW_LONG)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_tolerance, help_heading = HOW_LONG)]
     tolerance: Option<f64>,
-    /// Skip cells whose buffers need more memory than this [default: 64m]
+    /// Skip cells whose buffers need more memory than this [default: 64m, with --preset iops half of the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX), help_heading = HOW_DEEP)]
     memory: Option<u64>,
     /// Print the cells, one per line, and stop
@@ -88,7 +90,7 @@ pub struct Args {
 
 /// The values of `--pattern`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Order {
+enum ReadOrder {
     Random,
     Sequential,
 }
@@ -108,8 +110,8 @@ pub enum Action {
     Resume(String, Showing),
 }
 
-/// The test types, for help.
-fn cycles() -> String {
+/// Describes the test types, for help.
+fn describe_cycles() -> String {
     let mut out = String::from(
         "Test type of the preset iometer, in any case [default: NORMAL]\n\nWorkers increase from 1 to the number of CPUs, \
          targets from 1 to all that are named, outstanding I/Os from 1 to 32. A single number for --workers, --targets or --depth is the \
@@ -121,13 +123,13 @@ fn cycles() -> String {
     out
 }
 
-/// Parses a measure that can rank cells.
-fn measures() -> impl TypedValueParser<Value = Measure> {
+/// Makes the parser of a measure that can rank cells.
+fn measure_parser() -> impl TypedValueParser<Value = Measure> {
     one_named(&Measure::WORDS, |(word, _, about)| (word, about)).map(|(_, measure, _)| *measure)
 }
 
 /// Parses a percentage as a tolerance.
-fn tolerance(text: &str) -> Result<f64, String> {
+fn parse_tolerance(text: &str) -> Result<f64, String> {
     let percent = share(text)?;
     if (0.1..=50.0).contains(&percent) {
         return Ok(percent / 100.0);
@@ -136,8 +138,9 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 impl Args {
-    /// Refuses options that presets with a fixed order cannot use, and options of the preset `iops` without this preset.
-    fn check_in_order(&self, axes: &Axes) -> Result<(), Failure> {
+    /// Refuses options that a preset with a fixed order cannot use, `--budget` for a preset that measures each cell once, and `--pattern`
+    /// without the preset `iops`.
+    fn check_preset(&self, axes: &Axes) -> Result<(), Failure> {
         let refuse = |why: String| Err(Failure::Usage(why));
         let way = self.preset.map_or(Procedure::Sought, |p| p.way);
         let name = self.preset.map_or("", |p| p.name);
@@ -244,13 +247,13 @@ impl Args {
         // The typed values replace those of the preset.
         self.axes.given.iter().try_for_each(|(axis, text)| set_axis(&mut axes, axis, text))?;
         if let Some(file) = &self.spec_file {
-            axes.spec.extend(super::iometer::specs(file)?);
+            axes.spec.extend(super::iometer::read_specs(file)?);
         }
-        self.check_in_order(&axes)?;
-        if self.pattern == Some(Order::Sequential) {
+        self.check_preset(&axes)?;
+        if self.pattern == Some(ReadOrder::Sequential) {
             axes.rw = vec![Rw::Read];
         }
-        let targets = all_targets(&axes, self.typed_targets)?;
+        let targets = choose_targets(&axes, self.typed_targets)?;
         let is_once = self.preset.is_some_and(|p| p.way == Procedure::Once);
         let each = self.budget.budget.is_none() && self.preset.is_some_and(|p| p.way == Procedure::Each);
         let exhaustive = self.exhaustive || each || is_once;
@@ -293,7 +296,7 @@ impl Args {
 }
 
 /// Returns the targets: either the typed targets, which are used together, or the values of `--target`, which are measured one at a time.
-fn all_targets(axes: &Axes, together: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+fn choose_targets(axes: &Axes, together: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     match together.first() {
         Some(place) if !axes.target.is_empty() => Err(Failure::Usage(format!(
             "--target measures each of its targets alone, and {} is not among them; type all targets after --target, or \

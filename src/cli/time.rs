@@ -67,7 +67,7 @@ pub struct Args {
     verbose: bool,
     /// Exit with 1 if a command meets this condition, such as time>2s. With several runs the 95 % bounds of the mean decide; exit with 4
     /// if they cannot
-    #[arg(long, help_heading = OUTPUT, value_name = "CONDITION", value_parser = conditions)]
+    #[arg(long, help_heading = OUTPUT, value_name = "CONDITION", value_parser = parse_conditions)]
     fail_if: Option<Conditions>,
     #[command(flatten)]
     inconclusive: InconclusiveArgs,
@@ -83,7 +83,7 @@ pub struct Args {
 #[derive(Clone, Debug)]
 struct Conditions(Vec<Condition>);
 
-fn conditions(text: &str) -> Result<Conditions, String> {
+fn parse_conditions(text: &str) -> Result<Conditions, String> {
     let all = model::spec::conditions::conditions(text)?;
     match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
         Some(other) => Err(format!(
@@ -94,9 +94,9 @@ fn conditions(text: &str) -> Result<Conditions, String> {
     }
 }
 
-/// Returns the first word of a shell command if the shell finds no such program. Ignores words with a slash or with characters that the
-/// shell interprets.
-fn missing_program(line: &str) -> Option<&str> {
+/// Returns the first word of a shell command if the shell finds no such program. `None` also for a word with a slash or with characters
+/// that the shell may interpret.
+fn find_missing_program(line: &str) -> Option<&str> {
     let word = line.split_whitespace().next()?;
     let is_plain =
         word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c)) && !word.starts_with('-');
@@ -111,13 +111,13 @@ fn missing_program(line: &str) -> Option<&str> {
 }
 
 impl Args {
-    /// Runs the command and reports. The exit code is the command's.
+    /// Runs the command and reports. Returns the exit code of the command, of a condition, or of a failure of fathom.
     pub fn run(self) -> ExitCode {
         if self.sync_all {
             return time::sync_all();
         }
         // --prepare may make the program.
-        if let Some((line, program)) = self.compare.iter().find_map(|l| Some((l, missing_program(l)?)))
+        if let Some((line, program)) = self.compare.iter().find_map(|l| Some((l, find_missing_program(l)?)))
             && self.prepare.is_none()
         {
             stderr::say(&format!(

@@ -5,11 +5,12 @@
 //!    value, an extra argument, or else the most similar option;
 //! 2. an unknown command: a file to measure, or the most similar command;
 //! 3. an invalid value of an option: the values that contain it, or else all;
-//! 4. a missing argument: the complete line.
+//! 4. a missing argument or second value: the complete line;
+//! 5. a needless value, or two options that conflict: what to leave out.
 //!
-//! [`long_dash`] finds options that were pasted from a web page.
+//! [`find_long_dash`] finds options that were pasted from a web page.
 
-use super::{Cli, tool};
+use super::{Cli, find_tool};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use dialect::LONG_DASHES;
@@ -28,14 +29,14 @@ pub(super) fn advise(mut error: clap::Error, words: &[String]) -> clap::Error {
             error.insert(kind, ContextValue::String(shown));
         }
     }
-    let command = command_of(words);
-    let Some(message) = message(&error, words, command.as_ref()) else { return error };
+    let command = find_command(words);
+    let Some(message) = describe_error(&error, words, command.as_ref()) else { return error };
     let name = command.map_or_else(String::new, |command| format!(" {}", command.get_name()));
     clap::Error::raw(error.kind(), format!("{message}\n\nFor more information, try 'fathom{name} --help'.\n"))
 }
 
 /// Returns the message for the kinds of errors above; `None` for other kinds.
-fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command>) -> Option<String> {
+fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::Command>) -> Option<String> {
     let typed = |kind| match error.get(kind) {
         Some(ContextValue::String(typed)) => Some(typed.as_str()),
         Some(ContextValue::Strings(all)) => all.first().map(String::as_str),
@@ -46,13 +47,13 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
         ErrorKind::UnknownArgument => {
             let option = typed(ContextKind::InvalidArg)?;
             if !option.starts_with('-') {
-                return Some(extra_argument(option, error));
+                return Some(explain_extra_argument(option, error));
             }
-            let advice = tip(option, words)
+            let advice = explain_option(option, words)
                 .or_else(|| command_as_option(option, words, name))
                 .or_else(|| value_as_option(option, command))
-                .or_else(|| negative_value(option, words))
-                .or_else(|| flag_of_others(option, name))
+                .or_else(|| explain_negative_value(option, words))
+                .or_else(|| name_other_commands(option, name))
                 .or_else(|| typed(ContextKind::SuggestedArg).map(|similar| format!("type {similar}")))?;
             Some(format!("unknown option '{option}': {advice}"))
         }
@@ -73,11 +74,14 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
             if value.is_empty() && valid.is_empty() {
                 return Some(format!("'{option}' needs a value"));
             }
-            Some(format!("'{value}' is not a value of {option}: type {}", any_of(&similar(value, valid))))
+            Some(format!(
+                "'{value}' is not a value of {option}: type {}",
+                any_of(&similar_values(value, valid))
+            ))
         }
         ErrorKind::ValueValidation => {
             let (option, value) = (typed(ContextKind::InvalidArg)?, typed(ContextKind::InvalidValue)?);
-            Some(format!("'{value}' is not a value of {option}: {}", corrected(option, value, name?)?))
+            Some(format!("'{value}' is not a value of {option}: {}", correct_notation(option, value, name?)?))
         }
         ErrorKind::TooFewValues => {
             let option = typed(ContextKind::InvalidArg)?;
@@ -111,7 +115,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
             Some(format!("'{option}' cannot be used with '{prior}': leave one of them out"))
         }
         ErrorKind::MissingRequiredArgument => {
-            let line = capture_line(name?, words).or_else(|| usage(error))?;
+            let line = complete_capture(name?, words).or_else(|| usage_line(error))?;
             Some(format!("fathom {} needs {}: type {line}", name?, typed(ContextKind::InvalidArg)?))
         }
         _ => None,
@@ -120,7 +124,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
 
 /// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if the value contains the word, if
 /// the word begins with a part of the value, or if both are spelt nearly alike.
-fn similar<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
+fn similar_values<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
     const LIKENESS: f64 = 0.7;
     let word = typed.to_lowercase();
     let has_part = |valid: &str| valid.split('-').any(|part| part.len() > 2 && word.starts_with(part));
@@ -135,7 +139,7 @@ fn similar<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
 
 /// Returns what to type for a value in another notation, if this command or a sweep accepts the result: `1-8` is the range `1..8`,
 /// `70:30` are 70 % reads, `>=` is `>`, `1,5g` is `1.5g`, `60sec` is `60s`.
-fn corrected(option: &str, value: &str, command: &str) -> Option<String> {
+fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> {
     let flag = option.split_once(' ')?.0;
     let is_two_parts =
         |(a, b): &(&str, &str)| [a, b].iter().all(|part| part.starts_with(|c: char| c.is_ascii_digit()));
@@ -169,17 +173,17 @@ fn corrected(option: &str, value: &str, command: &str) -> Option<String> {
 }
 
 /// Names the commands that have an option of this name.
-fn flag_of_others(option: &str, command: Option<&str>) -> Option<String> {
-    let takers = takers(option.strip_prefix("--")?);
-    let first = takers.first()?;
+fn name_other_commands(option: &str, command: Option<&str>) -> Option<String> {
+    let commands = commands_with_flag(option.strip_prefix("--")?);
+    let first = commands.first()?;
     Some(match command {
-        Some(command) => format!("fathom {command} does not take it; type it with {}", takers.join(", ")),
+        Some(command) => format!("fathom {command} does not take it; type it with {}", commands.join(", ")),
         None => format!("type it after a command, as in {first} {option}"),
     })
 }
 
 /// Completes `fathom capture TARGET` with a file that is named after the target; `None` for other lines.
-fn capture_line(command: &str, words: &[String]) -> Option<String> {
+fn complete_capture(command: &str, words: &[String]) -> Option<String> {
     let [_, typed, target] = words else { return None };
     let file = Path::new(target).file_name().filter(|_| command == "capture" && typed == command)?;
     let file = format!("{}.capture", file.to_string_lossy());
@@ -189,20 +193,20 @@ fn capture_line(command: &str, words: &[String]) -> Option<String> {
 }
 
 /// Returns the typed command.
-fn command_of(words: &[String]) -> Option<clap::Command> {
+fn find_command(words: &[String]) -> Option<clap::Command> {
     let cli = Cli::command();
     words.iter().skip(1).find_map(|word| cli.find_subcommand(word)).cloned()
 }
 
 /// Returns the usage line of an error, without its heading.
-fn usage(error: &clap::Error) -> Option<String> {
+fn usage_line(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
     Some(usage.to_string().trim_start_matches("Usage:").trim().to_owned())
 }
 
-/// Explains an extra argument.
-fn extra_argument(argument: &str, error: &clap::Error) -> String {
-    let advice = usage(error).map_or_else(String::new, |usage| format!("type {usage}"));
+/// Answers an argument that is one too many with the usage line.
+fn explain_extra_argument(argument: &str, error: &clap::Error) -> String {
+    let advice = usage_line(error).map_or_else(String::new, |usage| format!("type {usage}"));
     format!("'{argument}' is one argument too many: {advice}")
 }
 
@@ -234,7 +238,7 @@ fn value_as_option(option: &str, command: Option<&clap::Command>) -> Option<Stri
 }
 
 /// Explains negative values such as `--time -3s`.
-fn negative_value(option: &str, words: &[String]) -> Option<String> {
+fn explain_negative_value(option: &str, words: &[String]) -> Option<String> {
     let is_number = option[1..].starts_with(|c: char| c.is_ascii_digit());
     let at = words.iter().position(|word| word.starts_with(option))?;
     let before = words.get(at.checked_sub(1)?).filter(|before| is_number && before.starts_with("--"))?;
@@ -242,9 +246,9 @@ fn negative_value(option: &str, words: &[String]) -> Option<String> {
 }
 
 /// Returns what to type for an option that begins with a long dash; `None` if there is none, or a file has that name.
-pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
+pub(super) fn find_long_dash(words: &[OsString]) -> Option<String> {
     // Other tools' command lines are read by their own rules.
-    if words.get(1).is_some_and(|word| tool(word).is_some()) {
+    if words.get(1).is_some_and(|word| find_tool(word).is_some()) {
         return None;
     }
     let options = words.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str());
@@ -256,13 +260,13 @@ pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
 }
 
 /// Describes fathom's equivalent of a DISKSPD option such as `-o32`, if it has one.
-pub(super) fn in_diskspd(word: &str) -> Option<String> {
+pub(super) fn explain_diskspd_option(word: &str) -> Option<String> {
     let equivalent = keys::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
     Some(describe_equivalent(&equivalent, Some("run")))
 }
 
 /// Explains another tool's option, or an option of fathom that was spelt differently or typed with another command.
-fn tip(flag: &str, words: &[String]) -> Option<String> {
+fn explain_option(flag: &str, words: &[String]) -> Option<String> {
     let at = words.iter().position(|word| flag.starts_with('-') && word.starts_with(flag))?;
     let word = words.get(at)?;
     let bare = word.trim_start_matches('-');
@@ -290,14 +294,14 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> Strin
         Tool::Other => format!("here it is {}", spelling(key)),
         tool => format!("{}'s {name} is {}", tool.word(), spelling(key)),
     };
-    let words = typed(key, values);
+    let words = to_words(key, values);
     match command {
         _ if values.is_empty() => format!("{theirs}; type {} {}", spelling(key), key.value),
         Some(command) if key.name == TARGET && accepts(command, &words) => {
             format!("{theirs}; type fathom {command} {}", name::line(&words))
         }
         Some(command) if accepts(command, &words) => format!("{theirs}; type {}", name::line(&words)),
-        Some(command) if takers(key.name).contains(&format!("fathom {command}")) => {
+        Some(command) if commands_with_flag(key.name).contains(&format!("fathom {command}")) => {
             format!(
                 "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
                 name::line(&words)
@@ -310,9 +314,9 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> Strin
     }
 }
 
-/// Describes a fathom key that was spelt differently, or that this command does not accept.
+/// Describes a key of fathom that was spelt differently, or that this command does not accept. `is_spelt`: the user typed its exact name.
 fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> String {
-    let words = typed(key, &[value.to_owned()]);
+    let words = to_words(key, &[value.to_owned()]);
     match command {
         _ if key.name == TARGET => {
             format!("a target has no flag; type fathom {} {}", command.unwrap_or("run"), name::line(&words))
@@ -320,16 +324,16 @@ fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -
         Some(command) if accepts(command, &words) => {
             format!("the flag is {}; type {}", spelling(key), name::line(&words))
         }
-        Some(command) if is_spelt || !takers(key.name).contains(&format!("fathom {command}")) => {
-            let takers = takers(key.name).join(", ");
-            format!("fathom {command} does not take {}; it is a flag of {takers}", spelling(key))
+        Some(command) if is_spelt || !commands_with_flag(key.name).contains(&format!("fathom {command}")) => {
+            let commands = commands_with_flag(key.name).join(", ");
+            format!("fathom {command} does not take {}; it is a flag of {commands}", spelling(key))
         }
         _ => format!("the flag is {}; type fathom run {} {}", spelling(key), spelling(key), key.value),
     }
 }
 
 /// Returns the commands that have a flag of this name: `fathom run`.
-fn takers(long: &str) -> Vec<String> {
+fn commands_with_flag(long: &str) -> Vec<String> {
     let cli = Cli::command();
     let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(long));
     cli.get_subcommands().filter(takes).map(|c| format!("fathom {}", c.get_name())).collect()
@@ -347,7 +351,7 @@ fn spelling(key: &Key) -> String {
 }
 
 /// Returns a key with its values as words of a command line.
-fn typed(key: &Key, values: &[String]) -> Vec<String> {
+fn to_words(key: &Key, values: &[String]) -> Vec<String> {
     if key.name == TARGET {
         return values.to_vec();
     }
@@ -482,13 +486,13 @@ fn tips_name_flag_value_and_command() {
     }
     assert!(!refused(&["fathom", "run", "--dept", "3"]).contains("fio"));
     assert!(!refused(&["fathom", "limit", "a", "time"]).contains("type --time"));
-    let pasted = |line: &str| long_dash(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+    let pasted = |line: &str| find_long_dash(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
     assert!(pasted("fathom run –rw read").is_some_and(|advice| advice.ends_with("type --rw")));
     assert!(pasted("fathom run −d60").is_some_and(|advice| advice.ends_with("type --d60")));
     assert!(pasted("fathom bench —-quick").is_some_and(|advice| advice.ends_with("type --quick")));
     assert_eq!(pasted("fathom time -- cat –x"), None);
     assert_eq!(pasted("fathom fio –rw=read"), None);
-    let given = in_diskspd("-o32").unwrap_or_default();
+    let given = explain_diskspd_option("-o32").unwrap_or_default();
     assert_eq!(given, "DISKSPD's -o is --depth; type --depth 32");
-    assert_eq!(in_diskspd("-oreport"), None);
+    assert_eq!(explain_diskspd_option("-oreport"), None);
 }

@@ -1,8 +1,8 @@
 //! `fathom verify`: its flags.
 
-use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
     FleetArgs, HOW_DEEP, HOW_LONG, OUTPUT, OutputArgs, SAFETY, UnseenArgs, WHAT, WHERE, formats_of,
+    target_parser,
 };
 use crate::failure::Failure;
 use crate::plan::engine_names;
@@ -28,7 +28,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the target of the writer]
-    #[arg(value_parser = shared_flags::parser())]
+    #[arg(value_parser = target_parser())]
     pub(crate) target: Option<PathBuf>,
     /// Bytes per block, a multiple of 512
     #[arg(long, help_heading = WHAT, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
@@ -93,17 +93,9 @@ pub struct Args {
 }
 
 /// Flags that conflict with --check: the state file has their values.
+#[rustfmt::skip]
 const WRITING: [&str; 11] = [
-    "size",
-    "offset",
-    "bs",
-    "shared",
-    "passes",
-    "time",
-    "sync_every",
-    "seed",
-    "state",
-    "destroy",
+    "size", "offset", "bs", "shared", "passes", "time", "sync_every", "seed", "state", "destroy",
     "unseen_users",
 ];
 

@@ -1,7 +1,6 @@
 //! `fathom watch`: its flags and arguments, including those of sysstat's iostat.
 
-use crate::cli::shared_flags;
-use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, formats_of};
+use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, formats_of, target_path};
 use crate::failure::Failure;
 use crate::files::output::Replace;
 use crate::watch::{Request, Selection};
@@ -130,11 +129,11 @@ impl Arguments {
         if let Some(more) = numbers.get(2) {
             return Err(usage(more, "is a third number, after INTERVAL and COUNT; type at most two"));
         }
-        let interval = numbers.first().map_or(Ok(INTERVAL), |word| interval(word))?;
-        let count = numbers.get(1).map(|word| count(word)).transpose()?;
+        let interval = numbers.first().map_or(Ok(INTERVAL), |word| parse_interval(word))?;
+        let count = numbers.get(1).map(|word| parse_count(word)).transpose()?;
         let is_all = |word: &OsString| word == ALL && !Path::new(word).exists();
         let (all, targets): (Vec<&OsString>, Vec<&OsString>) = targets.into_iter().partition(|w| is_all(w));
-        let targets = targets.into_iter().map(|word| shared_flags::from_argument(word)).collect();
+        let targets = targets.into_iter().map(|word| target_path(word)).collect();
         Ok(Self { targets, is_all: !all.is_empty(), interval, count })
     }
 }
@@ -149,13 +148,13 @@ fn is_number(word: &OsStr) -> bool {
     begins && word.to_str().is_some_and(|text| parse_duration_ns(text).is_ok())
 }
 
-fn interval(word: &OsStr) -> Result<Duration, Failure> {
+fn parse_interval(word: &OsStr) -> Result<Duration, Failure> {
     let ns = word.to_str().and_then(|text| parse_duration_ns(text).ok());
     let interval = ns.map(Duration::from_nanos).filter(|i| (SHORTEST..=LONGEST).contains(i));
     interval.ok_or_else(|| usage(word, "is not a valid interval; type 100ms to 24h, such as 2 or 500ms"))
 }
 
-fn count(word: &OsStr) -> Result<u64, Failure> {
+fn parse_count(word: &OsStr) -> Result<u64, Failure> {
     let count = word.to_str().and_then(|text| text.parse().ok()).filter(|n| *n > 0);
     count.ok_or_else(|| usage(word, "is not a valid COUNT; type a whole number of intervals, 1 or more"))
 }
@@ -167,7 +166,7 @@ fn usage(word: &OsStr, why: &str) -> Failure {
 /// Selects all devices in place of iostat's device argument.
 pub(super) const ALL: &str = "ALL";
 
-/// Options of iostat. Options without a field in [`Selection`] or [`Layout`] change nothing: `fathom watch` always does what they request.
+/// Options of iostat. Hidden options are refused, or change nothing because `fathom watch` always does what they request.
 #[derive(clap::Args, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = OUTPUT)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]

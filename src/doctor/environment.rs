@@ -17,23 +17,23 @@ const WAKE_US: u64 = 10;
 
 pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
     let idle = observation.idle();
-    let mut looks: Vec<Look> = hypervisor(&idle).into_iter().collect();
-    looks.push(to_look("clock", Some(CheckId::D13), clock(observation)));
-    looks.push(to_look("governor", Some(CheckId::D12), governor(observation)));
-    looks.push(to_look("sleep states", Some(CheckId::D12), sleep(observation)));
+    let mut looks: Vec<Look> = check_hypervisor(&idle).into_iter().collect();
+    looks.push(to_look("clock", Some(CheckId::D13), check_clock(observation)));
+    looks.push(to_look("governor", Some(CheckId::D12), check_governor(observation)));
+    looks.push(to_look("sleep states", Some(CheckId::D12), check_sleep_states(observation)));
     looks.extend(idle.answer("I/O limits", CheckId::D04));
-    looks.push(cpu_limits(observation));
-    looks.push(to_look("libraries", Some(CheckId::C02), libraries(observation)));
+    looks.push(check_cgroup_limits(observation));
+    looks.push(to_look("libraries", Some(CheckId::C02), check_libraries(observation)));
     looks
 }
 
-fn hypervisor(idle: &Idle) -> Option<Look> {
+fn check_hypervisor(idle: &Idle) -> Option<Look> {
     let look = idle.answer("hypervisor", CheckId::D18)?;
     let cure = "mention this with every result, and repeat the run at another time of day";
     Some(if look.outcome == Outcome::Finding { look.cure(cure) } else { look })
 }
 
-fn clock(observation: &Observation) -> Known<Look> {
+fn check_clock(observation: &Observation) -> Known<Look> {
     let source = observation.machine.clocksource.as_ref().map_err(Clone::clone)?.trim();
     let timing = &observation.timing;
     let cost = show_ns(timing.cost_ns);
@@ -57,7 +57,7 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.rsplit_once(": ")).map(|(_, value)| value.trim())
 }
 
-fn governor(observation: &Observation) -> Known<Look> {
+fn check_governor(observation: &Observation) -> Known<Look> {
     let text = observation.machine.fact(GOVERNORS)?;
     match values(text).find(|g| *g != "performance") {
         Some(other) => problem(
@@ -72,7 +72,7 @@ fn governor(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn sleep(observation: &Observation) -> Known<Look> {
+fn check_sleep_states(observation: &Observation) -> Known<Look> {
     let text = observation.machine.fact(SLEEPS)?;
     match values(text).filter_map(|v| v.parse::<u64>().ok()).max() {
         Some(us) if us > WAKE_US => problem(
@@ -88,7 +88,7 @@ fn sleep(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn cpu_limits(observation: &Observation) -> Look {
+fn check_cgroup_limits(observation: &Observation) -> Look {
     const ABOUT: &str = "CPU and memory limits";
     let text = match observation.machine.fact(LIMITS) {
         Ok(text) => text,
@@ -113,7 +113,7 @@ fn cpu_limits(observation: &Observation) -> Look {
     Look::finding(ABOUT, severity, sentence).cure(cure).check(check)
 }
 
-fn libraries(observation: &Observation) -> Known<Look> {
+fn check_libraries(observation: &Observation) -> Known<Look> {
     let text = observation.machine.fact(LIBRARIES)?;
     if text.contains("libeatmydata") {
         let sentence = "libeatmydata is preloaded: it turns syncs into no-ops.";
@@ -140,17 +140,17 @@ const UNLIMITED_FROM: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
     let mut looks = vec![
-        to_look("io_uring", None, io_uring(observation)),
-        to_look("own cgroup", Some(CheckId::D01), cgroup(observation)),
+        to_look("io_uring", None, check_io_uring(observation)),
+        to_look("own cgroup", Some(CheckId::D01), check_own_cgroup(observation)),
     ];
-    looks.extend(raw_devices(observation));
-    looks.push(to_look("tracing", None, tracing(observation)));
-    looks.push(to_look("open files", None, open_files(observation)));
-    looks.push(to_look("locked memory", None, locked_memory(observation)));
+    looks.extend(check_raw_devices(observation));
+    looks.push(to_look("tracing", None, check_tracing(observation)));
+    looks.push(to_look("open files", None, check_open_files(observation)));
+    looks.push(to_look("locked memory", None, check_locked_memory(observation)));
     looks
 }
 
-fn io_uring(observation: &Observation) -> Known<Look> {
+fn check_io_uring(observation: &Observation) -> Known<Look> {
     let Err(denied) = &observation.rights.io_uring else { return fine("Allowed.") };
     let advice = observation.rights.io_uring_advice;
     let allow = advice.map_or_else(String::new, |advice| format!("to allow it: {advice}; "));
@@ -173,7 +173,7 @@ fn io_uring(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn cgroup(observation: &Observation) -> Known<Look> {
+fn check_own_cgroup(observation: &Observation) -> Known<Look> {
     let why = match &observation.rights.cgroup {
         Ok(v) => {
             return fine(format!(
@@ -189,8 +189,8 @@ fn cgroup(observation: &Observation) -> Known<Look> {
     problem(Severity::Note, sentence, format!("{}{}", advice(user), if user == 0 { "" } else { delegated }))
 }
 
-fn raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
-    let look_at = |answer: &Known<()>| match answer {
+fn check_raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
+    let describe_answer = |answer: &Known<()>| match answer {
         Ok(()) => fine("Can be opened, so `fathom layers` can measure it too."),
         Err(why) => problem(
             Severity::Note,
@@ -199,10 +199,10 @@ fn raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
         ),
     };
     let devices = observation.rights.devices.iter();
-    devices.map(move |(name, answer)| to_look(&format!("raw {name}"), None, look_at(answer)))
+    devices.map(move |(name, answer)| to_look(&format!("raw {name}"), None, describe_answer(answer)))
 }
 
-fn tracing(observation: &Observation) -> Known<Look> {
+fn check_tracing(observation: &Observation) -> Known<Look> {
     match &observation.rights.tracing {
         Ok(()) => fine("Block requests can be traced with the processes that issued them."),
         Err(why) => problem(
@@ -216,7 +216,7 @@ fn tracing(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn open_files(observation: &Observation) -> Known<Look> {
+fn check_open_files(observation: &Observation) -> Known<Look> {
     match observation.rights.open_files {
         Some(most) if most < FILES_FROM => problem(
             Severity::Note,
@@ -228,7 +228,7 @@ fn open_files(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn locked_memory(observation: &Observation) -> Known<Look> {
+fn check_locked_memory(observation: &Observation) -> Known<Look> {
     match observation.rights.locked_bytes {
         Some(most) if most < LOCKED_FROM && observation.rights.io_uring.is_ok() => problem(
             Severity::Note,
@@ -259,9 +259,9 @@ pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
     let idle = observation.idle();
     let mut looks = Vec::new();
     if !observation.place().layers.is_empty() {
-        looks.push(to_look("requests of others", Some(CheckId::D01), requests(observation)));
+        looks.push(to_look("requests of others", Some(CheckId::D01), check_requests(observation)));
     }
-    looks.push(to_look("CPU", Some(CheckId::D08), cpu(observation)));
+    looks.push(to_look("CPU", Some(CheckId::D08), check_cpu(observation)));
     looks.extend(idle.answer("stolen CPU time", CheckId::D10));
     looks.extend(idle.answer("waiting to be written", CheckId::D02));
     looks.extend(idle.answer("housekeeping", CheckId::D03));
@@ -269,9 +269,9 @@ pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Describes the requests of other processes to the devices at the bottom of the stack.
-fn requests(observation: &Observation) -> Known<Look> {
-    let flow = traffic(observation)?;
+/// Checks the requests of other processes to the devices at the bottom of the stack.
+fn check_requests(observation: &Observation) -> Known<Look> {
+    let flow = sum_traffic(observation)?;
     let seconds = (observation.watched_ns() as f64 / 1e9).max(1e-9);
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
     let sentence = format!(
@@ -288,7 +288,7 @@ fn requests(observation: &Observation) -> Known<Look> {
     problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
 }
 
-fn traffic(observation: &Observation) -> Known<BlockFlow> {
+fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
     let mut sum = BlockFlow::default();
     for leaf in observation.place().leaves() {
         if let Some(why) = leaf.blind() {
@@ -312,8 +312,8 @@ fn describe_busiest(
     let names: Vec<String> =
         most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
     // A security module can hide processes even from root. Root cannot change that, so leave the hint out.
-    let hidden = observation.hidden > 0 && did == "moved" && observation.machine.user_id != 0;
-    match (names.is_empty(), hidden) {
+    let is_some_hidden = observation.hidden > 0 && did == "moved" && observation.machine.user_id != 0;
+    match (names.is_empty(), is_some_hidden) {
         (false, false) => format!("Most {did}: {}.", names.join(", ")),
         (false, true) => {
             format!("Most {did} among the visible processes: {}; root sees all.", names.join(", "))
@@ -323,7 +323,7 @@ fn describe_busiest(
     }
 }
 
-fn cpu(observation: &Observation) -> Known<Look> {
+fn check_cpu(observation: &Observation) -> Known<Look> {
     let busy = observation.idle().used_cpu_share()?;
     let sentence = format!("{} of all CPU time was used.", show_share(busy));
     if busy < CPU_FROM {
@@ -334,7 +334,7 @@ fn cpu(observation: &Observation) -> Known<Look> {
     problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
 }
 
-/// Adds the share of available memory to the answer of D14, which only checks waiting and swapping.
+/// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. A finding remains unchanged.
 fn add_available(observation: &Observation, look: Look) -> Look {
     let available_share = || -> Known<f64> {
         let text = observation.end.text("/proc/meminfo")?;
@@ -361,7 +361,7 @@ fn add_available(observation: &Observation, look: Look) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::finding::Outcome;
 
     fn with_fact(fact: &str, text: &str, about: &str) -> Look {
@@ -371,26 +371,19 @@ mod tests {
     }
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_host(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_host(observation), about)
     }
 
     #[test]
     fn a_good_machine_has_no_finding() {
         let mut observation = in_order();
-        assert!(
-            check_host(&observation).iter().all(|l| l.outcome == Outcome::Holds),
-            "{:#?}",
-            check_host(&observation)
-        );
+        let looks = check_host(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         observation.machine.facts.clear();
         observation.machine.virtual_by = Err("hidden".into());
         observation.machine.clocksource = Err("hidden".into());
-        assert!(
-            check_host(&observation).iter().all(|l| l.outcome == Outcome::NotChecked),
-            "{:#?}",
-            check_host(&observation)
-        );
+        let looks = check_host(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::NotChecked), "{looks:#?}");
     }
 
     #[test]
@@ -451,11 +444,8 @@ mod rights_tests {
     #[test]
     fn missing_rights_are_reported_with_a_reason() {
         let mut observation = in_order();
-        assert!(
-            check_rights(&observation).iter().all(|l| l.outcome == Outcome::Holds),
-            "{:#?}",
-            check_rights(&observation)
-        );
+        let looks = check_rights(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         let rights = &mut observation.rights;
         rights.io_uring = Err(IoUringDenied::Other("reason 1".into()));
         (rights.libaio, rights.cgroup) = (Err("no libaio".into()), Err("reason 2".into()));
@@ -479,7 +469,7 @@ mod rights_tests {
         let look = |denied: IoUringDenied, advice: Option<&'static str>| {
             let mut observation = in_order();
             (observation.rights.io_uring, observation.rights.io_uring_advice) = (Err(denied), advice);
-            super::to_look("io_uring", None, io_uring(&observation))
+            super::to_look("io_uring", None, check_io_uring(&observation))
         };
         let old = look(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));
@@ -489,23 +479,22 @@ mod rights_tests {
         // A low limit of locked memory is a finding.
         let mut observation = in_order();
         observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
-        assert!(matches!(locked_memory(&observation), Ok(Look { outcome: Outcome::Finding, .. })));
+        assert!(matches!(check_locked_memory(&observation), Ok(Look { outcome: Outcome::Finding, .. })));
     }
 }
 
 #[cfg(test)]
 mod neighbours_tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::evidence::HOUSEKEEPERS;
     use model::finding::Outcome;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_other_load(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_other_load(observation), about)
     }
 
-    /// The answer if a file has this content after the pause. Before the pause `/proc/stat` is `cpu  100 0 100 10000 0 0 0 0`.
+    /// The answer if a file has this content after the pause. Before the pause, no CPU time was used, and `/proc/meminfo` is the same.
     fn with(file: &str, text: &str, about: &str) -> Look {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
@@ -520,17 +509,11 @@ mod neighbours_tests {
     fn an_idle_machine_has_no_finding() {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
-        assert!(
-            check_other_load(&observation).iter().all(|l| l.outcome == Outcome::Holds),
-            "{:#?}",
-            check_other_load(&observation)
-        );
+        let looks = check_other_load(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         (observation.start.files, observation.end.files) = Default::default();
-        assert!(
-            check_other_load(&observation).iter().all(|l| l.outcome == Outcome::NotChecked),
-            "{:#?}",
-            check_other_load(&observation)
-        );
+        let looks = check_other_load(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::NotChecked), "{looks:#?}");
     }
 
     #[test]

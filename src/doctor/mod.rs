@@ -4,7 +4,8 @@
 //! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. If a check of results also works
 //!    without a measurement, that check gives the answer, with its own thresholds ([`Idle`]).
 //!
-//! Nothing is measured or changed. Fixes are commands for the user to type.
+//! Nothing is measured or changed, except that the kernel may write dirty bytes of the target ([`MOST_DIRTY_BYTES`]). Fixes are commands for
+//! the user to type.
 
 mod environment;
 mod storage;
@@ -48,7 +49,7 @@ pub struct Request {
 /// If the target cannot be read, or is not a directory, file or block device.
 pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
-        stderr::say(&format!("watching other load for {} ...", show_ns(watch_time().as_nanos() as f64)));
+        stderr::say(&format!("watching other load for {} ...", show_ns(watch_duration().as_nanos() as f64)));
     }
     let observation = observe(&request.target)?;
     stdout::report(request.format, &diagnose(observation), Style::default())?;
@@ -102,7 +103,7 @@ fn to_look(about: &str, check: Option<CheckId>, answer: Known<Look>) -> Look {
 }
 
 /// Quotes a path for a shell.
-fn quoted(path: &Path) -> String {
+fn quote_path(path: &Path) -> String {
     name::quoted(&path.to_string_lossy())
 }
 
@@ -145,7 +146,7 @@ struct Observation {
 struct Timing {
     /// The clock that fathom would use.
     clock: &'static str,
-    /// CPU time of a stamp, ns.
+    /// CPU time of a time stamp in ns.
     cost_ns: f64,
     /// Why the clock is not the CPU's counter.
     why: Option<String>,
@@ -190,7 +191,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     machine.places[0].path = path.to_string_lossy().into_owned();
     let facts =
         std::fs::metadata(&path).map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(&path))))?;
-    let role = role(typed, &facts)?;
+    let role = role_of(typed, &facts)?;
     // Open without blocking: a device may have no medium, and a file a lease.
     let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
     let bytes = match role {
@@ -199,7 +200,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
         Role::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
         _ => 0,
     };
-    let witness = (role == Role::Made).then(|| witness(&root, &path, &machine.places[0])).flatten();
+    let witness = (role == Role::Made).then(|| find_witness(&root, &path, &machine.places[0])).flatten();
     let names: Vec<String> = machine.places[0].leaves().map(|l| l.name.clone()).collect();
     let rights = rights::test_rights(&root, names.iter().map(String::as_str));
     let (clock, why) = Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
@@ -209,7 +210,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     let handle = || file.as_ref().ok().map(|file| (file, 0..u64::MAX));
     let before = Processes::list(&root);
     let start = watch.take(Moment::IdleStart, &[handle()], false);
-    std::thread::sleep(watch_time());
+    std::thread::sleep(watch_duration());
     let dirty = dirty_bytes(&start);
     let mut end = watch.take(Moment::IdleEnd, &[handle()], dirty <= MOST_DIRTY_BYTES);
     let after = Processes::list(&root);
@@ -220,11 +221,11 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
 }
 
 /// Returns how long to watch other load.
-fn watch_time() -> Duration {
-    Duration::from_nanos(settings::at_most_ns(WATCH_NS))
+fn watch_duration() -> Duration {
+    Duration::from_nanos(settings::shorten_idle_watch(WATCH_NS))
 }
 
-fn role(typed: &Path, facts: &Metadata) -> Result<Role, Failure> {
+fn role_of(typed: &Path, facts: &Metadata) -> Result<Role, Failure> {
     let kind = facts.file_type();
     if kind.is_dir() {
         Ok(Role::Made)
@@ -241,15 +242,15 @@ fn role(typed: &Path, facts: &Metadata) -> Result<Role, Failure> {
 }
 
 /// Finds a file of the directory that shows how direct I/O works there, because the kernel reports that only for files.
-fn witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, DirectIo)> {
+fn find_witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, DirectIo)> {
     let entries = std::fs::read_dir(dir).ok()?.take(MOST_ENTRIES).flatten();
     let mut files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
     files.find_map(|entry| {
-        let there = resolve::resolve(root, &entry.path()).ok()?;
+        let file_place = resolve::resolve(root, &entry.path()).ok()?;
         // Skip a file on which another file is mounted.
         let mount = |p: &Place| p.file_system.as_ref().map(|f| f.mount_point.clone());
-        (mount(&there) == mount(place)).then_some(())?;
-        Some((entry.file_name().to_string_lossy().into_owned(), there.direct?))
+        (mount(&file_place) == mount(place)).then_some(())?;
+        Some((entry.file_name().to_string_lossy().into_owned(), file_place.direct?))
     })
 }
 
@@ -272,7 +273,7 @@ fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path
         target.extents = Some(Err(format!(
             "{} of the target are not written yet, so their place on the device is not decided; first type `sync {}`",
             show_bytes(dirty),
-            quoted(path)
+            quote_path(path)
         )));
     }
 }
@@ -294,8 +295,8 @@ mod tests {
 
     #[test]
     fn paths_can_be_pasted_into_a_shell() {
-        assert_eq!(quoted(Path::new("/data/a-b_c.1")), "/data/a-b_c.1");
-        assert_eq!(quoted(Path::new("/it's here")), r"'/it'\''s here'");
+        assert_eq!(quote_path(Path::new("/data/a-b_c.1")), "/data/a-b_c.1");
+        assert_eq!(quote_path(Path::new("/it's here")), r"'/it'\''s here'");
     }
 
     #[test]
@@ -490,6 +491,12 @@ mod observation_tests {
             rights,
             timing: Timing { clock: "tsc", cost_ns: 9.0, why: None },
         }
+    }
+
+    /// Returns the first answer whose subject begins with these words.
+    pub(crate) fn find_look(looks: Vec<Look>, about: &str) -> Look {
+        let look = looks.into_iter().find(|l| l.about.starts_with(about));
+        look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     fn files() -> BTreeMap<String, Known<String>> {

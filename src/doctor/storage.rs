@@ -3,7 +3,7 @@
 //!
 //! Checks of results answer what they can determine without a measurement. Devices with equal answers share a line.
 
-use crate::doctor::{Observation, fine, problem, quoted, to_look};
+use crate::doctor::{Observation, fine, problem, quote_path, to_look};
 use analysis::idle::{Idle, severity_of_cached_share};
 use model::Known;
 use model::evidence::Pages;
@@ -14,8 +14,8 @@ use model::units::{show_bytes, show_share};
 
 pub(super) fn check_place(observation: &Observation) -> Vec<Look> {
     let (place, idle) = (observation.place(), observation.idle());
-    let mut looks = vec![below(place, &idle)];
-    looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(backing));
+    let mut looks = vec![describe_below(place, &idle)];
+    looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(check_backing_file));
     // A file system in memory always uses the page cache, which is reported already.
     if place.ram.is_none() {
         looks.extend(idle.answer("direct I/O", CheckId::A03).map(|look| name_witness(observation, look)));
@@ -27,7 +27,7 @@ pub(super) fn check_place(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-fn below(place: &Place, idle: &Idle) -> Look {
+fn describe_below(place: &Place, idle: &Idle) -> Look {
     const ABOUT: &str = "what is below";
     if place.ram.is_some()
         && let Some(memory) = idle.answer(ABOUT, CheckId::A11)
@@ -44,7 +44,7 @@ fn below(place: &Place, idle: &Idle) -> Look {
     Look::unknown(ABOUT, why).check(CheckId::A13)
 }
 
-fn backing(layer: &Layer) -> Look {
+fn check_backing_file(layer: &Layer) -> Look {
     let (name, file) = (&layer.name, layer.backing_file.as_deref().unwrap_or("a file"));
     let (check, answer) = match layer.backing_direct {
         Some(true) => (None, fine(format!("{file} is read past the page cache."))),
@@ -111,8 +111,8 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
         // A file in memory is its own page cache.
         _ if observation.place().ram.is_some() => Vec::new(),
         Ok(pages) => vec![
-            to_look("cached", Some(CheckId::A01), cached(observation, pages)),
-            to_look("not written yet", Some(CheckId::D02), dirty(observation, pages)),
+            to_look("cached", Some(CheckId::A01), check_cached(observation, pages)),
+            to_look("not written yet", Some(CheckId::D02), check_dirty(observation, pages)),
         ],
         Err(why) => vec![Look::unknown("cached", why).check(CheckId::A01)],
     };
@@ -139,7 +139,7 @@ fn name_unshared(look: Look) -> Look {
     look
 }
 
-fn cached(observation: &Observation, pages: &Pages) -> Known<Look> {
+fn check_cached(observation: &Observation, pages: &Pages) -> Known<Look> {
     let bytes = pages.cached.saturating_mul(pages.page_bytes).min(observation.bytes);
     let share = bytes as f64 / observation.bytes as f64;
     let sentence = format!(
@@ -149,7 +149,7 @@ fn cached(observation: &Observation, pages: &Pages) -> Known<Look> {
         show_share(share)
     );
     let Some(severity) = severity_of_cached_share(share) else { return fine(sentence) };
-    let path = quoted(&observation.path);
+    let path = quote_path(&observation.path);
     problem(
         severity,
         format!("{sentence} Buffered reads of cached data do not reach the device."),
@@ -159,14 +159,14 @@ fn cached(observation: &Observation, pages: &Pages) -> Known<Look> {
     )
 }
 
-fn dirty(observation: &Observation, pages: &Pages) -> Known<Look> {
+fn check_dirty(observation: &Observation, pages: &Pages) -> Known<Look> {
     let dirty = pages.dirty.ok_or("this kernel does not report dirty pages (no cachestat)")?;
     if dirty == 0 {
         return fine("No page of the target is dirty in memory.");
     }
     let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
     let sentence = format!("{bytes} of the target are dirty in memory; a measurement would write them.");
-    problem(Severity::Biased, sentence, format!("sync {}", quoted(&observation.path)))
+    problem(Severity::Biased, sentence, format!("sync {}", quote_path(&observation.path)))
 }
 
 /// Largest block of the default profile. A device with a smaller limit splits it.
@@ -174,7 +174,8 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// Deepest queue of the default profile. With a smaller limit of the device, requests wait.
 const DEEPEST: u64 = 32;
 
-/// Checks the settings of the devices at the bottom of the stack, unless the target is memory, then their health.
+/// Checks the counters of all layers and the settings of the devices at the bottom of the stack, unless the target is memory; then the link
+/// and the temperature of these devices.
 pub(super) fn check_device(observation: &Observation) -> Vec<Look> {
     let (place, idle) = (observation.place(), observation.idle());
     let leaves: Vec<&Layer> = place.leaves().collect();
@@ -194,7 +195,7 @@ pub(super) fn check_device(observation: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Checks something of devices.
+/// A question about each device.
 struct DeviceCheck {
     about: &'static str,
     /// The check of results that answers the same question.
@@ -202,13 +203,13 @@ struct DeviceCheck {
     ask: fn(&Layer) -> Known<Look>,
 }
 
-const COUNTERS: DeviceCheck = DeviceCheck { about: "counters", id: Some(CheckId::A13), ask: counters };
+const COUNTERS: DeviceCheck = DeviceCheck { about: "counters", id: Some(CheckId::A13), ask: check_counters };
 const QUEUE_CHECKS: [DeviceCheck; 3] = [
-    DeviceCheck { about: "largest request", id: Some(CheckId::B02), ask: largest },
-    DeviceCheck { about: "queue", id: Some(CheckId::B09), ask: queue },
-    DeviceCheck { about: "write cache", id: Some(CheckId::C01), ask: write_cache },
+    DeviceCheck { about: "largest request", id: Some(CheckId::B02), ask: check_largest_request },
+    DeviceCheck { about: "queue", id: Some(CheckId::B09), ask: check_queue },
+    DeviceCheck { about: "write cache", id: Some(CheckId::C01), ask: check_write_cache },
 ];
-const INTERRUPTS: DeviceCheck = DeviceCheck { about: "interrupts", id: None, ask: interrupts };
+const INTERRUPTS: DeviceCheck = DeviceCheck { about: "interrupts", id: None, ask: describe_interrupts };
 
 /// Asks about each device, and merges equal answers. In the command of a fix, `@` stands for the names of the devices, in shell syntax.
 fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<Look> {
@@ -231,37 +232,38 @@ fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<Look> {
     found.into_iter().map(merge).collect()
 }
 
-fn setting(file: &str, value: &str) -> String {
+/// Returns the command that changes a setting of a queue. `@` stands for the names of the devices.
+fn setting_command(file: &str, value: &str) -> String {
     format!("as root: echo {value} | tee /sys/block/@/queue/{file}")
 }
 
-fn word<'a>(layer: &'a Layer, file: &str) -> Known<&'a str> {
+fn read_word<'a>(layer: &'a Layer, file: &str) -> Known<&'a str> {
     let text = layer.queue.get(file).ok_or_else(|| format!("there is no queue/{file}"))?;
     Ok(text.trim())
 }
 
-fn number(layer: &Layer, file: &str) -> Known<u64> {
-    let text = word(layer, file)?;
+fn read_number(layer: &Layer, file: &str) -> Known<u64> {
+    let text = read_word(layer, file)?;
     text.parse().map_err(|_| format!("queue/{file} is not a number: '{text}'"))
 }
 
-fn counters(layer: &Layer) -> Known<Look> {
+fn check_counters(layer: &Layer) -> Known<Look> {
     if layer.blind().is_none() {
         return fine("The kernel counts the device's requests.");
     }
     let sentence =
         "The counters are disabled (queue/iostats is 0), so no number can be compared with the device.";
-    problem(Severity::Biased, sentence, setting("iostats", "1"))
+    problem(Severity::Biased, sentence, setting_command("iostats", "1"))
 }
 
-fn largest(layer: &Layer) -> Known<Look> {
-    let bytes = number(layer, "max_sectors_kb")?.saturating_mul(1024);
+fn check_largest_request(layer: &Layer) -> Known<Look> {
+    let bytes = read_number(layer, "max_sectors_kb")?.saturating_mul(1024);
     if bytes >= LARGEST_BYTES {
         return fine(format!("{}.", show_bytes(bytes)));
     }
-    let hardware = number(layer, "max_hw_sectors_kb").unwrap_or(0).saturating_mul(1024);
+    let hardware = read_number(layer, "max_hw_sectors_kb").unwrap_or(0).saturating_mul(1024);
     let cure = if hardware >= LARGEST_BYTES {
-        setting("max_sectors_kb", &(LARGEST_BYTES / 1024).to_string())
+        setting_command("max_sectors_kb", &(LARGEST_BYTES / 1024).to_string())
     } else {
         "the hardware allows no more; an operation of 1 MiB takes until the last of its requests completes"
             .into()
@@ -270,8 +272,8 @@ fn largest(layer: &Layer) -> Known<Look> {
     problem(Severity::Note, sentence, cure)
 }
 
-fn queue(layer: &Layer) -> Known<Look> {
-    let requests = number(layer, "nr_requests")?;
+fn check_queue(layer: &Layer) -> Known<Look> {
+    let requests = read_number(layer, "nr_requests")?;
     let queues = layer.device_number("mq");
     let room = requests.saturating_mul(queues.as_ref().map_or(1, |n| (*n).max(1)));
     let sentence = match queues {
@@ -284,18 +286,18 @@ fn queue(layer: &Layer) -> Known<Look> {
         return fine(sentence);
     }
     let sentence = format!("{sentence} Further requests wait above the device.");
-    problem(Severity::Note, sentence, setting("nr_requests", &DEEPEST.to_string()))
+    problem(Severity::Note, sentence, setting_command("nr_requests", &DEEPEST.to_string()))
 }
 
-fn write_cache(layer: &Layer) -> Known<Look> {
-    match word(layer, "write_cache")? {
+fn check_write_cache(layer: &Layer) -> Known<Look> {
+    match read_word(layer, "write_cache")? {
         "write back" => fine("The device reports a volatile write cache: a sync flushes the cache."),
         "write through" => fine("The kernel assumes no volatile write cache: a sync sends no flush."),
         other => Err(format!("queue/write_cache is '{other}'")),
     }
 }
 
-fn interrupts(layer: &Layer) -> Known<Look> {
+fn describe_interrupts(layer: &Layer) -> Known<Look> {
     let cpus = layer.device.get("irq_cpus").map(|cpus| cpus.trim()).filter(|cpus| !cpus.is_empty());
     let cpus = cpus.ok_or("the CPUs that serve the interrupts are unknown; see /proc/interrupts")?;
     fine(format!(
@@ -306,13 +308,12 @@ fn interrupts(layer: &Layer) -> Known<Look> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::finding::{Look, Outcome};
     use model::machine::DirectIo;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_place(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_place(observation), about)
     }
 
     #[test]
@@ -388,30 +389,26 @@ mod tests {
 #[cfg(test)]
 mod data_tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::evidence::Extents;
     use model::finding::Outcome;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_stored_data(observation).into_iter().find(|l| l.about == about);
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_stored_data(observation), about)
     }
 
     fn extents(observation: &mut Observation) -> &mut Extents {
         match &mut observation.end.targets[0].extents {
             Some(Ok(extents)) => extents,
-            _ => panic!("a forged file has extents"),
+            _ => panic!("the simulated file has extents"),
         }
     }
 
     #[test]
     fn a_good_file_has_no_finding() {
         let mut observation = in_order();
-        assert!(
-            check_stored_data(&observation).iter().all(|l| l.outcome == Outcome::Holds),
-            "{:#?}",
-            check_stored_data(&observation)
-        );
+        let looks = check_stored_data(&observation);
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         observation.role = Role::Made;
         assert_eq!(check_stored_data(&observation).len(), 1);
     }
@@ -446,7 +443,7 @@ mod data_tests {
         assert_eq!(answer(&observation, "inline").check, Some(CheckId::A06));
         *extents(&mut observation) =
             Extents { span_bytes: 1 << 30, hole_bytes: 1 << 30, ..Extents::default() };
-        // An empty file has a single answer.
+        // A file that is one hole has a single answer about its blocks, and two about its pages.
         assert_eq!(check_stored_data(&observation).len(), 3);
         observation.end.targets[0].extents = None;
         assert_eq!(answer(&observation, "how it is stored").outcome, Outcome::NotChecked);
@@ -466,12 +463,11 @@ mod data_tests {
 #[cfg(test)]
 mod device_tests {
     use super::*;
-    use crate::doctor::observation_tests::in_order;
+    use crate::doctor::observation_tests::{find_look, in_order};
     use model::finding::Outcome;
 
     fn answer(observation: &Observation, about: &str) -> Look {
-        let look = check_device(observation).into_iter().find(|l| l.about.starts_with(about));
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+        find_look(check_device(observation), about)
     }
 
     /// The answer after a setting of the disk was changed; `None` removes the setting's file.

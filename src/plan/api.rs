@@ -1,13 +1,13 @@
 //! The comparison of `fathom api`: one job per interface, work and size.
 //!
-//! 1. Chooses the interfaces: the named or the common ones.
-//! 2. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the
+//! 1. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the
 //!    page cache.
+//! 2. Chooses the interfaces: the named or the common ones.
 //! 3. Makes a job of each interface for each work, or notes why it cannot be tried here.
 //! 4. Divides the budget among the jobs: as many rounds as fit, and the length of a run.
 //!
-//! A run ends after that length, or earlier at the end of the file. How much of the file writes cover is decided before
-//! the first run (`src/run/setup.rs`).
+//! A run ends after that length or, if that is earlier, at the end of the span (sequential) or after half of its blocks
+//! (random). How much of the file writes cover is decided before the first run (`src/run/setup.rs`).
 
 use super::Jobs;
 use super::layers::{reads, writes};
@@ -29,18 +29,10 @@ use stats::intervals::FEWEST_RUNS;
 use std::path::PathBuf;
 
 /// Settings that each interface defines.
+#[rustfmt::skip]
 pub(super) const OF_INTERFACES: &[&str] = &[
-    "--rw",
-    "--bs",
-    "--size",
-    "--cache",
-    "--depth",
-    "--workers",
-    "--engine",
-    "engine options",
-    "--batch",
-    "--random",
-    "--time",
+    "--rw", "--bs", "--size", "--cache", "--depth", "--workers", "--engine", "engine options", "--batch",
+    "--random", "--time",
 ];
 /// Sizes of sequential operations: a page, and the size that copying programs use.
 const SIZES: &[u32] = &[4096, 128 << 10];
@@ -94,7 +86,11 @@ struct Work {
 }
 
 /// The named interfaces, or all, or the common ones, in the order of the table.
-fn chosen(named: &[&'static Interface], all: bool, is_io_uring_denied: bool) -> Vec<&'static Interface> {
+fn choose_interfaces(
+    named: &[&'static Interface],
+    all: bool,
+    is_io_uring_denied: bool,
+) -> Vec<&'static Interface> {
     if named.is_empty() && !all {
         return common(is_io_uring_denied).collect();
     }
@@ -105,11 +101,11 @@ impl Schedule {
     /// Divides the budget among `jobs`: first more rounds up to ten, then longer runs.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if the typed budget has no room for three short runs of each.
+    /// [`Failure::Usage`] if the typed budget has no room for the fewest runs of each.
     fn divide(
         jobs: usize,
         files: u64,
-        typed: Option<u64>,
+        typed_budget_ns: Option<u64>,
         runs: Option<u32>,
         window_ns: Option<u64>,
     ) -> Result<Self, Failure> {
@@ -121,17 +117,23 @@ impl Schedule {
         // A typed number of runs, or a long list of interfaces, makes the default budget longer.
         let usual_ns =
             budget::INTERFACES_NS.max(around_ns + files * MAKING_NS + needed(runs.unwrap_or(usual)));
-        let budget_ns = typed.unwrap_or(usual_ns);
+        let budget_ns = typed_budget_ns.unwrap_or(usual_ns);
         let making_ns = (budget_ns / MAKING_PART).min(MAKING_NS);
         let left = budget_ns.saturating_sub(around_ns + files * making_ns);
         let least = needed(runs.unwrap_or(fewest));
-        let whole = around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
+        let least_budget_ns =
+            around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
         let length = show_ns((run_ns - OVERHEAD_NS) as f64);
         let work = format!("{jobs} rows in {} runs of {length} each", runs.unwrap_or(fewest));
-        budget::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
+        budget::refuse_short(
+            typed_budget_ns,
+            least_budget_ns,
+            &work,
+            "compare fewer with --interface, --rw or --bs",
+        )?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
-        let longest = if typed.is_some() { LONGEST_IN_BUDGET_NS } else { LONGEST_NS };
+        let longest = if typed_budget_ns.is_some() { LONGEST_IN_BUDGET_NS } else { LONGEST_NS };
         let of_run = (each / u64::from(runs.max(1))).saturating_sub(OVERHEAD_NS);
         let window_ns = window_ns.unwrap_or_else(|| of_run.clamp(SHORTEST_NS, longest));
         Ok(Self { budget_ns, making_ns, runs, window_ns })
@@ -141,7 +143,7 @@ impl Schedule {
 impl StudyPlan for InterfaceComparison {
     fn repeats(&self, request: &Request, by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         if request.job.gates_a_percentile() {
-            return study::runs_of_jobs(request, origins);
+            return study::choose_runs(request, origins);
         }
         let runs = by_budget.unwrap_or(study::RUNS);
         (origins.choose_from("--runs", request.job.runs, runs, "--budget", u32::to_string), Strategy::Fixed)
@@ -155,8 +157,8 @@ fn unsupported_interfaces(named: &[&'static Interface], works: &[Work]) -> Vec<N
     others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
 }
 
-/// Finds every interface that can be tried.
-pub(super) fn compare(
+/// Makes a job for each interface and work that can be tried.
+pub(super) fn interface_jobs(
     request: &Request,
     api_spec: &ApiSpec,
     root: &Root,
@@ -166,26 +168,26 @@ pub(super) fn compare(
 ) -> Result<Jobs, Failure> {
     let ApiSpec { sizes, interfaces: named, all } = api_spec;
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
-    let (found, place) = target::inspect_target(root, &given, &path)?;
+    let path = given.canonicalize().map_err(|e| target::explain_unreachable(&given, &e))?;
+    let target::Found { target: found, place } = target::inspect_target(root, &given, &path)?;
     let spec = request.job.streams().next().cloned().unwrap_or_default();
-    let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
+    let available_bytes = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let memory = [memory, machine::cgroup::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
     let fits = |bytes: &u64| {
         memory.is_none_or(|memory| *bytes <= memory / MEMORY_PART)
             && (found.role != Role::Made || machine::test_file::fits(&path, *bytes).is_ok())
     };
-    let usual = SPANS.iter().copied().find(fits).unwrap_or(SPANS[SPANS.len() - 1]).min(there);
+    let usual = SPANS.iter().copied().find(fits).unwrap_or(SPANS[SPANS.len() - 1]).min(available_bytes);
     let span = origins.choose("--size", spec.size, usual, |b| show_bytes(*b));
     let depth = origins.choose("--depth", spec.depth, DEPTH, u32::to_string);
-    origins.fixed("--cache", "as each interface opens its file", "fathom api");
-    origins.fixed("--random", "once: each block at most once, the same blocks for all", "fathom api");
-    origins.fixed(
+    origins.record("--cache", "as each interface opens its file", "fathom api");
+    origins.record("--random", "once: each block at most once, the same blocks for all", "fathom api");
+    origins.record(
         "ends",
         "after --time, or earlier: sequential runs at the end of the span, random runs after half of its blocks",
         "fathom api",
     );
-    let works = works(spec.rw, sizes, origins)?;
+    let works = choose_works(spec.rw, sizes, origins)?;
     let guarded = target::guard_writing(request, root, &given, &path, found.role);
     let may_write = match guarded {
         // The user permitted writing to the target by name, so report why it is refused.
@@ -199,10 +201,10 @@ pub(super) fn compare(
             show_bytes(span)
         )));
     }
-    let interfaces = chosen(named, *all, denial.is_some());
+    let interfaces = choose_interfaces(named, *all, denial.is_some());
     let denial = denial.map(str::to_owned);
     let setup = Setup { request, given, place, found, span, depth, denial, may_write };
-    let mut asked = Jobs::default();
+    let mut jobs = Jobs::default();
     let mut comparison = InterfaceComparison::default();
     let mut needs_new_file = false;
     comparison.missing.extend(unsupported_interfaces(named, &works));
@@ -213,18 +215,18 @@ pub(super) fn compare(
     }
     for work in works {
         for interface in interfaces.iter().filter(|i| i.is_for(work.rw)) {
-            match setup.spec(interface, work) {
+            match setup.make_spec(interface, work) {
                 Ok(spec) => {
-                    if interface.name == HEADLINE && asked.headline.is_none() {
-                        asked.headline = Some(asked.specs.len());
+                    if interface.name == HEADLINE && jobs.headline.is_none() {
+                        jobs.headline = Some(jobs.specs.len());
                     }
                     needs_new_file |= interface.renews_file();
-                    let (job, sees) = (asked.specs.len(), interface.uses_memory);
+                    let (job, sees) = (jobs.specs.len(), interface.uses_memory);
                     let (interface, work) = (interface.name_for(writes(work.rw)), work.describe());
                     comparison.candidates.push(Candidate { job, interface, work, sees });
-                    asked.specs.push(spec);
+                    jobs.specs.push(spec);
                 }
-                Err(why) => comparison.missing.push(NotMeasured { name: name(interface, work), why }),
+                Err(why) => comparison.missing.push(NotMeasured { name: job_name(interface, work), why }),
             }
         }
     }
@@ -232,7 +234,7 @@ pub(super) fn compare(
         let why = if comparison.missing.is_empty() {
             "none of these interfaces supports --rw; type another --rw, or leave --rw out".into()
         } else {
-            reasons(&comparison.missing)
+            describe_reasons(&comparison.missing)
         };
         let is_denied = setup.denial.is_some() && named.iter().any(|i| i.engine.starts_with(engine::WANTED));
         let why = if is_denied { format!("{why}; type --interface 'libaio O_DIRECT'") } else { why };
@@ -241,21 +243,21 @@ pub(super) fn compare(
     let files = if setup.found.role == Role::Made { 1 + u64::from(needs_new_file) } else { 0 };
     let typed_time = request.job.phases.first().and_then(|phase| phase.time);
     let schedule =
-        Schedule::divide(asked.specs.len(), files, request.budget_ns, request.job.runs, typed_time)?;
+        Schedule::divide(jobs.specs.len(), files, request.budget_ns, request.job.runs, typed_time)?;
     let format_time = |ns: u64| show_ns(ns as f64);
     let from = "default: 5 to 10 runs of each row";
     origins.choose_from("--budget", request.budget_ns, schedule.budget_ns, from, |ns| format_time(*ns));
     origins.choose_from("--time", typed_time, schedule.window_ns, "--budget", |ns| format_time(*ns));
-    for phase in asked.specs.iter_mut().flat_map(|spec| &mut spec.phases) {
+    for phase in jobs.specs.iter_mut().flat_map(|spec| &mut spec.phases) {
         phase.time = Some(schedule.window_ns);
     }
-    asked.schedule = Some(schedule);
-    asked.study = comparison.into();
-    Ok(asked)
+    jobs.schedule = Some(schedule);
+    jobs.study = comparison.into();
+    Ok(jobs)
 }
 
-/// Each reason once, with the first interface that it excludes: `pread, 4K random read and 39 others: ...`.
-fn reasons(missing: &[NotMeasured]) -> String {
+/// Lists each reason once, with the first interface that it excludes: `pread, 4K random read and 39 others: ...`.
+fn describe_reasons(missing: &[NotMeasured]) -> String {
     let reasons = by_reason(missing).into_iter().map(|(names, why)| match names.as_slice() {
         [] => why.to_owned(),
         [name] => format!("{name}: {why}"),
@@ -265,8 +267,8 @@ fn reasons(missing: &[NotMeasured]) -> String {
     reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// Both orders and both directions, unless the user gave one work.
-fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
+/// Chooses both orders and both directions, unless the user typed one of them, each with its sizes.
+fn choose_works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
     if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
             "--rw {}: interfaces are compared by reads or by writes; type read, write, randread or randwrite",
@@ -281,7 +283,7 @@ fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<
         [] => (format!("{}; random {}", list_sizes(SIZES), list_sizes(RANDOM_SIZES)), "default"),
         given => (list_sizes(given), "command line"),
     };
-    origins.fixed("--bs", &value, from);
+    origins.record("--bs", &value, from);
     let sizes_for = |rw: Rw| match (sizes, rw.is_random()) {
         ([], true) => RANDOM_SIZES,
         ([], false) => SIZES,
@@ -311,17 +313,17 @@ impl Work {
     }
 }
 
-fn name(interface: &Interface, work: Work) -> String {
+fn job_name(interface: &Interface, work: Work) -> String {
     format!("{}, {}", interface.name_for(writes(work.rw)), work.describe())
 }
 
 impl Setup<'_> {
-    /// The job of an interface.
-    fn spec(&self, interface: &Interface, work: Work) -> Result<JobSpec, String> {
-        self.can_be_tried(interface, work)?;
+    /// Makes the job of an interface.
+    fn make_spec(&self, interface: &Interface, work: Work) -> Result<JobSpec, String> {
+        self.check_interface(interface, work)?;
         let engine = values::engine(interface.engine)?;
         let mut job = self.request.job.clone();
-        job.name = Some(name(interface, work));
+        job.name = Some(job_name(interface, work));
         let several = |concurrency| if interface.concurrency == concurrency { self.depth } else { 1 };
         let random = work.rw.is_random();
         let size = Sizes::Fixed(work.block_bytes);
@@ -342,7 +344,7 @@ impl Setup<'_> {
         Ok(job)
     }
 
-    fn can_be_tried(&self, interface: &Interface, work: Work) -> Result<(), String> {
+    fn check_interface(&self, interface: &Interface, work: Work) -> Result<(), String> {
         let engine = interface.engine.split(':').next().unwrap_or_default();
         if ::engine::engines::find(engine).is_none() {
             return Err(format!(

@@ -43,7 +43,7 @@ pub(super) fn for_latency_target(
     refuse_short(request.budget_ns, least_ns, &work, "shorter runs (--time)")?;
     let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
     let runs = RUNS_IN_BUDGET * u64::from(runs.max(USUAL_RUNS)) * answers;
-    Ok(choose(request.budget_ns, time_of(runs), &format!("default: {runs} runs"), origins))
+    Ok(choose_budget(request.budget_ns, time_of(runs), &format!("default: {runs} runs"), origins))
 }
 
 /// The budget of `bench --compare`.
@@ -55,7 +55,7 @@ pub(super) fn for_targets(timing: &Timing, origins: &mut Origins) -> Result<u64,
     refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
     let default = USUAL_NS.max(least.saturating_add(least / SPARE));
     let from = "default: 110 s, or more if the first rounds take longer";
-    Ok(choose(request.budget_ns, default, from, origins))
+    Ok(choose_budget(request.budget_ns, default, from, origins))
 }
 
 /// The budget of a search among `cells` that take `least_ns` once each, with runs of `run_ns`, and `making_ns` to make test files.
@@ -72,10 +72,10 @@ pub(super) fn for_search(
     refuse_short(typed_ns, least_ns, &format!("{cells} cells, each measured once,"), "fewer cells")?;
     let from =
         format!("{CELL_PASSES} runs of each cell, at least {CELL_RUNS} runs, at most {}", minutes(USUAL_NS));
-    Ok(choose(typed_ns, default, &from, origins))
+    Ok(choose_budget(typed_ns, default, &from, origins))
 }
 
-fn choose(typed_ns: Option<u64>, default_ns: u64, from: &str, origins: &mut Origins) -> u64 {
+fn choose_budget(typed_ns: Option<u64>, default_ns: u64, from: &str, origins: &mut Origins) -> u64 {
     origins.choose_from("--budget", typed_ns, default_ns, from, |ns| minutes(*ns))
 }
 

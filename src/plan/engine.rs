@@ -26,8 +26,8 @@ const FALLBACK: &str = "libaio";
 /// Flags that a suggested command replaces.
 const REPLACED_FLAGS: [&str; 3] = ["--engine", "--depth", "--workers"];
 
-/// What denies io_uring on this machine; `None` if it works.
-pub(super) fn denial(machine: &Machine) -> Option<&str> {
+/// Finds what denies io_uring on this machine; `None` if io_uring works.
+pub(super) fn find_denial(machine: &Machine) -> Option<&str> {
     machine.fact(evidence::IO_URING).ok().filter(|cause| !cause.is_empty())
 }
 
@@ -37,7 +37,7 @@ pub(super) fn default_engine(denial: Option<&str>) -> Option<&'static Entry> {
 }
 
 /// Why libaio cannot do the work of a stream; `None` if it can.
-pub(super) fn unable(stream: &Stream) -> Option<&'static str> {
+pub(super) fn why_unable(stream: &Stream) -> Option<&'static str> {
     let able = engines::find(FALLBACK).map_or(&[][..], |engine| engine.kinds);
     if stream.kinds().any(|kind| !able.contains(&kind)) {
         return Some("libaio, which could replace it, has no trims");
@@ -66,12 +66,13 @@ pub(super) fn replace_denied(
     // An open loop of `limit` has more operations in flight than the typed job.
     let closed = jobs.first().and_then(|job| Some(&job.phases.first()?.drafts.first()?.stream));
     let operations_in_flight = |stream: &Stream| u64::from(stream.depth) * u64::from(stream.workers);
-    let of_closed = closed.map(operations_in_flight).filter(|_| matches!(request.work, Work::Limit(_)));
-    let in_flight = |stream: &Stream| of_closed.unwrap_or_else(|| operations_in_flight(stream));
+    let closed_in_flight =
+        closed.map(operations_in_flight).filter(|_| matches!(request.work, Work::Limit(_)));
+    let in_flight = |stream: &Stream| closed_in_flight.unwrap_or_else(|| operations_in_flight(stream));
     let drafts = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|phase| &mut phase.drafts);
     let mut is_replaced = false;
     for draft in drafts.filter(|draft| draft.engine.name == WANTED) {
-        let why = unable(&draft.stream);
+        let why = why_unable(&draft.stream);
         if draft.spec.engine.is_some() {
             return Err(refuse_named(request, draft, in_flight(&draft.stream), cause, why));
         }
@@ -96,14 +97,11 @@ pub(super) fn replace_denied(
 fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, why: Option<&str>) -> Failure {
     let (named, instead) = match &request.source {
         Some(JobSource::CommandOf(Tool::Fio)) => ("ioengine=io_uring".to_owned(), "ioengine=libaio"),
-        Some(JobSource::File(file)) if !request.flags.contains(&"engine") => {
-            let is_toml = file.extension().is_some_and(|extension| extension == "toml");
-            let (named, instead) = if is_toml {
-                ("engine = \"io_uring\"", "engine = \"libaio\"")
-            } else {
-                ("ioengine=io_uring", "ioengine=libaio")
-            };
-            (format!("{}: {named}", name::text(file)), instead)
+        Some(JobSource::File(file, Tool::Fathom)) => {
+            (format!("{}: engine = \"io_uring\"", name::text(file)), "engine = \"libaio\"")
+        }
+        Some(JobSource::File(file, _)) => {
+            (format!("{}: ioengine=io_uring", name::text(file)), "ioengine=libaio")
         }
         _ => ("--engine io_uring".to_owned(), "--engine libaio"),
     };
@@ -119,22 +117,26 @@ fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, w
     Failure::Refused(format!("{named}: {cause}; {advice}"))
 }
 
-/// A command, or a change, for the same work with the same number of operations in flight.
+/// A command, or a change, for the same work. The number of operations in flight remains the same, unless the workload defines its own
+/// workers, or is verified or replayed.
 fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> String {
     let in_flight = in_flight.min(u64::from(MAX_WORKERS));
     match &request.source {
         Some(JobSource::CommandOf(Tool::Diskspd))
             if !request.command.iter().any(|word| word.starts_with("-X")) =>
         {
-            format!("type: {}", with_single_requests(&request.command, stream.depth))
+            format!("type: {}", use_single_requests(&request.command, stream.depth))
         }
-        Some(JobSource::CommandOf(Tool::Diskspd)) => {
+        Some(JobSource::CommandOf(Tool::Diskspd) | JobSource::File(_, Tool::Diskspd)) => {
             "set RequestCount to 1 in the profile, and use more threads".into()
         }
-        Some(JobSource::CommandOf(Tool::Iometer)) => {
+        Some(JobSource::CommandOf(Tool::Iometer) | JobSource::File(_, Tool::Iometer)) => {
             "set 'Queue Depth' to 1 in the configuration file, and use more workers".into()
         }
-        Some(JobSource::File(file)) => {
+        Some(JobSource::File(file, Tool::Fio)) => {
+            format!("write into {}: ioengine=psync, iodepth=1, numjobs={in_flight}", name::text(file))
+        }
+        Some(JobSource::File(file, Tool::Fathom)) => {
             format!("write into {}: engine = \"sync\", depth = 1, workers = {in_flight}", name::text(file))
         }
         _ => {
@@ -145,7 +147,7 @@ fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> Str
                 _ if stream.replay.is_some() => "--engine sync --depth 1".to_owned(),
                 _ => format!("--engine sync --depth 1 --workers {in_flight}"),
             };
-            format!("type: {}", name::line(&with_flags(&request.command, split_words(&flags))))
+            format!("type: {}", name::line(&replace_flags(&request.command, split_words(&flags))))
         }
     }
 }
@@ -155,7 +157,7 @@ fn split_words(text: &str) -> Vec<String> {
 }
 
 /// A fathom command line with these flags instead of those in [`REPLACED_FLAGS`].
-fn with_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
+fn replace_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut all = command.iter();
     while let Some(word) = all.next() {
@@ -177,7 +179,7 @@ fn with_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
 }
 
 /// A DISKSPD command line with one request per thread, and correspondingly more threads.
-fn with_single_requests(command: &[String], depth: u32) -> String {
+fn use_single_requests(command: &[String], depth: u32) -> String {
     let more = |count: &str| {
         count.parse::<u32>().map_or_else(|_| count.to_owned(), |n| n.saturating_mul(depth).to_string())
     };
@@ -206,13 +208,13 @@ pub(crate) fn engine_names(is_able: impl Fn(&Entry) -> bool) -> String {
     ENGINES.iter().filter(|entry| is_able(entry)).map(|entry| entry.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the default engine of a stream.
-pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
+/// Returns the name of a stream's default engine.
+pub(super) fn default_engine_name(spec: &StreamSpec) -> &'static str {
     if spec.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
 }
 
-/// Unsupported options and engines in a job.
-pub(crate) fn problems(job: &JobSpec) -> Vec<Problem> {
+/// Finds unsupported engines, options and cache modes in a job.
+pub(crate) fn find_problems(job: &JobSpec) -> Vec<Problem> {
     let streams = job.phases.iter().enumerate().flat_map(|(phase, spec)| {
         spec.streams.iter().enumerate().map(move |(stream, given)| (phase, stream, given))
     });
@@ -227,13 +229,14 @@ pub(crate) fn problems(job: &JobSpec) -> Vec<Problem> {
 pub(super) fn find(given: &StreamSpec) -> Result<&'static Entry, Problem> {
     let problem =
         |keys: &[&'static str], message| Problem { keys: keys.to_vec(), phase: 0, stream: 0, message };
-    let name = given.engine.as_ref().map_or(default_of(given), |e| &e.name);
+    let name = given.engine.as_ref().map_or(default_engine_name(given), |e| &e.name);
     let entry = engines::find(name).ok_or_else(|| {
         let known = engine_names(|_| true);
         problem(&["engine"], format!("{{engine {name}}}: there is no such engine; type one of {known}"))
     })?;
     if let Some(asked) = &given.engine {
-        options(entry, asked).map_err(|why| problem(&["engine"], format!("{{engine {name}}}: {why}")))?;
+        check_options(entry, asked)
+            .map_err(|why| problem(&["engine"], format!("{{engine {name}}}: {why}")))?;
     }
     if let Some(cache) = given.cache.filter(|c| !entry.caches.contains(c)) {
         let known: Vec<&str> = entry.caches.iter().map(|c| c.word()).collect();
@@ -247,8 +250,8 @@ pub(super) fn find(given: &StreamSpec) -> Result<&'static Entry, Problem> {
     Ok(entry)
 }
 
-/// Refuse unknown options: they must not appear to have an effect.
-fn options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
+/// Refuses unknown options, which must not appear to have an effect, and options with a missing or needless number.
+fn check_options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
     for (name, value) in &asked.options {
         let Some(option) = entry.options.iter().find(|o| o.name == name) else {
             let known: Vec<&str> = entry.options.iter().map(|o| o.name).collect();
@@ -279,13 +282,33 @@ mod tests {
 
     #[test]
     fn libaio_replaces_direct_work_at_any_depth_and_buffered_work_at_depth_one() {
-        assert_eq!(unable(&stream(64, Cache::Direct)), None);
-        assert_eq!(unable(&stream(64, Cache::DirectSync)), None);
-        assert_eq!(unable(&stream(1, Cache::Buffered)), None);
-        assert!(unable(&stream(2, Cache::Dsync)).is_some_and(|why| why.contains("one at a time")));
+        assert_eq!(why_unable(&stream(64, Cache::Direct)), None);
+        assert_eq!(why_unable(&stream(64, Cache::DirectSync)), None);
+        assert_eq!(why_unable(&stream(1, Cache::Buffered)), None);
+        assert!(why_unable(&stream(2, Cache::Dsync)).is_some_and(|why| why.contains("one at a time")));
         let mut trims = stream(8, Cache::Direct);
         trims.access.lines[0].mix = model::job::Mix::from_percents(0, 100);
-        assert!(unable(&trims).is_some_and(|why| why.contains("trims")));
+        assert!(why_unable(&trims).is_some_and(|why| why.contains("trims")));
+    }
+
+    #[test]
+    fn advice_is_in_the_language_of_the_job_file_and_never_in_a_capture() {
+        let command = split_words("fathom run job /data");
+        let advice = |source: JobSource| {
+            let request = Request { command: command.clone(), source: Some(source), ..Request::default() };
+            command_that_works(&request, &stream(4, Cache::Buffered), 4)
+        };
+        for (tool, part) in [
+            (Tool::Fathom, "write into job: engine = \"sync\", depth = 1, workers = 4"),
+            (Tool::Fio, "write into job: ioengine=psync, iodepth=1, numjobs=4"),
+            (Tool::Diskspd, "set RequestCount to 1 in the profile"),
+            (Tool::Iometer, "set 'Queue Depth' to 1 in the configuration file"),
+        ] {
+            let advice = advice(JobSource::File("job".into(), tool));
+            assert!(advice.contains(part), "{advice}");
+        }
+        let advice = advice(JobSource::Capture("job".into()));
+        assert!(advice.starts_with("type: fathom run job /data --engine sync --depth 1"), "{advice}");
     }
 
     #[test]
@@ -294,17 +317,17 @@ mod tests {
             split_words("fathom run --depth=8 --rw randread --engine io_uring --cache buffered -- dir");
         let flags = split_words("--engine sync --depth 1 --workers 8");
         assert_eq!(
-            with_flags(&command, flags).join(" "),
+            replace_flags(&command, flags).join(" "),
             "fathom run --rw randread --cache buffered --engine sync --depth 1 --workers 8 -- dir"
         );
         let diskspd = split_words("fathom diskspd -b4K -o8 -t2 -r file");
-        assert_eq!(with_single_requests(&diskspd, 8), "fathom diskspd -o1 -b4K -t16 -r file");
+        assert_eq!(use_single_requests(&diskspd, 8), "fathom diskspd -o1 -b4K -t16 -r file");
         assert_eq!(
-            with_single_requests(&split_words("fathom diskspd -d1 file"), 2),
+            use_single_requests(&split_words("fathom diskspd -d1 file"), 2),
             "fathom diskspd -o1 -t2 -d1 file"
         );
         assert_eq!(
-            with_single_requests(&split_words("fathom diskspd file"), 2),
+            use_single_requests(&split_words("fathom diskspd file"), 2),
             "fathom diskspd file -o1 -t2"
         );
     }

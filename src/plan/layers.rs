@@ -58,8 +58,8 @@ pub(super) fn layer_jobs(
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
-    let (found, place) = target::inspect_target(root, &given, &path)?;
+    let path = given.canonicalize().map_err(|e| target::explain_unreachable(&given, &e))?;
+    let target::Found { target, place } = target::inspect_target(root, &given, &path)?;
     let spec = request.job.streams().next().cloned().unwrap_or_default();
     let engine = crate::plan::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {
@@ -68,29 +68,28 @@ pub(super) fn layer_jobs(
             "--engine {name}: it moves no bytes, so layers cannot differ; leave --engine out"
         )));
     }
-    let works = works(spec.rw, origins)?;
+    let works = choose_works(spec.rw, origins)?;
     let default_sizes = PerKind::all(Sizes::Fixed(BLOCK_BYTES));
-    let bs = origins.choose("--bs", spec.bs, default_sizes, stream::size_words);
-    let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
-    let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
-    origins.fixed("--cache", "each in turn", "fathom layers");
+    let bs = origins.choose("--bs", spec.bs, default_sizes, stream::describe_sizes);
+    let available_bytes = if target.role == Role::Made { u64::MAX } else { target.bytes };
+    let span = origins.choose("--size", spec.size, SPAN_BYTES.min(available_bytes), |b| show_bytes(*b));
+    origins.record("--cache", "each in turn", "fathom layers");
     // The default depth is above 1 for sequential and for random access.
     let no_buffered = denial.filter(|_| spec.engine.is_none() && spec.depth != Some(1)).map(|cause| {
         format!(
             "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 for this row"
         )
     });
-    let setup = Setup { request, root, given, path, place, role: found.role, engine, no_buffered, bs, span };
+    let setup = Setup { request, root, given, path, place, role: target.role, engine, no_buffered, bs, span };
     let mut jobs = LayerJobs::default();
     for rw in works {
         setup.add_work(rw, &mut jobs)?;
     }
     jobs.comparison.missing.extend(
-        setup
-            .place
-            .blind
-            .iter()
-            .map(|why| NotMeasured { name: format!("what is below {}", setup.base()), why: why.clone() }),
+        setup.place.blind.iter().map(|why| NotMeasured {
+            name: format!("what is below {}", setup.base_name()),
+            why: why.clone(),
+        }),
     );
     if jobs.comparison.layers.is_empty() {
         let reasons: Vec<String> = jobs.comparison.missing.iter().map(ToString::to_string).collect();
@@ -100,8 +99,8 @@ pub(super) fn layer_jobs(
     Ok(Jobs { specs, headline, study: comparison.into(), ..Jobs::default() })
 }
 
-/// Random reads and writes, unless the user gave one work.
-fn works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
+/// Chooses random reads and random writes, unless the user typed another order and direction.
+fn choose_works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
     if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_some_and(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
             "--rw {}: layers are compared by reads and writes; type read, write, rw, randread, randwrite or randrw",
@@ -113,8 +112,8 @@ fn works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
     Ok(origins.choose("--rw", given.map(|rw| vec![rw]), both, list_directions))
 }
 
-/// Heading of the rows of a work.
-fn heading(rw: Rw) -> String {
+/// Returns the heading of the rows of one order and direction.
+fn row_heading(rw: Rw) -> String {
     let order = if rw.is_random() { "random" } else { "sequential" };
     let directions = match (reads(rw), writes(rw)) {
         (true, true) => "reads and writes",
@@ -134,7 +133,7 @@ pub(super) fn writes(rw: Rw) -> bool {
 
 impl Setup<'_> {
     /// Name of the place: its file system, or its device.
-    fn base(&self) -> &str {
+    fn base_name(&self) -> &str {
         let top = self.place.tops.first().and_then(|t| self.place.layers.get(*t));
         match (&self.place.file_system, top) {
             (Some(fs), _) => &fs.kind,
@@ -154,7 +153,7 @@ impl Setup<'_> {
             if !self.request.destroy.is_empty() {
                 return Err(why);
             }
-            add_missing(jobs, self.base(), rw, why.message());
+            add_missing(jobs, self.base_name(), rw, why.message());
             return Ok(());
         }
         let direct = self.add_layer(rw, Cache::Direct, "direct", below, jobs);
@@ -176,7 +175,7 @@ impl Setup<'_> {
         below: Option<usize>,
         jobs: &mut LayerJobs,
     ) -> Option<usize> {
-        let name = format!("{} {how}", self.base());
+        let name = format!("{} {how}", self.base_name());
         if !self.engine.caches.contains(&cache) {
             let why = format!("the engine {} does not work with --cache {}", self.engine.name, cache.word());
             add_missing(jobs, &name, rw, &why);
@@ -192,9 +191,9 @@ impl Setup<'_> {
             return None;
         }
         let warm = cache == Cache::Buffered && reads(rw);
-        Some(self.add(
+        Some(self.add_job(
             jobs,
-            ComparedLayer { job: 0, name, work: heading(rw), below, warm, stored: false },
+            ComparedLayer { job: 0, name, work: row_heading(rw), below, warm, stored: false },
             rw,
             &self.given,
             cache,
@@ -205,16 +204,16 @@ impl Setup<'_> {
     /// Adds the block devices below the place, from the lowest one upwards. Returns the index of the layer right below the place.
     fn add_devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
-        let own = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
+        let is_target = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
         let mut indices: Vec<Option<usize>> = vec![None; layers.len()];
         // In `layers`, each layer precedes the layers below it.
-        for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
+        for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !is_target(*at)) {
             if writes(rw) {
                 add_missing(jobs, &layer.name, rw, "it stores the layers above, so it is only read");
                 continue;
             }
             let device = PathBuf::from(format!("/dev/{}", layer.name.replace('!', "/")));
-            if let Err(why) = self.can_be_read(&device) {
+            if let Err(why) = self.check_reading(&device) {
                 add_missing(jobs, &layer.name, rw, &why);
                 continue;
             }
@@ -222,24 +221,24 @@ impl Setup<'_> {
             let compared = ComparedLayer {
                 job: 0,
                 name: layer.name.clone(),
-                work: heading(rw),
+                work: row_heading(rw),
                 below,
                 warm: false,
                 stored: true,
             };
-            let index = self.add(jobs, compared, rw, &device, Cache::Direct, self.span.min(layer.bytes));
+            let index = self.add_job(jobs, compared, rw, &device, Cache::Direct, self.span.min(layer.bytes));
             if let Some(slot) = indices.get_mut(at) {
                 *slot = Some(index);
             }
         }
         let below = match self.place.tops.as_slice() {
-            [top] if own(*top) => layers.get(*top).and_then(|l| only_element(&l.below)),
+            [top] if is_target(*top) => layers.get(*top).and_then(|l| only_element(&l.below)),
             tops => only_element(tops),
         };
         below.and_then(|b| indices.get(b).copied().flatten())
     }
 
-    fn can_be_read(&self, device: &Path) -> Result<(), String> {
+    fn check_reading(&self, device: &Path) -> Result<(), String> {
         if !self.engine.caches.contains(&Cache::Direct) {
             return Err(format!("the engine {} does not work with --cache direct", self.engine.name));
         }
@@ -248,7 +247,7 @@ impl Setup<'_> {
             .map_err(|e| e.to_string())
     }
 
-    fn add(
+    fn add_job(
         &self,
         jobs: &mut LayerJobs,
         layer: ComparedLayer,
@@ -274,7 +273,7 @@ impl Setup<'_> {
 }
 
 fn add_missing(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
-    let name = format!("{name}, {}", heading(rw));
+    let name = format!("{name}, {}", row_heading(rw));
     jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }
 

@@ -20,7 +20,7 @@ const RUNS: u32 = 3;
 /// Open-loop slots per closed-loop slot. At its capacity a closed loop has rate times mean latency in flight (Little's
 /// law), so this covers rate times p99.9 with a reserve of four if p99.9 is up to eight means.
 const SLOTS_PER_DEPTH: u64 = 32;
-/// Fewest slots: a stall of 100 ms at 1000 operations per second fills this many.
+/// Fewest slots: enough for a stall of about 100 ms at 1000 operations per second.
 const MIN_SLOTS: u64 = 128;
 /// Most bytes of the buffers of all slots.
 const MAX_SLOT_BYTES: u64 = 256 * MIB;
@@ -47,18 +47,18 @@ impl StudyPlan for LatencyTarget {
     }
 }
 
-/// The latency target of `limit`. Adds the open loop that it needs.
-pub(super) fn latency_target(
+/// Returns the latency target of `limit`, and adds the open loop to the jobs. `None` for other commands.
+pub(super) fn add_open_loop(
     request: &Request,
     drafts: &mut Vec<DraftJob>,
     origins: &mut Origins,
 ) -> Result<Option<LatencyTarget>, Failure> {
     let Work::Limit(latency_target) = request.work else { return Ok(None) };
-    let open_loops = drafts.iter().map(|closed| open_loop(closed, latency_target.arrivals, origins));
+    let open_loops = drafts.iter().map(|closed| make_open_loop(closed, latency_target.arrivals, origins));
     let open_loops = open_loops.collect::<Result<Vec<_>, _>>()?;
     drafts.extend(open_loops);
     let words = |ns: u64| format!("p{} within {}", 100.0 * latency_target.quantile, show_ns(ns as f64));
-    origins.fixed("latency target", &latency_target.latency_ns.map_or("none".into(), words), "command line");
+    origins.record("latency target", &latency_target.latency_ns.map_or("none".into(), words), "command line");
     Ok(Some(latency_target))
 }
 
@@ -66,11 +66,11 @@ pub(super) fn latency_target(
 ///
 /// # Errors
 /// A usage failure if the arrivals belong to one worker, and the engine needs several.
-fn open_loop(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<DraftJob, Failure> {
+fn make_open_loop(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<DraftJob, Failure> {
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);
     let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
-    origins.fixed("--arrivals", &arrivals.to_flag(), from);
+    origins.record("--arrivals", &arrivals.to_flag(), from);
     for draft in open.phases.iter_mut().flat_map(|phase| &mut phase.drafts) {
         // The strategy sets the rate of each run; this is a placeholder.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };
@@ -88,7 +88,7 @@ fn open_loop(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Re
             u64::from(*depth) * u64::from(*workers),
             show_bytes(buffers)
         );
-        origins.fixed("open-loop slots", &value, "32 times those of the closed loop, at least 128");
+        origins.record("open-loop slots", &value, "32 times those of the closed loop, at least 128");
     }
     Ok(open)
 }
@@ -106,7 +106,7 @@ fn set_slots(stream: &mut Stream, max_depth: u32) {
 }
 
 #[cfg(test)]
-fn curve_point(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u32, u32) {
+fn slots_of(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u32, u32) {
     let access = model::job::Access::plain(model::job::Pattern::Random, block_bytes, 100);
     let mut stream = Stream::plain(access, depth, workers, "io_uring");
     set_slots(&mut stream, max_depth);
@@ -115,11 +115,11 @@ fn curve_point(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u
 
 #[test]
 fn slots_cover_a_tail_of_eight_means_four_times() {
-    assert_eq!(curve_point(4096, 32, 1, 16_384), (1024, 1));
-    assert_eq!(curve_point(4096, 1, 1, 16_384), (128, 1));
-    assert_eq!(curve_point(4096, 1, 1, 1), (1, 128), "one operation per worker");
-    assert_eq!(curve_point(4096, 1, 8, 1), (1, 256));
-    assert_eq!(curve_point(4096, 1, 512, 1), (1, 512), "never fewer workers than were asked for");
-    assert_eq!(curve_point(1 << 20, 8, 4, 16_384), (64, 4), "256 MiB of buffers");
-    assert_eq!(curve_point(1 << 30, 2, 1, 16_384), (2, 1), "what was asked for has room");
+    assert_eq!(slots_of(4096, 32, 1, 16_384), (1024, 1));
+    assert_eq!(slots_of(4096, 1, 1, 16_384), (128, 1));
+    assert_eq!(slots_of(4096, 1, 1, 1), (1, 128), "one operation per worker");
+    assert_eq!(slots_of(4096, 1, 8, 1), (1, 256));
+    assert_eq!(slots_of(4096, 1, 512, 1), (1, 512), "never fewer workers than were asked for");
+    assert_eq!(slots_of(1 << 20, 8, 4, 16_384), (64, 4), "256 MiB of buffers");
+    assert_eq!(slots_of(1 << 30, 2, 1, 16_384), (2, 1), "what was asked for has room");
 }

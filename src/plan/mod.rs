@@ -1,10 +1,11 @@
-//! Planning: turns a request and the machine's facts into a plan with every setting resolved. Nothing is touched.
+//! Planning: turns a request and the machine's facts into a plan with every setting resolved. Nothing is measured or
+//! written.
 //!
 //! 1. The work of the request becomes jobs: from flags or a file, per test of a profile, per layer, interface or grid
 //!    cell.
 //! 2. Each stream is drafted with its defaults and checked; `Origins` records where every setting came from.
 //! 3. Targets are found, sized and guarded; operations are fitted to them.
-//! 4. Settings of the whole plan follow: seed, runs, conditions, preconditioning, memory limits.
+//! 4. Settings of the whole plan follow: runs, conditions, preconditioning, memory limits, seed, time budget.
 //!
 //! Jobs of an earlier session can be added (`--against`) or continued (`sweep --resume`). Comparing an old number with a
 //! new one also shows how the machine aged, filled and was updated; runs in turns within the same minutes differ by the
@@ -29,7 +30,7 @@ use crate::request::{BenchSpec, JobSource, Request, Work};
 use crate::{history, session};
 use ::engine::engines::Entry;
 use analysis::Judging;
-pub(crate) use engine::{engine_names, problems};
+pub(crate) use engine::{engine_names, find_problems};
 use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
@@ -47,9 +48,9 @@ use std::os::unix::fs::MetadataExt;
 use study::{Schedule, Timing, study_plan};
 use target::Targets;
 
-/// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
+/// Window and warm-up of each run of `bench` and `layers`: eight tests, five times, take about a minute and a half.
 const BENCH_TIMES: Times = Times { window_ns: 1_500_000_000, warmup_ns: 250_000_000 };
-/// Window and warm-up of each run of `run`.
+/// Window and warm-up of each run of `run`. The jobs of `sweep` and `api` have their own windows.
 const RUN_TIMES: Times = Times { window_ns: 3_000_000_000, warmup_ns: 250_000_000 };
 /// The buffers of a job may take at most the machine's memory divided by this.
 const BUFFER_SHARE: u64 = 2;
@@ -72,18 +73,18 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     let root = Root::real();
     let mut machine = machine::host::read_host(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
-    let denial = engine::denial(&machine).map(str::to_owned);
+    let denial = engine::find_denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
     let mut origins = Origins::new(request);
     let Jobs { specs, mut headline, mut study, schedule } =
-        jobs_of_request(request, &root, memory, denial, &mut origins)?;
+        make_jobs(request, &root, memory, denial, &mut origins)?;
     let drafts = specs.iter().map(|spec| draft_job(request, spec, &mut origins));
     let mut drafts = drafts.collect::<Result<Vec<DraftJob>, _>>()?;
-    if let Some(host_steps) = host_steps(request, &mut drafts, &mut origins)? {
+    if let Some(host_steps) = plan_host_steps(request, &mut drafts, &mut origins)? {
         headline = Some(drafts.len() - 1);
         study = host_steps.into();
     }
-    if let Some(latency_target) = limit::latency_target(request, &mut drafts, &mut origins)? {
+    if let Some(latency_target) = limit::add_open_loop(request, &mut drafts, &mut origins)? {
         study = latency_target.into();
     }
     engine::replace_denied(request, &mut drafts, denial, &mut origins)?;
@@ -92,13 +93,14 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
     let (runs, strategy) = if is_quick {
-        origins.fixed("--runs", "1", "--quick");
+        origins.record("--runs", "1", "--quick");
         (1, Strategy::Fixed)
     } else {
         study_plan(&study).repeats(request, schedule.map(|s| s.runs), &mut origins)
     };
-    let fail_if = settings::conditions(&request.job, &jobs, |c| study_plan(&study).check(c), &mut origins)?;
-    let fail_if_slower = settings::slower(request, &mut origins)?;
+    let fail_if =
+        settings::check_conditions(&request.job, &jobs, |c| study_plan(&study).check(c), &mut origins)?;
+    let fail_if_slower = settings::check_slower(request, &mut origins)?;
     let against = request
         .against
         .as_deref()
@@ -112,25 +114,25 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     if let Some(limit) = machine::cgroup::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
     }
-    let touched = targets.iter().any(|t| t.role != Role::None);
+    let is_touched = targets.iter().any(|t| t.role != Role::None);
     let cold = is_cold(request, &jobs, &targets, &study, strategy, &mut origins);
-    let foreign = request.job.typed.is_some() || request.is_of_other_tool();
-    let (seed, seed_again) = choose_seed(request.job.seed, &jobs, &targets, foreign, cold, &mut origins);
-    let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
+    let is_foreign = request.job.typed.is_some() || request.is_of_other_tool();
+    let (seed, seed_again) = choose_seed(request.job.seed, &jobs, &targets, is_foreign, cold, &mut origins);
+    let expect_device = request.expect_device.as_deref().map(find_device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
-    let baseline_ns = if touched { settings::before_runs_ns(request, &mut origins) } else { 0 };
+    let baseline_ns = if is_touched { settings::idle_watch_ns(request, &mut origins) } else { 0 };
     let timing = Timing { request, jobs: &jobs, runs, strategy, baseline_ns, schedule };
     let budget_ns = study_plan(&study).budget_ns(&timing, &mut origins)?;
     let plan = Plan {
         command: request.command.clone(),
-        title: title(request),
+        title: make_title(request),
         targets,
         jobs,
         headline: headline.unwrap_or(0),
         runs,
         strategy,
-        attempts: if is_quick { 1 } else { settings::attempts(&request.job, &mut origins) },
+        attempts: if is_quick { 1 } else { settings::choose_attempts(&request.job, &mut origins) },
         fail_if,
         fail_if_slower,
         seed,
@@ -162,7 +164,7 @@ fn is_cold(
     strategy: Strategy,
     origins: &mut Origins,
 ) -> bool {
-    // A user's file that is read through the page cache is not evicted; all other targets are.
+    // By default, nothing is evicted if the page cache serves a file of the user.
     let is_direct = jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct());
     let usual = is_direct || study.starts_cold() || targets.iter().all(|t| t.role != Role::File);
     let is_touched = targets.iter().any(|t| t.role != Role::None);
@@ -178,11 +180,11 @@ fn is_cold(
         _ => "yes: evicted before each run",
     };
     let from = if request.job.cold.is_some() { request.origin("cold") } else { "role and --cache".into() };
-    origins.fixed("cold", words, &from);
+    origins.record("cold", words, &from);
     cold
 }
 
-fn title(request: &Request) -> String {
+fn make_title(request: &Request) -> String {
     match (&request.work, &request.source) {
         (Work::Profile(given), _) => {
             let quick = if given.quick { ", quick" } else { "" };
@@ -195,14 +197,16 @@ fn title(request: &Request) -> String {
         }
         (Work::Api(_), _) => "api".into(),
         (Work::Job, None) => "run".into(),
-        (Work::Job, Some(JobSource::File(file))) => format!("run {}", name::text(file)),
+        (Work::Job, Some(JobSource::File(file, _) | JobSource::Capture(file))) => {
+            format!("run {}", name::text(file))
+        }
         (Work::Job, Some(source)) => source.name(),
     }
 }
 
 /// The kernel's name of a device given by a path, which may be a link such as those in /dev/disk. A word without a slash
 /// is a name or a serial number and returned unchanged.
-fn device_name(given: &str) -> Result<String, Failure> {
+fn find_device_name(given: &str) -> Result<String, Failure> {
     if given.trim().is_empty() {
         return Err(Failure::Usage("--expect-device has no name; type a device such as nvme0n1".into()));
     }
@@ -230,8 +234,8 @@ struct Jobs {
     schedule: Option<Schedule>,
 }
 
-/// Turns the request into jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn jobs_of_request(
+/// Turns the request into jobs: one from flags or a file, or one per test of a profile, layer of a place, cell of a grid, or interface.
+fn make_jobs(
     request: &Request,
     root: &Root,
     memory: Option<u64>,
@@ -247,9 +251,11 @@ fn jobs_of_request(
             return Ok(Jobs { specs: vec![request.job.clone()], ..Jobs::default() });
         }
         Work::Layers => (layers::layer_jobs(request, root, denial, origins)?, layers::OF_LAYERS),
-        Work::Sweep(given) => (sweep::grid(request, given, root, memory, denial, origins)?, sweep::OF_CELLS),
+        Work::Sweep(given) => {
+            (sweep::grid_jobs(request, given, root, memory, denial, origins)?, sweep::OF_CELLS)
+        }
         Work::Api(given) => {
-            (api::compare(request, given, root, memory, denial, origins)?, api::OF_INTERFACES)
+            (api::interface_jobs(request, given, root, memory, denial, origins)?, api::OF_INTERFACES)
         }
     };
     origins.leave_out(defined_by_jobs);
@@ -283,12 +289,12 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
             origins.enter(&if is_several { name() } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
-                replay::fill(request, replay, &mut draft, origins)?;
+                replay::apply_capture(request, replay, &mut draft, origins)?;
             }
             drafts.push(draft);
         }
         origins.enter(&if spec.phases.len() > 1 { format!("phase {}", at + 1) } else { String::new() });
-        let phase = times(request, phase, &drafts, origins)?;
+        let phase = resolve_times(request, phase, &drafts, origins)?;
         origins.enter("");
         phases.push(DraftPhase { phase, drafts });
     }
@@ -312,26 +318,26 @@ struct Times {
     warmup_ns: u64,
 }
 
-/// The times of a phase, before those of its streams.
-fn times(
+/// Resolves the window, warm-up and cool-down of a phase.
+fn resolve_times(
     request: &Request,
     spec: &PhaseSpec,
     drafts: &[Draft],
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
     let default = match request.work {
-        Work::Profile(given) if given.compare && profile::is_timed(request) => profile::TIMES,
-        Work::Profile(given) if given.quick => profile::times(given.chosen())?,
+        Work::Profile(given) if given.compare && profile::is_timed(request) => profile::COMPARED_TIMES,
+        Work::Profile(given) if given.quick => profile::quick_times(given.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES,
-        // The cells of a sweep have their own times.
+        // The cells of a sweep have set their own times in the spec.
         Work::Job | Work::Sweep(_) => RUN_TIMES,
         Work::Limit(_) => limit::TIMES,
-        // The jobs set their own times. They have no warm-up, because the files are not in the page cache.
+        // The jobs have set their own windows in the spec. They have no warm-up, because the files are not in the page cache.
         Work::Api { .. } => Times { warmup_ns: 0, ..RUN_TIMES },
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
         // The phase must be long enough to read back all writes, and its window must include every read.
-        origins.fixed("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
+        origins.record("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
     let is_limited = |d: &Draft| !d.stream.limit.is_none() || d.spec.passes.is_some();
@@ -382,7 +388,7 @@ fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
 /// Refuses a job whose buffers do not fit into the memory limit of a cgroup: the kernel would kill fathom while it prepares.
 fn check_memory_limit(jobs: &[Job], limit: &MemoryLimit) -> Result<(), Failure> {
     for (job, phase) in jobs.iter().flat_map(|job| job.phases.iter().map(move |phase| (job, phase))) {
-        let needed = phase.streams.iter().map(memory_of).fold(OWN_BYTES, u64::saturating_add);
+        let needed = phase.streams.iter().map(memory_bytes_of).fold(OWN_BYTES, u64::saturating_add);
         if needed > limit.room_bytes() {
             let others = match limit.used_bytes {
                 0 => String::new(),
@@ -401,21 +407,23 @@ fn check_memory_limit(jobs: &[Job], limit: &MemoryLimit) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Memory of a stream's workers: huge pages for the buffers of each, if the engine moves data, and each worker's own
-/// memory.
-fn memory_of(stream: &Stream) -> u64 {
+/// Memory of a stream's workers: huge pages for the buffers of each, if the engine uses targets, and each worker's own memory.
+fn memory_bytes_of(stream: &Stream) -> u64 {
     let workers = u64::from(stream.workers.max(1));
-    let moves = ::engine::engines::find(&stream.engine).is_some_and(|entry| entry.touches_targets());
-    let slots = if moves { stream.total_depth().div_ceil(workers) } else { 1 };
+    let uses_targets = ::engine::engines::find(&stream.engine).is_some_and(|entry| entry.touches_targets());
+    let slots = if uses_targets { stream.total_depth().div_ceil(workers) } else { 1 };
     let slot = u64::from(stream.buffer_bytes()).next_multiple_of(PAGE_BYTES);
     let buffers = slots.saturating_mul(slot);
-    let buffers =
-        if moves { buffers.checked_next_multiple_of(HUGE_PAGE_BYTES).unwrap_or(u64::MAX) } else { buffers };
+    let buffers = if uses_targets {
+        buffers.checked_next_multiple_of(HUGE_PAGE_BYTES).unwrap_or(u64::MAX)
+    } else {
+        buffers
+    };
     let with_spare = buffers.saturating_add(buffers / SPARE_SHARE);
     workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
 }
 
-/// Adds the jobs of the session that `word` names.
+/// Adds those jobs of the session named `word` that do the work of a job of this request.
 ///
 /// # Errors
 /// [`Failure::Usage`] if none match, or their targets are missing or different.
@@ -443,7 +451,7 @@ fn append_baseline_jobs(
         )));
     }
     let own = old.against.as_ref().map_or(old.jobs.len(), |a| a.from.min(old.jobs.len()));
-    let matching_jobs = matching_jobs(jobs, old.jobs.get(..own).unwrap_or_default());
+    let matching_jobs = find_matching_jobs(jobs, old.jobs.get(..own).unwrap_or_default());
     if matching_jobs.is_empty() {
         let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
         return Err(fail(&format!(
@@ -454,31 +462,33 @@ fn append_baseline_jobs(
     }
     let from = jobs.len();
     for index in &matching_jobs {
-        jobs.push(renumbered_job(&record, &old.jobs[*index], denial, targets).map_err(|why| match why {
-            Failure::Usage(why) => fail(&why),
-            other => other,
-        })?);
+        jobs.push(renumber_targets(&record, &old.jobs[*index], denial, targets).map_err(
+            |why| match why {
+                Failure::Usage(why) => fail(&why),
+                other => other,
+            },
+        )?);
     }
     let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
     let session = history::id(&file);
     let words = format!("{} workloads of {session} again, alternating", matching_jobs.len());
     origins.note("--against", Some(words), Clone::clone);
-    let mut baseline_report = baseline_report(&record, &file);
+    let mut baseline_report = judge_baseline(&record, &file);
     baseline_report.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
     Ok(Rerun { session, from, headline: from + headline, then: Box::new(baseline_report) })
 }
 
 /// Indices of the earlier jobs to measure again. If both sessions have a single job, it is that one; otherwise the jobs with the names of
 /// current jobs.
-fn matching_jobs(now: &[Job], earlier: &[Job]) -> Vec<usize> {
+fn find_matching_jobs(now: &[Job], earlier: &[Job]) -> Vec<usize> {
     if let ([_], [_]) = (now, earlier) {
         return vec![0];
     }
     (0..earlier.len()).filter(|index| now.iter().any(|j| j.name == earlier[*index].name)).collect()
 }
 
-/// An earlier job with the target indices of this plan.
-fn renumbered_job(
+/// Returns an earlier job with the target indices of this plan.
+fn renumber_targets(
     record: &Record,
     job: &Job,
     denial: Option<&str>,
@@ -506,8 +516,8 @@ fn renumbered_job(
     Ok(job)
 }
 
-/// The report of the baseline session, without the long time series.
-fn baseline_report(record: &Record, file: &std::path::Path) -> Report {
+/// Judges the baseline session. Leaves out the long time series.
+fn judge_baseline(record: &Record, file: &std::path::Path) -> Report {
     let judging = Judging {
         session: Some(model::name::text(file)),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -563,12 +573,13 @@ fn choose_seed(
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", typed, from_clock, "the clock", u64::to_string);
     // A file made by fathom is new each time, and the clock never gives the same seed twice.
-    let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
+    let keeps_blocks =
+        |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
     // diskspd and fio use the same seed in each call by default. This is harmless if the page cache has none of the blocks.
     if is_foreign && (is_cold || jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct())) {
         return (seed, None);
     }
-    let seed_again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
+    let seed_again = targets.iter().enumerate().filter(keeps_blocks).find_map(|(index, target)| {
         match history::last_on(&target.path) {
             Ok(Some((id, before))) => draws_again(seed, jobs, index, target, &before).then_some(Ok(id)),
             Ok(None) => None,
@@ -617,7 +628,7 @@ fn is_same_file(target: &Target, before: &Record, at: usize) -> bool {
 ///
 /// # Errors
 /// If the job has no single rate to compare.
-fn host_steps(
+fn plan_host_steps(
     request: &Request,
     drafts: &mut Vec<DraftJob>,
     origins: &mut Origins,
@@ -641,7 +652,7 @@ fn host_steps(
     };
     *drafts = request.hosts.iter().map(job_on).collect();
     let words: Vec<String> = request.hosts.iter().map(u32::to_string).collect();
-    origins.fixed("--hosts", &format!("{}, in turns", words.join(", ")), "command line");
+    origins.record("--hosts", &format!("{}, in turns", words.join(", ")), "command line");
     Ok(Some(HostSteps { hosts: request.hosts.clone() }))
 }
 

@@ -69,12 +69,12 @@ impl<'a> Origins<'a> {
     ) -> T {
         let from = if given.is_some() { self.source(setting) } else { from.to_owned() };
         let value = given.unwrap_or(default);
-        self.fixed(setting, &words(&value), &from);
+        self.record(setting, &words(&value), &from);
         value
     }
 
     /// Records a setting that is not a choice.
-    pub(crate) fn fixed(&mut self, setting: &str, value: &str, from: &str) {
+    pub(crate) fn record(&mut self, setting: &str, value: &str, from: &str) {
         let origin =
             Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };
         if !self.left_out.contains(&setting) && !self.all.contains(&origin) {
@@ -86,7 +86,7 @@ impl<'a> Origins<'a> {
     pub(crate) fn note<T>(&mut self, setting: &str, given: Option<T>, words: impl Fn(&T) -> String) {
         if let Some(value) = given {
             let from = self.source(setting);
-            self.fixed(setting, &words(&value), &from);
+            self.record(setting, &words(&value), &from);
         }
     }
 

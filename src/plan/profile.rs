@@ -1,7 +1,7 @@
 //! `fathom bench`: one job per test and direction of a profile, where this place supports it, on one or several targets.
 //!
-//! 1. Each test becomes a job with the user's settings, its span, and its row on the card; unsupported block sizes are
-//!    left out with a reason.
+//! 1. Each test becomes a job with the user's settings, its span, and its row on the card. A test whose block size the
+//!    target does not support uses a larger one, or is left out with a reason.
 //! 2. With several targets, the jobs of a test follow one another in the order of the targets; tests that a target lacks
 //!    come last. The time left after the first rounds goes to the tests that vary most (`analysis::strategy`).
 //! 3. `--quick` divides ten seconds among the rows.
@@ -9,7 +9,7 @@
 use super::{Jobs, Times};
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
-use crate::plan::study::{StudyPlan, Timing, first_runs, runs_of_jobs};
+use crate::plan::study::{StudyPlan, Timing, choose_runs, default_runs};
 use crate::plan::target::TargetFacts;
 use crate::plan::{budget, engine, target};
 use crate::request::{BenchSpec, Request};
@@ -60,7 +60,7 @@ pub(super) fn profile_jobs(
     let mut tests = Tests {
         request,
         profile,
-        target: only_target(request, root)?,
+        target: find_only_target(request, root)?,
         jobs: Jobs::default(),
         rows: Vec::new(),
         left_out: Vec::new(),
@@ -73,7 +73,7 @@ pub(super) fn profile_jobs(
     let has_user_target = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
     let reads_only = has_user_target && request.destroy.is_empty();
     if reads_only {
-        origins.fixed("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
+        origins.record("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
     }
     for (read_percent, test) in profile.rows() {
         if reads_only && read_percent < 100 {
@@ -91,7 +91,7 @@ pub(super) fn profile_jobs(
 }
 
 /// Facts of the target; `None` if the engine touches none.
-fn only_target(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
+fn find_only_target(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
     let spec = request.job.streams().next().cloned().unwrap_or_default();
     let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !entry.moves_bytes {
@@ -149,19 +149,19 @@ impl Tests<'_> {
         let tests = self.profile.tests;
         let from = format!("profile {}", self.profile.name);
         if self.rewrites() {
-            origins.fixed("ends", "when all data are written, and when all data are read", &from);
+            origins.record("ends", "when all data are written, and when all data are read", &from);
         }
-        let sized = tests.iter().filter_map(|t| t.span_bytes).max();
-        if let (Some(_), Some(given)) = (sized, self.typed_size()) {
-            origins.fixed("--size", &show_bytes(given), "command line");
-        } else if let Some(span) = sized {
-            let whole = tests.iter().find(|t| t.span_bytes.is_none());
-            let words = whole.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
+        let largest_span = tests.iter().filter_map(|t| t.span_bytes).max();
+        if let (Some(_), Some(given)) = (largest_span, self.typed_size()) {
+            origins.record("--size", &show_bytes(given), "command line");
+        } else if let Some(span) = largest_span {
+            let whole_test = tests.iter().find(|t| t.span_bytes.is_none());
+            let words = whole_test.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
             let span =
-                self.target.as_ref().and_then(TargetFacts::known_bytes).map_or(span, |there| span.min(there));
-            origins.fixed("--size", &format!("{}{words}", show_bytes(span)), &from);
+                self.target.as_ref().and_then(TargetFacts::known_bytes).map_or(span, |bytes| span.min(bytes));
+            origins.record("--size", &format!("{}{words}", show_bytes(span)), &from);
         }
-        origins.leave_out(match (self.rewrites(), sized) {
+        origins.leave_out(match (self.rewrites(), largest_span) {
             _ if self.profile.takes_workers() => OF_TASKS,
             (true, _) => OF_REWRITES,
             (false, Some(_)) => OF_SIZED,
@@ -171,18 +171,18 @@ impl Tests<'_> {
 
     /// Adds one direction of a test, or the reason why it is left out.
     fn add(&mut self, read_percent: u8, test: &'static Test) {
-        let mut done = *test;
-        if let Some((align, why)) = self.misaligned(test) {
+        let mut fitted_test = *test;
+        if let Some((align, why)) = self.find_misalignment(test) {
             if !test.raises_block_size {
                 return self.leave_out(test, why);
             }
-            done.block_bytes = test.block_bytes.next_multiple_of(align);
-            let [wanted, larger] = [test, &done].map(|t| show_bytes(t.block_bytes.into()));
+            fitted_test.block_bytes = test.block_bytes.next_multiple_of(align);
+            let [wanted, larger] = [test, &fitted_test].map(|t| show_bytes(t.block_bytes.into()));
             let name = test.name_of(read_percent);
             self.differs.push(format!("{name} uses {larger} instead of {wanted}: {why}."));
         }
-        let span = self.span(test);
-        if let Some(span) = span.filter(|s| *s < u64::from(done.block_bytes) && self.may_leave_out()) {
+        let span = self.touched_bytes(test);
+        if let Some(span) = span.filter(|s| *s < u64::from(fitted_test.block_bytes) && self.may_leave_out()) {
             return self.leave_out(test, format!("the region has only {}", show_bytes(span)));
         }
         if test.latency && test.span_bytes.is_none() && self.is_a_part() {
@@ -194,7 +194,7 @@ impl Tests<'_> {
         for stream in job.streams_mut() {
             stream.size = stream.size.or(span.filter(|_| test.span_bytes.is_some()));
         }
-        done.spec(read_percent, span.unwrap_or(target::MADE_BYTES), &mut job);
+        fitted_test.spec(read_percent, span.unwrap_or(target::MADE_BYTES), &mut job);
         let at = self.jobs.specs.len();
         if self.profile.tests.get(self.profile.headline) == Some(test) {
             self.jobs.headline.get_or_insert(at);
@@ -209,16 +209,18 @@ impl Tests<'_> {
     }
 
     /// Returns the alignment that direct I/O to the target needs, and a sentence about it, if the test's block size is no multiple of it.
-    fn misaligned(&self, test: &Test) -> Option<(u32, String)> {
+    fn find_misalignment(&self, test: &Test) -> Option<(u32, String)> {
         let target = self.target.as_ref().filter(|_| self.may_leave_out())?;
         let align = target.align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
         Some((align, format!("direct I/O to {} needs multiples of {align} bytes", name::text(&target.path))))
     }
 
     /// Bytes that a test touches, if known.
-    fn span(&self, test: &Test) -> Option<u64> {
-        let there = self.target.as_ref().and_then(TargetFacts::known_bytes);
-        self.typed_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
+    fn touched_bytes(&self, test: &Test) -> Option<u64> {
+        let target_bytes = self.target.as_ref().and_then(TargetFacts::known_bytes);
+        self.typed_size()
+            .or_else(|| test.span_bytes.map(|s| s.min(target_bytes.unwrap_or(s))))
+            .or(target_bytes)
     }
 
     /// Whether the target is less than a whole device.
@@ -226,7 +228,7 @@ impl Tests<'_> {
         self.target.as_ref().is_some_and(|g| g.role != Role::Device || self.typed_size().is_some())
     }
 
-    /// Leaves out a test. Both directions have the same reason.
+    /// Leaves out a test. Names it once, although both directions have the same reason.
     fn leave_out(&mut self, test: &Test, why: String) {
         let at = self.left_out.iter().position(|(known, _)| *known == why).unwrap_or_else(|| {
             self.left_out.push((why, Vec::new()));
@@ -289,11 +291,11 @@ const LEAST_WINDOW_NS: u64 = 300_000_000;
 /// Time in ns after which no row begins.
 pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - OVERHEAD_AROUND_NS;
 
-/// Window and warm-up of each row.
+/// Window and warm-up of each row of a quick bench.
 ///
 /// # Errors
 /// A usage failure if the rows do not fit into the time.
-pub(super) fn times(profile: &'static Profile) -> Result<Times, Failure> {
+pub(super) fn quick_times(profile: &'static Profile) -> Result<Times, Failure> {
     let rows = (profile.rows().count() as u64).max(1);
     let each = (WHOLE_NS - OVERHEAD_AROUND_NS - MAKING_NS - WATCH_NS) / rows;
     let window_ns = each.saturating_sub(OVERHEAD_NS + WARMUP_NS).min(WINDOW_NS);
@@ -306,16 +308,16 @@ pub(super) fn times(profile: &'static Profile) -> Result<Times, Failure> {
     Ok(Times { window_ns, warmup_ns: WARMUP_NS })
 }
 
-/// Window and warm-up of each run. On a virtual disk, runs of one second differed by 9 % and quarters of a second within
-/// one run by 2 %, which favours many short runs over a few long ones.
-pub(super) const TIMES: Times = Times { window_ns: 250_000_000, warmup_ns: 50_000_000 };
+/// Window and warm-up of each run if targets are compared. On a virtual disk, runs of one second differed by 9 % and quarters of a second
+/// within one run by 2 %, which favours many short runs over a few long ones.
+pub(super) const COMPARED_TIMES: Times = Times { window_ns: 250_000_000, warmup_ns: 50_000_000 };
 
 impl StudyPlan for TargetComparison {
     fn repeats(&self, request: &Request, _by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         if !is_timed(request) {
-            return runs_of_jobs(request, origins);
+            return choose_runs(request, origins);
         }
-        let (default, from) = first_runs(&request.job);
+        let (default, from) = default_runs(&request.job);
         let runs = origins.choose_from("--runs", request.job.runs, default, from, u32::to_string);
         (runs, Strategy::Targets(self.layout()))
     }
@@ -342,10 +344,10 @@ pub(super) fn compared_targets_jobs(
         ));
     }
     refuse_conflicting_rules(request)?;
-    let paths = paths(request)?;
+    let paths = resolve_targets(request)?;
     let mut all = Jobs::default();
     let mut sides = Vec::new();
-    for (typed_path, called) in request.targets.iter().zip(names(&paths)) {
+    for (typed_path, called) in request.targets.iter().zip(shorten_names(&paths)) {
         let one = Request { targets: vec![typed_path.clone()], ..request.clone() };
         let jobs = profile_jobs(&one, given, root, origins)?;
         if sides.is_empty() {
@@ -363,7 +365,7 @@ pub(super) fn compared_targets_jobs(
         }
         sides.push(TargetJobs { name: called, tests });
     }
-    origins.fixed("--compare", &format!("{} targets, in turns", sides.len()), "command line");
+    origins.record("--compare", &format!("{} targets, in turns", sides.len()), "command line");
     sort_by_test(&mut all, &mut sides);
     all.study = TargetComparison { sides }.into();
     Ok(all)
@@ -400,7 +402,7 @@ fn sort_by_test(all: &mut Jobs, sides: &mut [TargetJobs]) {
     }
 }
 
-/// Whether the time budget decides how often each test runs: only if no other option does.
+/// Whether the time budget decides how often each test runs: if `--budget` was typed, or if no other option decides.
 pub(super) fn is_timed(request: &Request) -> bool {
     let JobSpec { runs, precision, settle, max_runs, .. } = &request.job;
     let is_counted = runs.is_some() || precision.is_some() || settle.is_some() || max_runs.is_some();
@@ -423,13 +425,13 @@ fn refuse_conflicting_rules(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// The targets with links resolved. Refuses duplicates.
-fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
+/// Returns the paths of the targets with links resolved. Refuses duplicates.
+fn resolve_targets(request: &Request) -> Result<Vec<PathBuf>, Failure> {
     let mut seen: Vec<(&Path, Identity)> = Vec::new();
     let mut paths = Vec::new();
     for given in &request.targets {
-        let path = given.canonicalize().map_err(|e| target::unreachable_path(given, &e))?;
-        let what = machine::identity::from_path(&path).map_err(|e| target::unreachable_path(given, &e))?;
+        let path = given.canonicalize().map_err(|e| target::explain_unreachable(given, &e))?;
+        let what = machine::identity::from_path(&path).map_err(|e| target::explain_unreachable(given, &e))?;
         if let Some((before, _)) = seen.iter().find(|(_, known)| known.is_same(&what)) {
             return Err(Failure::Usage(format!(
                 "--compare: {} and {} are the same target; name different ones",
@@ -443,8 +445,8 @@ fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// The shortest suffixes of the paths that are distinct.
-fn names(paths: &[PathBuf]) -> Vec<String> {
+/// Returns the shortest distinct suffixes of the paths.
+fn shorten_names(paths: &[PathBuf]) -> Vec<String> {
     let end = |path: &PathBuf, parts: usize| {
         let all: Vec<_> = path.components().collect();
         let tail: PathBuf = all[all.len().saturating_sub(parts)..].iter().collect();
@@ -460,19 +462,19 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 fn a_quick_bench_refuses_profiles_that_do_not_fit() {
     for profile in model::profile::PROFILES {
         let fits = !["atto", "asssd-compression"].contains(&profile.name);
-        assert_eq!(times(profile).is_ok(), fits, "{}", profile.name);
-        if let Ok(Times { window_ns, warmup_ns }) = times(profile) {
+        assert_eq!(quick_times(profile).is_ok(), fits, "{}", profile.name);
+        if let Ok(Times { window_ns, warmup_ns }) = quick_times(profile) {
             let rows = profile.rows().count() as u64 * (window_ns + warmup_ns + OVERHEAD_NS);
             assert!(rows + MAKING_NS + WATCH_NS + OVERHEAD_AROUND_NS <= WHOLE_NS, "{}", profile.name);
         }
     }
-    let cdm = model::profile::PROFILES.iter().find(|p| p.name == "cdm").and_then(|p| times(p).ok());
+    let cdm = model::profile::PROFILES.iter().find(|p| p.name == "cdm").and_then(|p| quick_times(p).ok());
     assert_eq!(cdm.map(|times| times.window_ns), Some(WINDOW_NS), "half a second a row");
 }
 
 #[test]
 fn target_names_are_the_shortest_distinct_suffixes() {
-    let short_names = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+    let short_names = |paths: &[&str]| shorten_names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
     assert_eq!(short_names(&["/mnt/ext4", "/mnt/xfs"]), ["ext4", "xfs"]);
     assert_eq!(short_names(&["/a/data", "/b/data", "/c"]), ["a/data", "b/data", "/c"]);
     assert_eq!(short_names(&["/data", "/x/data"]), ["/data", "x/data"]);

@@ -27,7 +27,7 @@ const MIN_SHARE: f64 = 1e-7;
 /// Size given to a direction that does not occur in the capture.
 const PLACEHOLDER_SIZE: u32 = 4096;
 
-/// A captured load of a stream, and the files that its trace names.
+/// The captured load that a stream replays, and the files that its trace names.
 pub(crate) struct ReplayPlan {
     replay: Replay,
     files: Vec<String>,
@@ -75,14 +75,14 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     };
     let original = &replay.original;
     (stream.rw, stream.mix, stream.bs) =
-        (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
+        (Some(Rw::Randrw), Some(shares(original)), Some(size_ranges(original, largest as u32)));
     stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
     // The limit counts no syncs. The source ends the stream, so syncs after the last counted operation are issued too.
     let counted = original.operations() - original.count(Kind::Sync);
     if stream.resolved.limit.operations != Some(0) {
         stream.resolved.limit.operations = Some(counted.max(1));
     }
-    stream.depth = stream.depth.or(Some(depth(&replay)));
+    stream.depth = stream.depth.or(Some(default_depth(&replay)));
     if pace == ReplayPace::Timed {
         let seconds = replay.expected_ns().unwrap_or(0).max(1) as f64 / 1e9;
         (stream.rate, stream.arrivals) = (Some(counted.max(1) as f64 / seconds), Some(Arrivals::Constant));
@@ -90,8 +90,8 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     Ok(Some(ReplayPlan { replay, files }))
 }
 
-/// Twice the original operations in flight, as far as the buffers allow.
-fn depth(replay: &Replay) -> u32 {
+/// Twice the original operations in flight, but at least [`MIN_DEPTH`], as far as the buffers allow.
+fn default_depth(replay: &Replay) -> u32 {
     let twice = replay.original.depth_max.saturating_mul(2).clamp(MIN_DEPTH, MAX_DEPTH);
     let most = MAX_BUFFER_BYTES / u64::from(replay.largest_bytes.max(1));
     twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, MIN_DEPTH))
@@ -99,7 +99,7 @@ fn depth(replay: &Replay) -> u32 {
 
 /// Shares of directions. A direction that occurs keeps at least a tiny share, because without writes the file is opened
 /// read-only.
-fn mix(original: &Original) -> Mix {
+fn shares(original: &Original) -> Mix {
     let counts = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| original.count(kind) as f64);
     let all: f64 = counts.iter().sum();
     if all == 0.0 {
@@ -114,7 +114,7 @@ fn mix(original: &Original) -> Mix {
 }
 
 /// Smallest and largest size of each direction. A trim has no buffer, whatever its size.
-fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
+fn size_ranges(original: &Original, largest: u32) -> PerKind<Sizes> {
     let range = |kind: Kind| {
         let Some([least, most]) = original.for_kind(kind).map(|kind| kind.sizes) else {
             return Sizes::Fixed(PLACEHOLDER_SIZE.min(largest));
@@ -126,7 +126,7 @@ fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
 }
 
 /// Makes a drafted stream the replay of a capture.
-pub(crate) fn fill(
+pub(crate) fn apply_capture(
     request: &Request,
     from_capture: ReplayPlan,
     draft: &mut Draft,
@@ -144,7 +144,7 @@ pub(crate) fn fill(
     let kinds = |skip: &Vec<Kind>| skip.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(",");
     origins.note("--replay-skip", Some(skip).filter(|skip| !skip.is_empty()), |skip| kinds(skip));
     let original = &replay.original;
-    origins.fixed("capture", &describe_original(original), &replay.file);
+    origins.record("capture", &describe_original(original), &replay.file);
     name_files(request, &replay, files, draft)?;
     let stream = &mut draft.stream;
     if stream.moves_no_data() {
@@ -156,11 +156,11 @@ pub(crate) fn fill(
     // In a directory, fathom makes a file of the touched size.
     let named =
         draft.spec.target.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
-    let made = draft.engine.touches_targets() && named.is_none_or(|path| path.is_dir());
-    if made {
+    let is_made = draft.engine.touches_targets() && named.is_none_or(|path| path.is_dir());
+    if is_made {
         draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
     }
-    replay.dense = made;
+    replay.dense = is_made;
     if replay.stable_writes && stream.cache == Cache::Mmap {
         return Err(Failure::Usage(
             "--cache mmap: the capture has FUA writes, which are stable at once, and a mapping cannot make them; type --cache direct".into(),
@@ -178,8 +178,8 @@ pub(crate) fn fill(
     }
 }
 
-/// Sends the operations of a trace to the files that it names if the user names no target. Missing files are created if
-/// they are written.
+/// Sends the operations of a trace to the file that the trace names, unless the user names a target. A missing file is created if it is
+/// written. Refuses a trace of several files.
 fn name_files(
     request: &Request,
     replay: &Replay,
@@ -208,7 +208,7 @@ fn name_files(
     Ok(())
 }
 
-/// Example: `98,026 operations of vda in 12.1 s, 6 tasks`.
+/// Example: `98,026 operations of vda in 12.1 s, 6 tasks, 1.5 GiB touched`.
 fn describe_original(original: &Original) -> String {
     format!(
         "{} operations of {} in {}, {} tasks, {} touched",
@@ -222,7 +222,11 @@ fn describe_original(original: &Original) -> String {
 
 /// Decides where a replay's operations go on its target, or refuses if they do not fit. Replays in another tool's language
 /// keep all offsets.
-pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) -> Result<(), Failure> {
+pub(crate) fn place_on_target(
+    stream: &mut Stream,
+    targets: &[&Target],
+    is_foreign: bool,
+) -> Result<(), Failure> {
     let is_direct = stream.cache.is_direct();
     let Some(replay) = &mut stream.replay else { return Ok(()) };
     let original = &replay.original;
@@ -273,7 +277,7 @@ fn absent_directions_have_no_share() {
             p50_ns: None,
             p99_ns: None,
         };
-        mix(&Original { kinds: kinds.map(kind).to_vec(), ..Original::default() })
+        shares(&Original { kinds: kinds.map(kind).to_vec(), ..Original::default() })
     };
     assert_eq!(mix(5, 0, 0), Mix::from_percents(100, 0));
     assert_eq!(

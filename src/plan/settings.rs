@@ -1,14 +1,11 @@
-//! Settings of the whole plan.
-//!
-//! - Attempts at a disturbed run (`--attempts`).
-//! - Preconditioning, conditions (`--fail-if`, `--fail-if-slower`), the operation log, and the idle watch.
+//! Settings of the whole plan: attempts at a disturbed run (`--attempts`), preconditioning, conditions (`--fail-if`, `--fail-if-slower`), the
+//! operation log, and the idle watch.
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::plan::{explain_refusal, profile};
 use crate::request::{BenchSpec, Request, Work};
-use engine::engines;
-use engine::engines::Entry;
+use engine::engines::{self, Entry};
 use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
 use model::plan::{Precondition, Role, Target};
 use model::spec::JobSpec;
@@ -18,7 +15,7 @@ use model::units::{parse_duration_ns, show_block, show_bytes, show_ns};
 use model::verdict::{Condition, Limit, Slower};
 
 /// How often a run may be measured if it is disturbed each time.
-pub(super) fn attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
+pub(super) fn choose_attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
     origins.note("--attempts", spec.attempts, u32::to_string);
     spec.attempts.unwrap_or(ATTEMPTS)
 }
@@ -31,7 +28,7 @@ const DEPTH: u32 = 32;
 /// Most rounds, from the SNIA: a rate that has not settled by then will not settle.
 const ROUNDS_AT_MOST: u32 = 25;
 
-/// Plans the preconditioning of these jobs; `None` if it was not requested.
+/// Plans the preconditioning of these jobs; `None` if it was not requested, or if a preset that fills has no target.
 pub(super) fn plan_precondition(
     request: &Request,
     jobs: &[Job],
@@ -73,14 +70,11 @@ pub(super) fn plan_precondition(
     let writing =
         jobs.iter().enumerate().filter(|(_, job)| writes(job) && !is_filled).map(|(at, _)| at).collect();
     let planned = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
+    let words = describe_precondition(&planned, jobs);
     if is_filled {
-        origins.fixed(
-            "precondition",
-            &describe_precondition(&planned, jobs),
-            &request.origin("precondition"),
-        );
+        origins.record("precondition", &words, &request.origin("precondition"));
     } else {
-        origins.note("--precondition", request.job.precondition, |_| describe_precondition(&planned, jobs));
+        origins.note("--precondition", request.job.precondition, |_| words.clone());
     }
     Ok(Some(planned))
 }
@@ -152,7 +146,7 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
 ///
 /// # Errors
 /// A usage failure that lists the available results if no result has the name or the operations.
-pub(super) fn conditions(
+pub(super) fn check_conditions(
     spec: &JobSpec,
     jobs: &[Job],
     check_study: impl Fn(&Condition) -> Result<(), String>,
@@ -170,11 +164,11 @@ pub(super) fn conditions(
     Ok(given)
 }
 
-/// The limit of `--fail-if-slower`.
+/// Returns the limit of `--fail-if-slower`. Also checks that `--settle` has a condition.
 ///
 /// # Errors
 /// A usage failure if no earlier session is measured along with this one, or `--settle` has no condition.
-pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<Slower>, Failure> {
+pub(super) fn check_slower(request: &Request, origins: &mut Origins) -> Result<Option<Slower>, Failure> {
     let given = request.fail_if_slower;
     if given.is_some() && request.against.is_none() {
         return Err(Failure::Usage(
@@ -182,8 +176,8 @@ pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<
                 .into(),
         ));
     }
-    let is_gated = given.is_some() || request.job.fail_if.is_some();
-    if request.job.settle == Some(true) && !is_gated {
+    let has_condition = given.is_some() || request.job.fail_if.is_some();
+    if request.job.settle == Some(true) && !has_condition {
         return Err(Failure::Usage(
             "--settle measures until a condition is decided, and there is none; type a condition such as --fail-if 'p99>10ms' too, or leave --settle out"
                 .into(),
@@ -256,23 +250,23 @@ const IDLE_WATCH_NS: u64 = 1_000_000_000;
 /// Shortens the idle watch in fathom's own tests.
 const IDLE_VARIABLE: &str = "FATHOM_TEST_IDLE";
 
-/// How long the machine is watched before the first run. A reason for a shorter watch is recorded.
-pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
+/// How long the machine is watched before the first run. Records if [`IDLE_VARIABLE`] shortens the watch.
+pub(super) fn idle_watch_ns(request: &Request, origins: &mut Origins) -> u64 {
     let usual = match &request.work {
         Work::Profile(BenchSpec { quick: true, .. }) => profile::WATCH_NS,
         // Other tools start at once.
         _ if request.is_of_other_tool() => return 0,
         _ => IDLE_WATCH_NS,
     };
-    let ns = at_most_ns(usual);
+    let ns = shorten_idle_watch(usual);
     if ns < usual {
-        origins.fixed("idle watch", &show_ns(ns as f64), IDLE_VARIABLE);
+        origins.record("idle watch", &show_ns(ns as f64), IDLE_VARIABLE);
     }
     ns
 }
 
-/// The default, or the shorter time of the environment variable.
-pub(crate) fn at_most_ns(usual: u64) -> u64 {
+/// Returns the usual length of an idle watch, or the shorter one in [`IDLE_VARIABLE`].
+pub(crate) fn shorten_idle_watch(usual: u64) -> u64 {
     let given = std::env::var(IDLE_VARIABLE).ok().and_then(|words| parse_duration_ns(&words).ok());
     given.map_or(usual, |ns| ns.min(usual))
 }

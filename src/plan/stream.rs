@@ -5,7 +5,7 @@
 //! cache and batch depend on the engine, whose options belong to its name; size, create and own on the target; `shared` on passes; think,
 //! period and burst on burst-time; compress, dedup, zeros, counting and data are one value together.
 //!
-//! This file does not read the machine, except through the targets given to the size checks at the end.
+//! The machine is read only for the CPUs of a NUMA node (`--node`).
 
 use crate::failure::Failure;
 use crate::plan::Draft;
@@ -27,20 +27,20 @@ const OPEN_DEPTH: u32 = 128;
 
 /// Drafts a stream.
 pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, Failure> {
-    let engine = engine(spec, origins)?;
+    let engine = choose_engine(spec, origins)?;
     let default_cache = engine.caches.first().copied().unwrap_or(Cache::Direct);
     let cache = origins.choose("--cache", spec.cache, default_cache, |c| c.word().into());
-    let (access, flush, turns) = operations(spec, origins);
-    let pace = pace(spec, &access, origins);
-    let depth = usual_depth(&pace, &access);
-    let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
+    let (access, flush, turns) = resolve_operations(spec, origins);
+    let pace = resolve_pace(spec, &access, origins);
+    let usual_depth = default_depth(&pace, &access).min(engine.max_depth);
+    let depth = origins.choose("--depth", spec.depth, usual_depth, u32::to_string);
     let typed_workers = spec.has("workers").then_some(spec.resolved.workers);
     let workers = origins.choose("--workers", typed_workers, 1, u32::to_string);
     check_advice(spec, cache)?;
     check_eviction(spec, cache, engine)?;
-    let batch = batch(spec, engine, depth, origins)?;
-    let data = data(spec);
-    origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
+    let batch = resolve_batch(spec, engine, depth, origins)?;
+    let data = resolve_data(spec);
+    origins.note("data", (data != Data::default()).then_some(&data), |d| describe_data(d));
     check_verification(spec, engine, &data)?;
     check_rules(spec, engine)?;
     check_priorities(spec, engine)?;
@@ -57,22 +57,22 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         cache,
         batch,
         pace,
-        bursts: bursts(spec),
+        bursts: timed_bursts(spec),
         flush,
         data,
         place: resolve_cpus(&spec.resolved.place)?,
         ..spec.resolved.clone()
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
-        return Err(unable(engine, kind));
+        return Err(refuse_kind(engine, kind));
     }
     let kinds: Vec<Kind> = stream.kinds().collect();
     stream.min_rate = stream.min_rate.map(|rule| rule.for_kinds(|kind| kinds.contains(&kind)));
-    Ok(Draft { stream, engine, size: size(spec), spec: spec.clone() })
+    Ok(Draft { stream, engine, size: typed_span(spec), spec: spec.clone() })
 }
 
-/// The default depth.
-fn usual_depth(pace: &Pace, access: &Access) -> u32 {
+/// The default depth, if the engine has no smaller maximum.
+fn default_depth(pace: &Pace, access: &Access) -> u32 {
     match (pace, access.pattern()) {
         (Pace::Open { .. }, _) => OPEN_DEPTH,
         (_, Some(model::job::Pattern::Sequential)) => 8,
@@ -128,16 +128,16 @@ fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     }
 }
 
-fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Failure> {
+fn choose_engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Failure> {
     let entry = crate::plan::engine::find(spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     let given = spec.engine.as_ref().map(|e| e.name.clone());
-    origins.choose("--engine", given, crate::plan::engine::default_of(spec).into(), Clone::clone);
+    origins.choose("--engine", given, crate::plan::engine::default_engine_name(spec).into(), Clone::clone);
     let options = spec.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
     origins.note("engine options", options, |o| values::options(o));
     Ok(entry)
 }
 
-fn unable(engine: &Entry, kind: Kind) -> Failure {
+fn refuse_kind(engine: &Entry, kind: Kind) -> Failure {
     Failure::Usage(format!(
         "the engine {} cannot {}; type --engine with one of {}",
         engine.name,
@@ -146,11 +146,11 @@ fn unable(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-/// Returns the operations and what makes writes stable. A stream with turns gets a summary over all turns, and each turn.
-fn operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
+/// Returns the access lines and the syncs. A stream with turns gets a summary over all turns, and each turn.
+fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
-        let access = access(spec, origins);
-        let flush = flush(spec, &access, origins);
+        let access = resolve_access(spec, origins);
+        let flush = resolve_flush(spec, &access, origins);
         return (access, flush, Vec::new());
     }
     let mut turns = Vec::new();
@@ -159,9 +159,9 @@ fn operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush
         origins.inside(&format!("turn {}", at + 1), |origins| {
             origins.note("ops", Some(length), |length| length.format_count());
             origins.note("--size", what.size, |s| show_bytes(*s));
-            let mut access = access(what, origins);
+            let mut access = resolve_access(what, origins);
             access.span_bytes = what.size.unwrap_or(u64::MAX);
-            let flush = flush(what, &access, origins);
+            let flush = resolve_flush(what, &access, origins);
             note_given(what, origins);
             turns.push(Turn { operations: length.writes, turns: length.calls, access, flush });
         });
@@ -171,7 +171,7 @@ fn operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush
 }
 
 /// The typed span; for turns the total, if each has one.
-fn size(spec: &StreamSpec) -> Option<u64> {
+fn typed_span(spec: &StreamSpec) -> Option<u64> {
     if spec.turns.is_empty() {
         return spec.size;
     }
@@ -182,7 +182,7 @@ fn size(spec: &StreamSpec) -> Option<u64> {
     Some(ends?.into_iter().max()?.saturating_sub(first?))
 }
 
-fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
+fn resolve_access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
     let lines = if spec.resolved.access.lines.is_empty() {
         vec![plain_line(spec, rw, origins)]
@@ -204,7 +204,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         None => origins.choose("--mix", spec.mix, Mix::EVEN, |m| m.describe()),
     };
     let default = PerKind::all(Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 }));
-    let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
+    let sizes = origins.choose("--bs", spec.bs.clone(), default, describe_sizes);
     // With `--burst-time`, the think time separates bursts of the whole stream, not operations of this line.
     let own = spec.burst_time.is_none();
     let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
@@ -222,12 +222,12 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
 }
 
 /// Bursts that end by a time.
-fn bursts(spec: &StreamSpec) -> Option<Bursts> {
+fn timed_bursts(spec: &StreamSpec) -> Option<Bursts> {
     let (time_ns, pause) = spec.burst_time.zip(spec.think.as_ref())?;
     Some(Bursts { time_ns, pause_ns: pause.mean_ns, operations: spec.burst })
 }
 
-pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
+pub(super) fn describe_sizes(sizes: &PerKind<Sizes>) -> String {
     let PerKind { read, write, trim } = sizes;
     if read == write && write == trim {
         return read.describe();
@@ -235,7 +235,7 @@ pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
     format!("read {}, write {}, trim {}", read.describe(), write.describe(), trim.describe())
 }
 
-fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
+fn resolve_pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     if let Some(iops) = spec.rate {
         let arrivals = origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| a.to_flag());
         return Pace::Open { iops, arrivals };
@@ -260,7 +260,7 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     Pace::Each { iops, bytes_per_s }
 }
 
-/// Resolves the CPUs of workers: a NUMA node without CPUs means the node's CPUs if each worker has its own.
+/// Resolves the CPUs of workers: with `--pin` (a CPU for each worker) and without `--cpus`, `--node` stands for the CPUs of the node.
 fn resolve_cpus(place: &Placement) -> Result<Placement, Failure> {
     let mut resolved = place.clone();
     if let Some(node) = place.node.filter(|_| place.split && place.cpus.is_empty()) {
@@ -270,7 +270,12 @@ fn resolve_cpus(place: &Placement) -> Result<Placement, Failure> {
     Ok(resolved)
 }
 
-fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -> Result<Batch, Failure> {
+fn resolve_batch(
+    spec: &StreamSpec,
+    engine: &Entry,
+    depth: u32,
+    origins: &mut Origins,
+) -> Result<Batch, Failure> {
     if let Some(given) = spec.batch.filter(|b| b.submit > engine.max_depth) {
         return Err(Failure::Usage(format!(
             "--batch {}: the engine {} takes {} operation at a time; leave --batch out, or type --engine io_uring or libaio",
@@ -297,7 +302,7 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
     Ok(origins.choose_from("--batch", spec.batch, Batch { submit, complete: 1 }, &from, format_batch))
 }
 
-fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Flush> {
+fn resolve_flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Flush> {
     let given = [
         (SyncCall::Fsync, spec.fsync),
         (SyncCall::Fdatasync, spec.fdatasync),
@@ -310,7 +315,7 @@ fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Fl
     access.writes().then_some(Flush { call, every: every.writes, calls: every.calls, drain })
 }
 
-fn data(spec: &StreamSpec) -> Data {
+fn resolve_data(spec: &StreamSpec) -> Data {
     match (&spec.data, spec.zeros) {
         (Some(file), _) => Data::File(file.clone()),
         (None, true) => Data::Zeros,
@@ -324,7 +329,7 @@ fn data(spec: &StreamSpec) -> Data {
     }
 }
 
-fn data_words(data: &Data) -> String {
+fn describe_data(data: &Data) -> String {
     match data {
         Data::Random { compress_percent, dedup_percent, .. } => {
             let origin = data.copies_of();
@@ -336,8 +341,8 @@ fn data_words(data: &Data) -> String {
     }
 }
 
-/// The bytes after which a stream ends: as typed, or after the passes over these spans, whichever comes first.
-pub(super) fn bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Option<u64> {
+/// The bytes after which a stream ends: as typed, or after the passes over these spans, whichever comes first. `None` without either.
+pub(super) fn limit_bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Option<u64> {
     let Some(passes) = passes else { return stream.limit.bytes };
     let one: u64 = spans.iter().map(|span| pass_bytes(stream, *span)).sum();
     let clones = if stream.clones == Some(Clones::Same) { u64::from(stream.workers) } else { 1 };
@@ -395,7 +400,7 @@ fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(),
     )))
 }
 
-/// Resolves a stream that reads another one's blocks: it gets the writer's settings without its pace. Other streams are
+/// Resolves a stream that reads another one's blocks: it gets the writer's settings without those in [`NOT_READ_BACK`]. Other streams are
 /// unchanged.
 ///
 /// # Errors
@@ -421,43 +426,24 @@ pub(super) fn resolve_read_back(
         return fault("that stream writes no data that can be verified; write verify = \"stamps\" into it");
     };
     let verify = Verify { checks: true, back: Some(index), ..verify.clone() };
-    let mut read = StreamSpec {
+    let mut reader = StreamSpec {
         name: stream.name.clone().or_else(|| writer.name.clone()),
         rw: Some(rw),
         bs: writer.bs.clone().map(|bs| PerKind::all(bs.write)),
         ..writer.clone()
     };
-    read.reset(&NOT_READ_BACK);
-    read.resolved.verify = Some(verify);
-    read.resolved.log_interval_ns = stream.resolved.log_interval_ns;
-    Ok(read)
+    reader.reset(&NOT_READ_BACK);
+    reader.resolved.verify = Some(verify);
+    reader.resolved.log_interval_ns = stream.resolved.log_interval_ns;
+    Ok(reader)
 }
 
 /// Keys of a stream that do not apply when its blocks are read back, at full speed and until everything was read.
+#[rustfmt::skip]
 const NOT_READ_BACK: [&str; 24] = [
-    "mix",
-    "positions",
-    "read-back",
-    "rate",
-    "arrivals",
-    "limit-iops",
-    "limit-bandwidth",
-    "flow",
-    "serialize-overlap",
-    "evict-each-pass",
-    "think",
-    "burst",
-    "burst-time",
-    "think-spin",
-    "fsync",
-    "fdatasync",
-    "sync-file-range",
-    "drain",
-    "ops",
-    "bytes",
-    "stop-after",
-    "passes",
-    "delay",
+    "mix", "positions", "read-back", "rate", "arrivals", "limit-iops", "limit-bandwidth", "flow",
+    "serialize-overlap", "evict-each-pass", "think", "burst", "burst-time", "think-spin", "fsync",
+    "fdatasync", "sync-file-range", "drain", "ops", "bytes", "stop-after", "passes", "delay",
     "op-log-interval",
 ];
 
@@ -482,6 +468,6 @@ fn a_pass_has_as_many_operations_as_fit() {
     pairs.access.lines[0].writes_after_trims = true;
     assert_eq!(pass_bytes(&pairs, 128 << 20), 170 << 20, "fio trims 85 and writes 85");
     let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };
-    assert_eq!(bytes(Some(2), &clones, &[128 << 20]), Some(6 * (85 << 20)));
-    assert_eq!(bytes(None, &clones, &[128 << 20]), None);
+    assert_eq!(limit_bytes(Some(2), &clones, &[128 << 20]), Some(6 * (85 << 20)));
+    assert_eq!(limit_bytes(None, &clones, &[128 << 20]), None);
 }

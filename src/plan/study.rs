@@ -1,7 +1,8 @@
 //! How a study is planned: its runs, its strategy, its time budget, and the conditions that it can decide.
 //!
-//! The file with the jobs of a study implements [`StudyPlan`] for it; [`study_plan`] lists the studies. What a study does not implement, it
-//! does as independent jobs do. Crate `model` checks which of the options for runs fit together, and crate `analysis` decides while measuring.
+//! The file with the jobs of a study implements [`StudyPlan`] for it; [`study_plan`] lists the studies. A method that a study does not
+//! implement plans the study like independent jobs. Crate `model` checks which of the options for runs fit together, and crate `analysis`
+//! decides while measuring.
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
@@ -13,7 +14,7 @@ use model::spec::{JobSpec, Until};
 use model::study::Study;
 use model::verdict::Condition;
 
-/// Default runs of a headline: the fewest with a useful confidence interval.
+/// Default runs of a job: the fewest with a useful confidence interval.
 pub(super) const RUNS: u32 = 5;
 /// Limit of `--settle` as a multiple of the first runs.
 const SETTLED_WITHIN: u32 = 10;
@@ -23,9 +24,9 @@ const ROUNDS: u32 = 25;
 /// How `fathom api` divides its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Schedule {
-    /// Time budget.
+    /// Time budget in ns.
     pub(super) budget_ns: u64,
-    /// Time to make the test file.
+    /// Time to make each test file, in ns.
     pub(super) making_ns: u64,
     /// Runs of each job, and the time of one run in ns.
     pub(super) runs: u32,
@@ -47,10 +48,10 @@ pub(super) struct Timing<'a> {
 
 /// The plan of a study, apart from its jobs.
 pub(super) trait StudyPlan {
-    /// Returns the minimum number of runs of each job, and the strategy that decides about more. `by_budget` is the number of runs that
+    /// Chooses the minimum number of runs of each job, and the strategy that decides about more. `by_budget` is the number of runs that
     /// fits into the budget of `fathom api`.
     fn repeats(&self, request: &Request, _by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
-        runs_of_jobs(request, origins)
+        choose_runs(request, origins)
     }
 
     /// The time budget in ns; `None` if nothing limits the time.
@@ -75,7 +76,7 @@ struct Independent;
 
 impl StudyPlan for Independent {}
 
-/// Lists which studies are planned in their own way.
+/// Returns how to plan a study.
 pub(super) fn study_plan(study: &Study) -> &dyn StudyPlan {
     match study {
         Study::Limit(latency_target) => latency_target,
@@ -87,7 +88,7 @@ pub(super) fn study_plan(study: &Study) -> &dyn StudyPlan {
 }
 
 /// Default number of runs of an ordinary job, and its reason.
-pub(super) fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
+pub(super) fn default_runs(spec: &JobSpec) -> (u32, &'static str) {
     if spec.gates_a_percentile() {
         (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
     } else if spec.streams().any(|stream| stream.replay.is_some()) {
@@ -99,14 +100,14 @@ pub(super) fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
 }
 
 /// The minimum number of runs of ordinary jobs, and the strategy that decides about more.
-pub(super) fn runs_of_jobs(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
+pub(super) fn choose_runs(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     let spec = &request.job;
     if let Some(Until::Steady) = spec.until {
         origins.note("--until", spec.until, |_| "steady: the last five rounds count".into());
         let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, u32::to_string);
         return (FEWEST_ROUNDS, Strategy::Steady { at_most });
     }
-    let (default, from) = first_runs(spec);
+    let (default, from) = default_runs(spec);
     let runs = origins.choose_from("--runs", spec.runs, default, from, u32::to_string);
     if spec.settle == Some(true) {
         origins.note("--settle", Some(()), |()| "once more, if the first runs are inconclusive".into());

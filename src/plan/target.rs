@@ -2,9 +2,9 @@
 //!
 //! 1. Finds each path's place and identity. Links, bind mounts and device aliases lead to the same target. Workload files
 //!    typed as targets are refused.
-//! 2. Chooses sizes of files that will be made, and assigns the files to workers and hosts.
-//! 3. Checks that spans and block sizes fit the target's size and alignment.
-//! 4. Guards writes: the first of two checks. The second one is made when the target is opened. Both use `machine::safety`.
+//! 2. Chooses sizes of files that will be made.
+//! 3. Guards writes: the first of two checks. The second one is made when the target is opened. Both use `machine::safety`.
+//! 4. Assigns files to workers and hosts, and checks that spans and block sizes fit the target's size and alignment.
 //!
 //! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
 
@@ -38,11 +38,17 @@ use std::path::{Path, PathBuf};
 pub(super) struct Targets<'a> {
     request: &'a Request,
     root: &'a Root,
-    found: Vec<(Target, Place)>,
+    found: Vec<Found>,
     /// The target of streams that use no file or device. It comes after all others, since it has no place.
     nothing: Option<Target>,
     /// Whether a file or device of the user is overwritten.
     is_overwriting: bool,
+}
+
+/// A target and its place.
+pub(super) struct Found {
+    pub(super) target: Target,
+    pub(super) place: Place,
 }
 
 /// Placeholder for the index of `nothing`, until all other targets are known.
@@ -78,18 +84,20 @@ impl<'a> Targets<'a> {
             self.use_no_target(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
-            stream.limit.bytes = stream::bytes(draft.spec.passes, &stream, &[stream.access.span_bytes]);
+            stream.limit.bytes = stream::limit_bytes(draft.spec.passes, &stream, &[stream.access.span_bytes]);
             return Ok(stream);
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
-        let mut sized = draft.clone();
+        let mut sized_draft = draft.clone();
         for (at, typed_path) in paths.iter().enumerate() {
-            if let (Some(create), Some(bytes)) = (&mut sized.spec.create, draft.spec.create_bytes.get(at)) {
+            if let (Some(create), Some(bytes)) =
+                (&mut sized_draft.spec.create, draft.spec.create_bytes.get(at))
+            {
                 create.bytes = *bytes;
             }
-            for file in made_for(draft) {
-                let target = self.find_or_add(typed_path, file, &sized, from, origins)?;
+            for file in file_owners(draft) {
+                let target = self.find_or_add(typed_path, file, &sized_draft, from, origins)?;
                 // A duplicate would double the operations in flight and the bytes.
                 if !stream.targets.contains(&target) {
                     stream.targets.push(target);
@@ -98,8 +106,8 @@ impl<'a> Targets<'a> {
         }
         assign_files(&mut stream, draft, &mut self.found)?;
         check_weights(&stream, paths.len())?;
-        let found = |at: &usize| Some(&self.found.get(*at)?.0);
-        let targets: Vec<&Target> = stream.targets.iter().filter_map(found).collect();
+        let target_at = |at: &usize| Some(&self.found.get(*at)?.target);
+        let targets: Vec<&Target> = stream.targets.iter().filter_map(target_at).collect();
         let compares =
             stream.access.reads() && stream.verify.as_ref().is_some_and(|v| v.checks && v.back.is_none());
         if compares && targets.iter().any(|t| t.role == Role::Made) {
@@ -110,7 +118,7 @@ impl<'a> Targets<'a> {
         }
         stream.access.span_bytes = draft.size.unwrap_or(u64::MAX);
         if stream.replay.is_some() {
-            replay::fit(&mut stream, &targets, self.request.job.typed.is_some())?;
+            replay::place_on_target(&mut stream, &targets, self.request.job.typed.is_some())?;
         } else {
             targets.iter().try_for_each(|target| check_span(job, &stream, target))?;
         }
@@ -131,12 +139,12 @@ impl<'a> Targets<'a> {
             .collect();
         match (stream.shared, spans.first()) {
             (Some(shared), Some(span)) => limit_to_part(job, &mut stream, shared, *span)?,
-            _ => stream.limit.bytes = stream::bytes(draft.spec.passes, &stream, &spans),
+            _ => stream.limit.bytes = stream::limit_bytes(draft.spec.passes, &stream, &spans),
         }
         Ok(stream)
     }
 
-    /// The index of a known or new target.
+    /// Returns the index of a known or new target, and completes the target for one more stream. `from` is the origin of its path.
     fn find_or_add(
         &mut self,
         typed_path: &Path,
@@ -146,41 +154,42 @@ impl<'a> Targets<'a> {
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
         let path = match typed_path.canonicalize() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.find_unmade(typed_path) {
-                Some(index) if draft.spec.create.is_none() => return Ok(self.use_made(index, draft)),
-                _ if draft.spec.create.is_some() => {
-                    return self.add_missing(typed_path, draft, from, origins);
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                if let Some(create) = draft.spec.create {
+                    return self.add_missing(typed_path, create, draft, from, origins);
                 }
-                _ => {
-                    let creates = self.request.command.get(1).is_some_and(|command| command == "run");
-                    return Err(missing_target(typed_path, creates));
+                if let Some(index) = self.find_unmade(typed_path) {
+                    return Ok(self.use_target(index, draft));
                 }
-            },
-            path => path.map_err(|e| unreachable_path(typed_path, &e))?,
+                let may_create = self.request.command.get(1).is_some_and(|command| command == "run");
+                return Err(explain_missing(typed_path, may_create));
+            }
+            path => path.map_err(|e| explain_unreachable(typed_path, &e))?,
         };
         let index = if let Some(known) = self.find_known(typed_path, &path, file)? {
             known
         } else {
             // A file that will be made may already exist, empty, as created by mkstemp.
             let inspect = if draft.spec.create.is_some() { inspect_path } else { inspect_target };
-            let (target, place) = inspect(self.root, typed_path, &path)?;
-            self.found.push((Target { made_for: file.where_made(target.role), ..target }, place));
-            origins.fixed("TARGET", &name::text(&path), from);
+            let Found { target, place } = inspect(self.root, typed_path, &path)?;
+            let target = Target { made_for: file.where_made(target.role), ..target };
+            self.found.push(Found { target, place });
+            origins.record("TARGET", &name::text(&path), from);
             self.found.len() - 1
         };
         let is_preconditioned = self.request.job.precondition == Some(true);
-        let (target, place) = &mut self.found[index];
+        let Found { target, place } = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
         let writes = changes_target(draft, typed_path, target)?;
         if target.role == Role::Made {
-            target.bytes = target.bytes.max(bytes_to_make(draft, default_bytes(draft), &path, origins)?);
+            target.bytes = target.bytes.max(bytes_to_make(draft, default_file_bytes(draft), &path, origins)?);
         } else if let Some(create) =
             draft.spec.create.filter(|_| target.role == Role::File && machine::mark::may_be_made(&path))
         {
-            // A file that fathom made and kept may be made again.
+            // A file that fathom made and kept may be made again, and an empty file may be made.
             make_again(target, create);
             check_size(typed_path, target, draft.size, offset)?;
-            fits_beside(&path, target.bytes)?;
+            check_free_space(&path, target.bytes)?;
             origins.choose_from("--size", draft.size, create.bytes, "the file to make", |b| show_bytes(*b));
             if writes {
                 let unseen = is_named(&self.request.unseen_users, &path);
@@ -215,14 +224,11 @@ impl<'a> Targets<'a> {
                 inspect_opened(self.root, typed_path, &path, target, place)?;
             }
         }
-        target.writable |= writes || is_preconditioned;
-        if draft.stream.cache.is_direct() {
-            target.block_bytes = target.block_bytes.max(direct_alignment(place));
-        }
-        Ok(index)
+        target.writable |= is_preconditioned;
+        Ok(self.use_target(index, draft))
     }
 
-    /// The index of a known target under any of its names: links and bind mounts lead to one file, and two device nodes
+    /// Finds a known target under any of its names. Returns its index. Links and bind mounts lead to one file, and two device nodes
     /// may be one device. In a directory each owner has one file. Adds a new name to the target's `other_names`.
     fn find_known(
         &mut self,
@@ -230,7 +236,7 @@ impl<'a> Targets<'a> {
         path: &Path,
         file: MadeFor,
     ) -> Result<Option<usize>, Failure> {
-        let what = machine::identity::from_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
+        let what = machine::identity::from_path(path).map_err(|e| explain_unreachable(typed_path, &e))?;
         let all = file_systems::identities(self.root, path);
         // An overlay gives a file its own identity. Its storage is the same by both names.
         let has_same_storage = |t: &Target| {
@@ -243,8 +249,8 @@ impl<'a> Targets<'a> {
             let is_same_target = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || has_same_storage(t);
             is_same_target && t.made_for == file.where_made(t.role)
         };
-        let known = self.found.iter().position(|(t, _)| is_it(t));
-        if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
+        let known = self.found.iter().position(|known| is_it(&known.target));
+        if let Some(Found { target, .. }) = known.and_then(|at| self.found.get_mut(at)) {
             let typed = name::text(typed_path);
             if name::path(&target.path) != path && !target.other_names.contains(&typed) {
                 target.other_names.push(typed);
@@ -253,7 +259,7 @@ impl<'a> Targets<'a> {
         Ok(known)
     }
 
-    /// The index of a target of an earlier session, for one of its streams. `then` is the place in that session.
+    /// Returns the index of a target of an earlier session, for one of its streams. `then` is the place in that session.
     pub(super) fn find_or_add_earlier(
         &mut self,
         was: &Target,
@@ -272,7 +278,7 @@ impl<'a> Targets<'a> {
                 was.path
             )));
         }
-        let (now, place) = inspect_target(self.root, path, path)?;
+        let Found { target: now, place } = inspect_target(self.root, path, path)?;
         if now.role != was.role {
             return Err(Failure::Usage(format!(
                 "{} is not the target of that session: it is of another kind",
@@ -291,11 +297,11 @@ impl<'a> Targets<'a> {
             return Err(Failure::Usage(format!("{} is not where it was in that session: {why}", was.path)));
         }
         let index = self.find_known(path, path, was.made_for)?.unwrap_or_else(|| {
-            self.found.push((Target { made_for: was.made_for, ..now }, place));
+            self.found.push(Found { target: Target { made_for: was.made_for, ..now }, place });
             self.found.len() - 1
         });
         let writes = stream.changes_targets();
-        let (target, place) = &mut self.found[index];
+        let Found { target, place } = &mut self.found[index];
         if target.role == Role::Made {
             target.bytes = target.bytes.max(was.bytes);
             machine::test_file::fits(path, target.bytes)?;
@@ -309,16 +315,18 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// The index of a missing file that is made for another stream.
+    /// Finds a missing file that is made for another stream. Returns its index.
     fn find_unmade(&self, typed_path: &Path) -> Option<usize> {
         let folder = folder_of(typed_path);
         let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
-        self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
+        self.found
+            .iter()
+            .position(|Found { target, .. }| target.create.is_some() && name::path(&target.path) == path)
     }
 
-    /// Lets a stream use a target that is made before the first run. Returns the target's index.
-    fn use_made(&mut self, index: usize, draft: &Draft) -> usize {
-        if let Some((target, place)) = self.found.get_mut(index) {
+    /// Lets a stream use a known target. Returns the target's index.
+    fn use_target(&mut self, index: usize, draft: &Draft) -> usize {
+        if let Some(Found { target, place }) = self.found.get_mut(index) {
             target.writable |= draft.stream.changes_targets();
             if draft.stream.cache.is_direct() {
                 target.block_bytes = target.block_bytes.max(direct_alignment(place));
@@ -327,16 +335,15 @@ impl<'a> Targets<'a> {
         index
     }
 
-    /// The index of a missing file that is made before the first run.
+    /// Returns the index of a missing file that is made before the first run.
     fn add_missing(
         &mut self,
         typed_path: &Path,
+        create: Create,
         draft: &Draft,
         from: &str,
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
-        let create =
-            draft.spec.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
         let folder = folder_of(typed_path);
         let name = typed_path.file_name().ok_or_else(|| {
             Failure::Usage(format!(
@@ -344,7 +351,7 @@ impl<'a> Targets<'a> {
                 name::shown(typed_path)
             ))
         })?;
-        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
+        let folder = folder.canonicalize().map_err(|e| explain_unreachable(folder, &e))?;
         machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
         let path = folder.join(name);
         let index = if let Some(known) = self.find_unmade(typed_path) {
@@ -352,15 +359,15 @@ impl<'a> Targets<'a> {
         } else {
             let place = machine::resolve::resolve(self.root, &folder)?;
             let path = name::text(&path);
-            origins.fixed("TARGET", &format!("{path}, which is created and kept"), from);
-            self.found.push((Target::new(path, Role::File, 0), place));
+            origins.record("TARGET", &format!("{path}, which is created and kept"), from);
+            self.found.push(Found { target: Target::new(path, Role::File, 0), place });
             self.found.len() - 1
         };
-        let (target, _) = &mut self.found[index];
+        let Found { target, .. } = &mut self.found[index];
         make_again(target, create);
         check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
-        fits_beside(&folder, target.bytes)?;
-        Ok(self.use_made(index, draft))
+        check_free_space(&folder, target.bytes)?;
+        Ok(self.use_target(index, draft))
     }
 
     /// Refuses flags without effect, so that they do not appear to work. Then records the target `nothing` for the stream.
@@ -410,7 +417,8 @@ impl<'a> Targets<'a> {
             ));
         }
         refuse_storage_of_other_targets(&self.found)?;
-        let (mut targets, mut places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
+        let (mut targets, mut places): (Vec<Target>, Vec<Place>) =
+            self.found.into_iter().map(|found| (found.target, found.place)).unzip();
         if has_separate_jobs {
             give_new_files(jobs, &mut targets, &mut places);
         }
@@ -497,7 +505,7 @@ pub(super) struct TargetFacts {
     /// Alignment of direct I/O; `None` if unsupported.
     pub(super) align: Option<u32>,
     /// Whether direct I/O bypasses the page cache, as far as known.
-    pub(super) direct: bool,
+    pub(super) is_direct: bool,
     /// The kind of its file system if another machine or a program (FUSE) has the data.
     pub(super) remote: Option<String>,
 }
@@ -515,20 +523,20 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
     let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
     let mut all: Vec<TargetFacts> = Vec::new();
     for typed_path in named {
-        let path = typed_path.canonicalize().map_err(|e| unreachable_path(typed_path, &e))?;
+        let path = typed_path.canonicalize().map_err(|e| explain_unreachable(typed_path, &e))?;
         if all.iter().any(|known| known.path == path) {
             return Err(Failure::Usage(format!(
                 "TARGET {} is named twice; name each target once",
                 name::shown(typed_path)
             )));
         }
-        let (found, place) = inspect_target(root, typed_path, &path)?;
-        let direct = place.without_direct().is_none();
+        let Found { target, place } = inspect_target(root, typed_path, &path)?;
+        let is_direct = place.without_direct().is_none();
         all.push(TargetFacts {
-            role: found.role,
-            bytes: found.bytes,
-            align: whole_alignment(&place),
-            direct,
+            role: target.role,
+            bytes: target.bytes,
+            align: supported_alignment(&place),
+            is_direct,
             remote: place.file_system.map(|f| f.kind).filter(|kind| analysis::is_remote(kind)),
             path,
         });
@@ -537,13 +545,9 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
 }
 
 /// Inspects a path; refuses an empty file.
-pub(super) fn inspect_target(
-    root: &Root,
-    typed_path: &Path,
-    path: &Path,
-) -> Result<(Target, Place), Failure> {
+pub(super) fn inspect_target(root: &Root, typed_path: &Path, path: &Path) -> Result<Found, Failure> {
     let found = inspect_path(root, typed_path, path)?;
-    if found.0.bytes > 0 || found.0.role != Role::File {
+    if found.target.bytes > 0 || found.target.role != Role::File {
         return Ok(found);
     }
     Err(Failure::Usage(format!(
@@ -552,8 +556,8 @@ pub(super) fn inspect_target(
     )))
 }
 
-fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-    let facts = std::fs::metadata(path).map_err(|e| unreachable_path(typed_path, &e))?;
+fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<Found, Failure> {
+    let facts = std::fs::metadata(path).map_err(|e| explain_unreachable(typed_path, &e))?;
     let kind = facts.file_type();
     if kind.is_dir() || kind.is_file() {
         machine::file_systems::refuse_synthetic_at(typed_path, path)?;
@@ -588,7 +592,7 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         identity: Some(machine::stack::marked(root, machine::identity::from_metadata(&facts))),
         ..Target::new(name::text(path), role, bytes)
     };
-    Ok((target, place))
+    Ok(Found { target, place })
 }
 
 /// Reads identity and place of a target again after it was opened for writing. An overlay then copies the file to its
@@ -600,24 +604,24 @@ fn inspect_opened(
     target: &mut Target,
     place: &mut Place,
 ) -> Result<(), Failure> {
-    let what = machine::identity::from_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
+    let what = machine::identity::from_path(path).map_err(|e| explain_unreachable(typed_path, &e))?;
     target.identity = Some(machine::stack::marked(root, what));
     *place = machine::resolve::resolve(root, path)?;
     Ok(())
 }
 
 /// Refuses to write a device that stores another target: a partition, a volume or a file on it.
-fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Failure> {
+fn refuse_storage_of_other_targets(found: &[Found]) -> Result<(), Failure> {
     let number = |t: &Target| match &t.identity {
         Some(Identity::Device { number, .. }) => Some(number.clone()),
         _ => None,
     };
-    for (disk, _) in found.iter().filter(|(t, _)| t.writable) {
+    for disk in found.iter().map(|found| &found.target).filter(|target| target.writable) {
         let Some(number) = number(disk) else { continue };
-        let is_on_disk = |(t, place): &&(Target, Place)| {
-            t.path != disk.path && place.layers.iter().any(|l| l.number == number)
+        let is_on_disk = |other: &&Found| {
+            other.target.path != disk.path && other.place.layers.iter().any(|l| l.number == number)
         };
-        if let Some((other, _)) = found.iter().find(is_on_disk) {
+        if let Some(Found { target: other, .. }) = found.iter().find(is_on_disk) {
             return Err(Failure::Usage(format!(
                 "{} is stored on {}, so writing to one would change the other; name one of them",
                 other.path, disk.path
@@ -688,8 +692,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Explains a target that does not exist. With `creates`, which is set only for `fathom run`, the advice may name `--create`.
-fn missing_target(typed_path: &Path, creates: bool) -> Failure {
+/// Explains a target that does not exist. With `may_create`, which is set only for `fathom run`, the advice may name `--create`.
+fn explain_missing(typed_path: &Path, may_create: bool) -> Failure {
     if typed_path.as_os_str().is_empty() {
         return Failure::Usage(
             "the target is an empty word; type a directory, such as ., a file or a block device".into(),
@@ -708,7 +712,7 @@ fn missing_target(typed_path: &Path, creates: bool) -> Failure {
         None if is_device => {
             format!("{path} does not exist; type the path of a block device: `fathom devices` lists them")
         }
-        None if creates => format!(
+        None if may_create => format!(
             "{path} does not exist; type --create 1g to make this file and keep it, or {dir} to measure in this directory with a test file \
              that is removed at the end"
         ),
@@ -719,10 +723,10 @@ fn missing_target(typed_path: &Path, creates: bool) -> Failure {
     })
 }
 
-pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Failure {
+pub(super) fn explain_unreachable(typed_path: &Path, error: &std::io::Error) -> Failure {
     let path = name::shown(typed_path);
     match error.kind() {
-        std::io::ErrorKind::NotFound => missing_target(typed_path, false),
+        std::io::ErrorKind::NotFound => explain_missing(typed_path, false),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
             "this user may not access {path} ({error}); {}",
             sys::error_advice::other_owner_advice()
@@ -741,7 +745,7 @@ pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Fai
 pub(super) const MADE_BYTES: u64 = GIB;
 
 /// The owners of the files that a stream uses in a directory.
-fn made_for(draft: &Draft) -> Vec<MadeFor> {
+fn file_owners(draft: &Draft) -> Vec<MadeFor> {
     match draft.stream.shared {
         Some(_) => vec![MadeFor::All],
         None if draft.spec.own => (0..draft.stream.workers).map(MadeFor::Worker).collect(),
@@ -749,20 +753,20 @@ fn made_for(draft: &Draft) -> Vec<MadeFor> {
     }
 }
 
-/// Default bytes of a made file: all workers' files of a host together are as large as a single file.
-fn default_bytes(draft: &Draft) -> u64 {
+/// Default bytes of a made file: all workers' files of a host together are as large as a single file, but each has at least
+/// [`test_file::LEAST_BYTES`].
+fn default_file_bytes(draft: &Draft) -> u64 {
     let files = if draft.spec.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
 
-/// Assigns files to workers, and gives these files names by which other hosts find them.
+/// Assigns files to workers. Gives the files that several hosts use names by which the other hosts find them.
 ///
 /// # Errors
 /// If the file settings do not fit these targets.
-fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)]) -> Result<(), Failure> {
-    let mut targets = stream.targets.iter().filter_map(|at| found.get(*at));
-    let not_made =
-        targets.find(|(target, _)| target.role != Role::Made).map(|(target, _)| target.path.clone());
+fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [Found]) -> Result<(), Failure> {
+    let mut targets = stream.targets.iter().filter_map(|at| Some(&found.get(*at)?.target));
+    let not_made = targets.find(|target| target.role != Role::Made).map(|target| target.path.clone());
     if let Some(path) = not_made.as_ref().filter(|_| draft.spec.own) {
         return Err(Failure::Usage(format!(
             "--own makes a test file for each worker, and {path} is a single one; name a directory, or leave --own out"
@@ -781,8 +785,9 @@ fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [(Target, Place)
     }
     if stream.shared.is_some() || stream.shift_hosts > 0 {
         for at in &stream.targets {
-            let made = found.get_mut(*at).map(|(target, _)| target).filter(|t| t.role == Role::Made);
-            if let Some(target) = made {
+            if let Some(Found { target, .. }) =
+                found.get_mut(*at).filter(|found| found.target.role == Role::Made)
+            {
                 target.common.get_or_insert_with(|| Common { name: test_file::common_name(), maker: 0 });
             }
         }
@@ -833,23 +838,23 @@ fn make_again(target: &mut Target, create: Create) {
     target.create = Some(create);
 }
 
-/// Refuses a file that would leave too little free space.
-fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
-    let there = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
-    Ok(machine::test_file::fits(path, bytes.saturating_sub(there))?)
+/// Refuses a file that would leave too little free space. The bytes of an existing file at the path count as free.
+fn check_free_space(path: &Path, bytes: u64) -> Result<(), Failure> {
+    let existing_bytes =
+        std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
+    Ok(machine::test_file::fits(path, bytes.saturating_sub(existing_bytes))?)
 }
 
 /// Refuses a span beyond the end of the target.
 fn check_size(typed_path: &Path, target: &Target, size: Option<u64>, offset: u64) -> Result<(), Failure> {
-    let there = target.bytes;
     let end = offset.checked_add(size.unwrap_or(0));
-    if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
+    if size.is_some_and(|s| s > target.bytes) || end.is_none_or(|e| e > target.bytes) {
         return Err(Failure::Usage(format!(
             "--size {} from --offset {} ends beyond {}, which has {}; type less, or leave --size out",
-            show_bytes(size.unwrap_or(there)),
+            show_bytes(size.unwrap_or(target.bytes)),
             show_bytes(offset),
             name::shown(typed_path),
-            show_bytes(there)
+            show_bytes(target.bytes)
         )));
     }
     Ok(())
@@ -900,7 +905,7 @@ fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure
         return Ok(());
     }
     let align = u64::from(target.block_bytes.max(1));
-    let aligned = |what: &str, value: u64| {
+    let check_aligned = |what: &str, value: u64| {
         if value.is_multiple_of(align) {
             return Ok(());
         }
@@ -910,23 +915,23 @@ fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure
             value.checked_next_multiple_of(align).unwrap_or(value - value % align)
         )))
     };
-    aligned("offset", access.offset_bytes)?;
-    aligned("strided", access.strided.map_or(0, |zones| zones.step_bytes()))?;
+    check_aligned("offset", access.offset_bytes)?;
+    check_aligned("strided", access.strided.map_or(0, |zones| zones.step_bytes()))?;
     for line in &access.lines {
-        for size in line_sizes(line) {
-            aligned("bs", u64::from(size))?;
+        for size in list_line_sizes(line) {
+            check_aligned("bs", u64::from(size))?;
         }
-        aligned("align", line.align_bytes)?;
+        check_aligned("align", line.align_bytes)?;
         if let Order::Sequential(steps) = &line.order {
-            aligned("stride", steps.stride_bytes)?;
-            aligned("hole", steps.hole_bytes)?;
+            check_aligned("stride", steps.stride_bytes)?;
+            check_aligned("hole", steps.hole_bytes)?;
         }
     }
     Ok(())
 }
 
-/// Every size of a line; the ends of ranges.
-fn line_sizes(line: &Line) -> Vec<u32> {
+/// Lists every size of a line; of a range, its ends.
+fn list_line_sizes(line: &Line) -> Vec<u32> {
     let list_sizes = |sizes: &Sizes| match sizes {
         Sizes::Fixed(size) => vec![*size],
         Sizes::Range(least, most) => vec![*least, *most],
@@ -938,7 +943,7 @@ fn line_sizes(line: &Line) -> Vec<u32> {
 }
 
 /// Alignment of direct I/O at a place; `None` if unsupported.
-fn whole_alignment(place: &Place) -> Option<u32> {
+fn supported_alignment(place: &Place) -> Option<u32> {
     if place.direct.is_some_and(|d| d.offset_align == 0) {
         return None;
     }
@@ -956,7 +961,7 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
 }
 
 /// Extension of fio's job files in addition to `.fio`.
-const OF_FIO: &str = "job";
+const OTHER_FIO_EXTENSION: &str = "job";
 
 /// Refuses a workload file as a target, recognised by its content or, if it is text, by its name: its few bytes are not meant to
 /// be measured.
@@ -996,6 +1001,6 @@ fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
 /// The tool whose job files have this extension.
 fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
     let extension = typed_path.extension()?;
-    let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);
+    let of_fio = extension.eq_ignore_ascii_case(OTHER_FIO_EXTENSION).then_some(Tool::Fio);
     of_name(typed_path).map(|language| language.tool).or(of_fio)
 }

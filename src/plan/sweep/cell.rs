@@ -24,9 +24,9 @@ use std::thread::available_parallelism;
 
 /// Defaults of well-known programs: one operation at a time, through the page cache. Sources: `cp` of GNU coreutils 8 and
 /// 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
-const YARDSTICKS: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
+const BASELINES: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
 /// Most bytes of the single pass of `cp` or `dd`: a second pass would read the page cache.
-const YARDSTICK_BYTES: u64 = 256 * MIB;
+const MAX_BASELINE_BYTES: u64 = 256 * MIB;
 
 /// Positions in percent are multiples of this, for direct I/O.
 const POSITION_BYTES: u64 = 4096;
@@ -51,7 +51,7 @@ pub(super) struct GridBuilder<'a> {
     pub(super) loads: Loads,
     /// What denies io_uring, if its replacement is used.
     pub(super) denial: Option<String>,
-    pub(super) cache_typed: bool,
+    pub(super) is_cache_typed: bool,
     pub(super) specs: Vec<JobSpec>,
     pub(super) cells: Vec<Cell>,
     pub(super) skipped: Vec<Skipped>,
@@ -160,34 +160,34 @@ impl GridBuilder<'_> {
     /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
     fn cell_start(&self, offset: Offset, assignment: Assignment) -> CellStart {
         let size = self.base.streams().next().and_then(|s| s.size);
-        let there = |t: &TargetFacts| t.known_bytes().or(size).unwrap_or(target::MADE_BYTES);
-        let there = self.used_targets(assignment).iter().map(there).min();
-        let there = there.unwrap_or(size.unwrap_or(target::MADE_BYTES));
+        let made_bytes = size.unwrap_or(target::MADE_BYTES);
+        let target_bytes = |t: &TargetFacts| t.known_bytes().unwrap_or(made_bytes);
+        let smallest = self.used_targets(assignment).iter().map(target_bytes).min().unwrap_or(made_bytes);
         let (bytes, percent) = match offset {
             Offset::Bytes(bytes) => (bytes, None),
             Offset::Percent(percent) => {
-                let bytes = (u128::from(there) * u128::from(percent) / 100) as u64;
+                let bytes = (u128::from(smallest) * u128::from(percent) / 100) as u64;
                 (bytes / POSITION_BYTES * POSITION_BYTES, Some(percent))
             }
         };
-        CellStart { bytes, percent, left: there.saturating_sub(bytes) }
+        CellStart { bytes, percent, left: smallest.saturating_sub(bytes) }
     }
 
     /// Default cache mode: the engine's preference, unless the place does not support it.
     fn default_cache(&self, entry: &Entry) -> Cache {
         let best = entry.caches.first().copied().unwrap_or(Cache::Direct);
-        let knows = self.targets.iter().all(|t| t.direct);
+        let is_direct_possible = self.targets.iter().all(|t| t.is_direct);
         let other = || entry.caches.iter().copied().find(|c| !c.is_direct());
-        if best.is_direct() && !knows { other().unwrap_or(best) } else { best }
+        if best.is_direct() && !is_direct_possible { other().unwrap_or(best) } else { best }
     }
 
     fn add(&mut self, point: &Point) {
-        let setting = point.setting();
-        if let Some(why) = self.hindrance(point, &setting) {
+        let setting = point.to_setting();
+        if let Some(why) = self.find_hindrance(point, &setting) {
             self.skipped.push(Skipped { setting, why });
             return;
         }
-        let job = self.add_job(self.spec(point), &setting);
+        let job = self.add_job(self.make_spec(point), &setting);
         self.cells.push(Cell { setting, job });
     }
 
@@ -202,7 +202,7 @@ impl GridBuilder<'_> {
     }
 
     /// Why a cell cannot be measured.
-    fn hindrance(&self, point: &Point, setting: &Setting) -> Option<String> {
+    fn find_hindrance(&self, point: &Point, setting: &Setting) -> Option<String> {
         let Point { entry, cache, .. } = *point;
         let memory = setting.memory_bytes();
         if memory > self.memory_bytes {
@@ -238,18 +238,19 @@ impl GridBuilder<'_> {
                 show_bytes(at.bytes)
             ));
         }
-        let until_slow = self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
+        let is_until_slow =
+            self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
         let mut used = self.used_targets(point.assignment).iter().filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or(t.known_bytes()) == Some(bs);
-        if until_slow && used.clone().any(is_all) {
+        if is_until_slow && used.clone().any(is_all) {
             return Some("one block covers the whole target".into());
         }
-        used.find_map(|target| hindrance_of(target, point))
+        used.find_map(|target| find_hindrance_on(target, point))
     }
 
-    /// The job of a cell.
-    fn spec(&self, point: &Point) -> JobSpec {
-        let mut job = point.spec(&self.base, point.entry.moves_bytes || self.cache_typed);
+    /// Makes the job of a cell.
+    fn make_spec(&self, point: &Point) -> JobSpec {
+        let mut job = point.make_spec(&self.base, point.entry.moves_bytes || self.is_cache_typed);
         let first = |count: u32| -> Vec<String> {
             let used = self.targets.iter().take(count as usize);
             used.map(|t| name::text(&t.path)).collect()
@@ -305,8 +306,8 @@ impl GridBuilder<'_> {
             let grows = (rw == Rw::Write).then(|| (GROW.to_owned(), None));
             let engine = EngineSpec { name: "sync".into(), options: grows.into_iter().collect() };
             let named = self.targets.len() as u32;
-            for (name, bs) in YARDSTICKS {
-                let Some(bytes) = self.yardstick_bytes(bs) else { continue };
+            for (name, bs) in BASELINES {
+                let Some(bytes) = self.baseline_bytes(bs) else { continue };
                 let point = Point {
                     work: &CellWork::Plain(rw, None),
                     mode: None,
@@ -321,7 +322,7 @@ impl GridBuilder<'_> {
                     bs,
                     depth: 1,
                 };
-                let setting = point.setting();
+                let setting = point.to_setting();
                 // An existing file is not new, and fathom never truncates it.
                 if rw == Rw::Write && role != Role::Made {
                     let why =
@@ -330,7 +331,7 @@ impl GridBuilder<'_> {
                     continue;
                 }
                 let name_of_job = Some(format!("{name}: {}", setting.describe()));
-                let mut spec = JobSpec { name: name_of_job, ..self.spec(&point) };
+                let mut spec = JobSpec { name: name_of_job, ..self.make_spec(&point) };
                 for phase in &mut spec.phases {
                     phase.warmup = Some(0);
                     for stream in &mut phase.streams {
@@ -349,10 +350,11 @@ impl GridBuilder<'_> {
     }
 
     /// Bytes of a baseline; `None` if no operation of its size fits.
-    fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
+    fn baseline_bytes(&self, bs: u32) -> Option<u64> {
         let stream = self.base.streams().next()?;
-        let there = self.targets.first()?.known_bytes().unwrap_or(target::MADE_BYTES);
-        let bytes = stream.size.unwrap_or(there).min(YARDSTICK_BYTES) / u64::from(bs) * u64::from(bs);
+        let target_bytes = self.targets.first()?.known_bytes().unwrap_or(target::MADE_BYTES);
+        let bytes =
+            stream.size.unwrap_or(target_bytes).min(MAX_BASELINE_BYTES) / u64::from(bs) * u64::from(bs);
         (bytes > 0).then_some(bytes)
     }
 }
@@ -363,7 +365,7 @@ fn optional_values<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
 }
 
 /// Why a preset's buffered cells are not measured on a network or FUSE file system.
-fn client_cache(file_system: &str) -> String {
+fn explain_client_cache(file_system: &str) -> String {
     format!(
         "buffered reads on {file_system} go through this machine's cache, and CCSIO turns local buffering off on remote volumes; type \
          --cache buffered to measure them"
@@ -371,12 +373,12 @@ fn client_cache(file_system: &str) -> String {
 }
 
 /// Why a cell cannot be measured on a target.
-fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
+fn find_hindrance_on(target: &TargetFacts, point: &Point) -> Option<String> {
     if target.role != Role::Made && u64::from(point.bs) > target.bytes {
         return Some(format!("{} has {}", name::shown(&target.path), show_bytes(target.bytes)));
     }
     if !point.cache.is_direct() {
-        return point.mode.and(target.remote.as_deref()).map(client_cache);
+        return point.mode.and(target.remote.as_deref()).map(explain_client_cache);
     }
     let Some(align) = target.align else { return Some("its file system has no direct I/O".into()) };
     let odd = |bytes: &u32| !bytes.is_multiple_of(align);
@@ -393,7 +395,7 @@ fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
 }
 
 impl Point<'_> {
-    fn setting(&self) -> Setting {
+    fn to_setting(&self) -> Setting {
         let Assignment { workers, targets, targets_of_last, only_target } = self.assignment;
         let (rw, mix, spec) = match self.work {
             CellWork::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
@@ -418,7 +420,7 @@ impl Point<'_> {
         }
     }
 
-    fn spec(&self, base: &JobSpec, with_cache: bool) -> JobSpec {
+    fn make_spec(&self, base: &JobSpec, with_cache: bool) -> JobSpec {
         let mut job = base.clone();
         for stream in job.streams_mut() {
             match self.work {
@@ -472,8 +474,12 @@ pub(crate) struct Loads {
     pub(crate) depths: Vec<u32>,
 }
 
-/// The requested loads on `targets` targets.
-pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins) -> Result<Loads, Failure> {
+/// Chooses the loads on this number of targets.
+pub(crate) fn choose_loads(
+    sweep_spec: &SweepSpec,
+    targets: u32,
+    origins: &mut Origins,
+) -> Result<Loads, Failure> {
     let axes = &sweep_spec.axes;
     if let Some(many) = axes.targets.iter().find(|t| **t > targets) {
         return Err(Failure::Usage(format!(
@@ -490,8 +496,8 @@ pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins)
         let cpus = u32::try_from(cpus).unwrap_or(MAX_WORKERS).min(MAX_WORKERS);
         let cycle = sweep_spec.cycle.unwrap_or(Cycle::Normal);
         let from = if sweep_spec.cycle.is_some() { "command line" } else { "default" };
-        origins.fixed("--cycle", &format!("{}: {}", cycle.word(), cycle.about()), from);
-        let loads = cycled(sweep_spec, cycle, targets, cpus)?;
+        origins.record("--cycle", &format!("{}: {}", cycle.word(), cycle.about()), from);
+        let loads = loads_of_cycle(sweep_spec, cycle, targets, cpus)?;
         record_loads(sweep_spec, cycle, &loads, origins);
         return Ok(loads);
     }
@@ -534,9 +540,9 @@ fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
 }
 
 /// The loads of a test type. For a number that the test type increases, an axis may give the maximum, or all values.
-fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
+fn loads_of_cycle(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
     let axes = &sweep_spec.axes;
-    let rises = |through: bool, values: &[u32]| through && values.len() < 2;
+    let rises = |is_increased: bool, values: &[u32]| is_increased && values.len() < 2;
     let workers_rise = rises(cycle.has_workers(), &axes.workers);
     let targets_rise = rises(cycle.has_targets(), &axes.targets);
     let depths_rise = rises(cycle.has_outstanding(), &axes.depth);
@@ -549,7 +555,7 @@ fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Resu
     let step = sweep_spec.step.unwrap_or(Step::Linear);
     let most = |values: &[u32], default: u32| values.first().copied().unwrap_or(default);
     let values = |rises: bool, values: &[u32], default: u32| {
-        if rises { up_to(most(values, default), step) } else { given_or(values, &[default]) }
+        if rises { count_up_to(most(values, default), step) } else { given_or(values, &[default]) }
     };
     let depths = if depths_rise {
         let step = sweep_spec.step.unwrap_or(Step::Exponential);
@@ -573,8 +579,8 @@ fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Resu
     Ok(Loads { assignments, depths })
 }
 
-/// From one to the maximum, which always comes last, as in Iometer.
-fn up_to(most: u32, step: Step) -> Vec<u32> {
+/// Returns the numbers from one to the maximum, which always comes last, as in Iometer.
+fn count_up_to(most: u32, step: Step) -> Vec<u32> {
     let by = if step == Step::Linear { 1 } else { STEP_FACTOR };
     let below = step.values(1, most.saturating_sub(1), by);
     below.chain([most]).collect()
@@ -588,7 +594,7 @@ fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> 
         (0, few) => Assignment::new(1, few),
         (full, few) => Assignment { targets_of_last: Some(few), ..Assignment::new(full + 1, targets) },
     };
-    up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
+    count_up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
 }
 
 /// Records the numbers of workers, targets and outstanding I/Os, and where they come from.
@@ -610,10 +616,10 @@ fn record_loads(sweep_spec: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &m
     };
     let by =
         from(cycle.has_workers() || cycle.increments(), &axes.workers, "the number of CPUs, as in Iometer");
-    origins.fixed("workers", &list(|c| c.workers), &by);
+    origins.record("workers", &list(|c| c.workers), &by);
     let by = from(cycle.has_targets(), &axes.targets, "all that are named");
-    origins.fixed("targets", &list(|c| c.targets), &by);
-    origins.fixed(
+    origins.record("targets", &list(|c| c.targets), &by);
+    origins.record(
         "outstanding I/Os",
         &format!("{} per worker and target: the same as depth", format_list(depths)),
         &from(cycle.has_outstanding(), &axes.depth, "as in Iometer"),
@@ -625,7 +631,7 @@ fn format_list(all: &[u32]) -> String {
 }
 
 #[cfg(test)]
-fn sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
+fn iometer_sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
     SweepSpec {
         axes: model::spec::axes::Axes::default(),
         flags: Vec::new(),
@@ -647,18 +653,18 @@ struct TestCase {
 }
 
 #[cfg(test)]
-fn through(sweep_spec: &SweepSpec) -> Result<TestCase, String> {
+fn loads_on_three_targets(sweep_spec: &SweepSpec) -> Result<TestCase, String> {
     let cycle = sweep_spec.cycle.unwrap_or(Cycle::Normal);
     let Loads { assignments, depths } =
-        cycled(sweep_spec, cycle, 3, 2).map_err(|e| e.message().to_owned())?;
+        loads_of_cycle(sweep_spec, cycle, 3, 2).map_err(|e| e.message().to_owned())?;
     let assignments =
         assignments.iter().map(|c| (c.workers, c.targets, c.targets_of_last.unwrap_or(0))).collect();
     Ok(TestCase { assignments, depths })
 }
 
 #[cfg(test)]
-fn done(sweep_spec: &SweepSpec) -> TestCase {
-    through(sweep_spec).unwrap_or_else(|e| panic!("{e}"))
+fn valid_loads(sweep_spec: &SweepSpec) -> TestCase {
+    loads_on_three_targets(sweep_spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -677,7 +683,7 @@ fn test_types_have_the_loads_of_iometer() {
         (Cycle::Outstanding, &[(2, 3, 0)], &doubling),
         (Cycle::OutstandingAndTargets, &targets, &doubling),
     ] {
-        let seen = done(&sweep(cycle, None));
+        let seen = valid_loads(&iometer_sweep(cycle, None));
         assert_eq!(
             (seen.assignments.as_slice(), seen.depths.as_slice()),
             (assignments, depths),
@@ -689,39 +695,43 @@ fn test_types_have_the_loads_of_iometer() {
 
 #[test]
 fn steps_and_flags_change_the_loads() {
-    let cycled_loads = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
+    let cycled_loads = |cycle: Cycle, step: Step| valid_loads(&iometer_sweep(cycle, Some(step)));
     let targets = cycled_loads(Cycle::Targets, Step::Exponential).assignments;
     assert_eq!(targets, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
     let odd: Vec<u32> = (1..32).step_by(2).collect();
     assert_eq!(cycled_loads(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
-    let mut sweep_spec = sweep(Cycle::IncrementSerial, Some(Step::Exponential));
+    let mut sweep_spec = iometer_sweep(Cycle::IncrementSerial, Some(Step::Exponential));
     sweep_spec.axes.workers = vec![5];
-    assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
+    assert_eq!(valid_loads(&sweep_spec).assignments, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
     sweep_spec.axes.workers = vec![1, 2];
-    assert!(through(&sweep_spec).is_err_and(|e| e.contains("one number")));
-    let mut sweep_spec = sweep(Cycle::Workers, Some(Step::Linear));
+    assert!(loads_on_three_targets(&sweep_spec).is_err_and(|e| e.contains("one number")));
+    let mut sweep_spec = iometer_sweep(Cycle::Workers, Some(Step::Linear));
     sweep_spec.axes.workers = vec![4, 8];
-    assert!(through(&sweep_spec).is_err_and(|e| e.contains("--step linear has no effect")));
+    assert!(loads_on_three_targets(&sweep_spec).is_err_and(|e| e.contains("--step linear has no effect")));
     sweep_spec.step = None;
-    assert_eq!(done(&sweep_spec).assignments, [(4, 3, 0), (8, 3, 0)]);
+    assert_eq!(valid_loads(&sweep_spec).assignments, [(4, 3, 0), (8, 3, 0)]);
     sweep_spec.axes.workers = vec![3];
-    assert_eq!(done(&sweep_spec).assignments, [(1, 3, 0), (2, 3, 0), (3, 3, 0)], "one number is the most");
-    let mut sweep_spec = sweep(Cycle::OutstandingAndTargets, None);
+    assert_eq!(
+        valid_loads(&sweep_spec).assignments,
+        [(1, 3, 0), (2, 3, 0), (3, 3, 0)],
+        "one number is the most"
+    );
+    let mut sweep_spec = iometer_sweep(Cycle::OutstandingAndTargets, None);
     (sweep_spec.axes.depth, sweep_spec.axes.targets) = (vec![5], vec![2]);
-    let seen = done(&sweep_spec);
+    let seen = valid_loads(&sweep_spec);
     assert_eq!(
         (seen.assignments.len(), seen.depths),
         (2, vec![1, 2, 4]),
         "none above the end, as in Iometer"
     );
-    let mut sweep_spec = sweep(Cycle::IncrementParallel, None);
+    let mut sweep_spec = iometer_sweep(Cycle::IncrementParallel, None);
     sweep_spec.axes.targets = vec![1];
-    assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (2, 1, 0)]);
+    assert_eq!(valid_loads(&sweep_spec).assignments, [(1, 1, 0), (2, 1, 0)]);
 }
 
 #[test]
 fn buffered_cells_of_a_preset_are_skipped_where_the_client_caches() {
     assert!(["fuse.sshfs", "nfs4", "cifs"].iter().all(|kind| analysis::is_remote(kind)));
     assert!(!analysis::is_remote("ext4"));
-    assert!(client_cache("fuse.sshfs").contains("on fuse.sshfs go through this machine's cache"));
+    assert!(explain_client_cache("fuse.sshfs").contains("on fuse.sshfs go through this machine's cache"));
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. The works: orders and directions, or access specifications.
 //! 2. [`cell`] makes a job for each engine, size and load of a work.
-//! 3. The time of a run, the budget of a search, and the last round of cells in order.
+//! 3. The time of a run; the budget of a search, or when the rounds of cells in order end.
 //!
 //! The jobs are ordinary ones. Crate `analysis` chooses among them while measuring.
 
@@ -30,20 +30,10 @@ use model::verdict::Condition;
 use std::collections::BTreeMap;
 
 /// Settings that cells define, or that the sweep records itself.
+#[rustfmt::skip]
 pub(in crate::plan) const OF_CELLS: &[&str] = &[
-    "--rw",
-    "--bs",
-    "--depth",
-    "--workers",
-    "--engine",
-    "engine options",
-    "--cache",
-    "--mix",
-    "--batch",
-    "--line",
-    "--time",
-    "--warmup",
-    "--runs",
+    "--rw", "--bs", "--depth", "--workers", "--engine", "engine options", "--cache", "--mix", "--batch",
+    "--line", "--time", "--warmup", "--runs",
 ];
 /// Default runs of each cell in an exhaustive search: the fewest with an interval.
 const CELL_RUNS: u32 = 3;
@@ -52,8 +42,8 @@ const TIME_NS: u64 = 1_000_000_000;
 /// An adaptive search divides the time of a cell into this many runs, so that good cells get many runs and bad cells a single one.
 const PIECES: u64 = 5;
 
-/// Makes the grid.
-pub(in crate::plan) fn grid(
+/// Makes the jobs of the grid.
+pub(in crate::plan) fn grid_jobs(
     request: &Request,
     sweep_spec: &SweepSpec,
     root: &Root,
@@ -68,21 +58,21 @@ pub(in crate::plan) fn grid(
     }
     let engines =
         if axes.engine.is_empty() { vec![default_engine(axes, denial)] } else { axes.engine.clone() };
-    let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
+    let entries: Vec<&'static Entry> = engines.iter().map(|e| find_entry(e)).collect::<Result<_, _>>()?;
     let targets =
         if entries.iter().any(|e| e.moves_bytes) { target_facts(request, root)? } else { Vec::new() };
-    let loads = cell::loads(sweep_spec, (targets.len() as u32).max(1), origins)?;
-    let works = works(request, sweep_spec, &targets, origins)?;
-    let measures = measures(sweep_spec, &works, origins);
-    let memory_bytes = memory_cap(sweep_spec, memory, origins);
-    let base = base(request, sweep_spec, &targets);
+    let loads = cell::choose_loads(sweep_spec, (targets.len() as u32).max(1), origins)?;
+    let works = choose_works(request, sweep_spec, &targets, origins)?;
+    let measures = choose_measures(sweep_spec, &works, origins);
+    let memory_bytes = choose_memory_cap(sweep_spec, memory, origins);
+    let base = base_job(request, sweep_spec, &targets);
     let mut builder = GridBuilder {
         base,
         memory_bytes,
         targets,
         loads,
         denial: denial.filter(|_| axes.engine.is_empty()).map(str::to_owned),
-        cache_typed: sweep_spec.flags.contains(&"cache"),
+        is_cache_typed: sweep_spec.flags.contains(&"cache"),
         specs: Vec::new(),
         cells: Vec::new(),
         skipped: Vec::new(),
@@ -103,9 +93,9 @@ pub(in crate::plan) fn grid(
         )));
     }
     record_axes(axes, sweep_spec, origins);
-    origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
+    origins.record("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
     if let Some(preset) = sweep_spec.preset.filter(|p| p.is_in_order()) {
-        return in_order(request, sweep_spec, builder, preset.rounds(), origins);
+        return plan_in_order(request, sweep_spec, builder, preset.rounds(), origins);
     }
     let baselines = builder.add_baselines();
     let works = model::sweep::works(&builder.cells);
@@ -115,15 +105,16 @@ pub(in crate::plan) fn grid(
     let tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
         format!("{}%", (1000.0 * share).round() / 10.0)
     });
-    let search = search(sweep_spec, jobs, finals, runs, &builder, request, origins)?;
+    let search = plan_search(sweep_spec, jobs, finals, runs, &builder, request, origins)?;
     let GridBuilder { specs, cells, skipped, .. } = builder;
     let preset = sweep_spec.preset.map(|p| p.name.to_owned());
     let grid = Grid { preset, cells, skipped, baselines, search, tolerance, measures };
     Ok(Jobs { specs, study: grid.into(), ..Jobs::default() })
 }
 
-/// Most bytes of a cell's buffers: the limit of searches, or the machine's memory if a preset has none.
-fn memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
+/// Chooses the most bytes of a cell's buffers. The default is the limit of searches, or half of the machine's memory for a preset that
+/// measures until a cell is slow.
+fn choose_memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
     let (default, from) = match sweep_spec.preset.map(|p| p.way) {
         Some(Procedure::UntilSlow { .. }) => {
             (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of the machine's memory")
@@ -140,7 +131,7 @@ fn default_engine(axes: &Axes, denial: Option<&str>) -> EngineSpec {
     EngineSpec { name: name.into(), options: model::job::Options::new() }
 }
 
-fn entry(engine: &EngineSpec) -> Result<&'static Entry, Failure> {
+fn find_entry(engine: &EngineSpec) -> Result<&'static Entry, Failure> {
     let stream = StreamSpec { engine: Some(engine.clone()), ..StreamSpec::default() };
     let entry = crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if entry.touches_targets() && !entry.moves_bytes {
@@ -153,25 +144,25 @@ fn entry(engine: &EngineSpec) -> Result<&'static Entry, Failure> {
 }
 
 /// The common settings of all jobs.
-fn base(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
+fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
     // A preset's size is fathom's default, not the user's. If it does not fit, the usual size is used, and shrinks.
-    let room = |bytes: &u64| {
+    let has_room = |bytes: &u64| {
         let fits =
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
         !targets.is_empty() && targets.iter().all(fits)
     };
-    let wished = sweep_spec.preset.map(|p| p.size_bytes).filter(room);
+    let preset_size = sweep_spec.preset.map(|p| p.size_bytes).filter(has_room);
     for stream in job.streams_mut() {
-        stream.size = stream.size.or(wished);
+        stream.size = stream.size.or(preset_size);
     }
     for phase in &mut job.phases {
-        let whole = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
+        let window_ns = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
         let is_in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
         // A percentile needs many operations, and short runs have few.
         let is_whole_at_once = sweep_spec.exhaustive || is_in_order || sweep_spec.by == Some(Measure::P99);
         let parts = if is_whole_at_once { 1 } else { PIECES };
-        phase.time = Some((whole / parts).max(MIN_TIME_NS));
+        phase.time = Some((window_ns / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
     }
     job
@@ -187,18 +178,14 @@ fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
         let values = (axis.format)(axes);
         if !values.is_empty() {
             let from = preset.as_deref().filter(|_| !sweep_spec.flags.contains(&axis.name));
-            origins.fixed(&format!("axis {}", axis.name), &values, from.unwrap_or("command line"));
+            origins.record(&format!("axis {}", axis.name), &values, from.unwrap_or("command line"));
         }
     }
     let modes = sweep_spec.preset.filter(|_| axes.cache.is_empty()).map_or(&[][..], |p| p.modes);
     for mode in modes {
-        let value = format!("{}: {}", mode.name, mode.cache.word());
-        let from = preset.as_deref().unwrap_or_default();
-        origins.fixed(
-            "mode",
-            &if mode.remark.is_empty() { value } else { format!("{value}; {}", mode.remark) },
-            from,
-        );
+        let remark = if mode.remark.is_empty() { String::new() } else { format!("; {}", mode.remark) };
+        let value = format!("{}: {}{remark}", mode.name, mode.cache.word());
+        origins.record("mode", &value, preset.as_deref().unwrap_or_default());
     }
 }
 
@@ -211,7 +198,7 @@ enum CellWork {
 }
 
 /// The works of a sweep. Writes to a user's file or device require its name in --destroy.
-fn works(
+fn choose_works(
     request: &Request,
     sweep_spec: &SweepSpec,
     targets: &[TargetFacts],
@@ -234,7 +221,7 @@ fn works(
             )));
         }
         all.retain(|work| !work.writes());
-        origins.fixed("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
+        origins.record("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
     }
     refuse_unused_flag(request, "random", all.iter().any(CellWork::is_random), "--rw randread")?;
     for key in ["compress", "dedup"] {
@@ -276,15 +263,19 @@ fn named_works(request: &Request, sweep_spec: &SweepSpec) -> Result<Vec<CellWork
 }
 
 /// Refuses a flag that would change no cell.
-fn refuse_unused_flag(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Failure> {
-    if used || !request.flags.contains(&key) {
+fn refuse_unused_flag(request: &Request, key: &str, is_used: bool, cure: &str) -> Result<(), Failure> {
+    if is_used || !request.flags.contains(&key) {
         return Ok(());
     }
     Err(Failure::Usage(format!("--{key} has no effect on any cell; leave --{key} out, or type {cure}")))
 }
 
 /// The measure that ranks the cells of each work. Cells in order are not ranked.
-fn measures(sweep_spec: &SweepSpec, works: &[CellWork], origins: &mut Origins) -> BTreeMap<String, Measure> {
+fn choose_measures(
+    sweep_spec: &SweepSpec,
+    works: &[CellWork],
+    origins: &mut Origins,
+) -> BTreeMap<String, Measure> {
     if sweep_spec.preset.is_some_and(Preset::is_in_order) {
         return BTreeMap::new();
     }
@@ -296,11 +287,8 @@ fn measures(sweep_spec: &SweepSpec, works: &[CellWork], origins: &mut Origins) -
             words.push(measure);
         }
     }
-    origins.fixed(
-        "--by",
-        &words.join(", "),
-        if sweep_spec.by.is_some() { "command line" } else { "default" },
-    );
+    let from = if sweep_spec.by.is_some() { "command line" } else { "default" };
+    origins.record("--by", &words.join(", "), from);
     all
 }
 
@@ -359,8 +347,8 @@ fn kinds_of(mix: Mix) -> Vec<Kind> {
 /// Assumed cost of a run besides its window: snapshots, eviction, final sync. 10 ms were measured with direct reads.
 const OVERHEAD_NS: u64 = 20_000_000;
 
-/// A grid whose cells are measured in order.
-fn in_order(
+/// Plans a grid whose cells are measured in order.
+fn plan_in_order(
     request: &Request,
     sweep_spec: &SweepSpec,
     builder: GridBuilder,
@@ -372,7 +360,7 @@ fn in_order(
     let time = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     let from = if is_time_typed { "command line".into() } else { request.origin("time") };
-    origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
+    origins.record("--time", &format!("{} a cell", show_ns(time as f64)), &from);
     let words = match until {
         Until::Slow => {
             "the last cell, or a cell with fewer operations a second than a quarter of the threads".into()
@@ -384,7 +372,7 @@ fn in_order(
             format!("five rounds of the tracked cell are steady, or {rounds_at_most} rounds")
         }
     };
-    origins.fixed("ends by", &words, &request.origin("preset"));
+    origins.record("ends by", &words, &request.origin("preset"));
     let GridBuilder { specs, cells, skipped, .. } = builder;
     let grid = Grid {
         preset: sweep_spec.preset.map(|p| p.name.to_owned()),
@@ -436,8 +424,8 @@ impl StudyPlan for Grid {
     }
 }
 
-/// The time budget and strategy of a search.
-fn search(
+/// Plans the time budget and strategy of a search.
+fn plan_search(
     sweep_spec: &SweepSpec,
     jobs: usize,
     finals: usize,
@@ -446,29 +434,26 @@ fn search(
     request: &Request,
     origins: &mut Origins,
 ) -> Result<Search, Failure> {
-    let piece = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
-    let warmup = builder.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
-    let whole = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let piece_ns = builder.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let warmup_ns = builder.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
+    let window_ns = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let with_extra_runs = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
-    let each = |window: u64| window + warmup + OVERHEAD_NS;
+    let run_ns = |window_ns: u64| window_ns + warmup_ns + OVERHEAD_NS;
     let from = |set: bool| if set { "command line" } else { "default" };
     let is_time_typed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     if sweep_spec.exhaustive {
-        let exhaustive = with_extra_runs(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
-        origins.fixed(
-            "--time",
-            &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)),
-            from(is_time_typed),
-        );
-        origins.fixed("time", &format!("about {}", minutes(exhaustive)), "all cells");
+        let exhaustive = with_extra_runs(jobs as u64 * u64::from(runs)).saturating_mul(run_ns(window_ns));
+        let words = format!("{} a run, {runs} runs a cell", show_ns(window_ns as f64));
+        origins.record("--time", &words, from(is_time_typed));
+        origins.record("time", &format!("about {}", minutes(exhaustive)), "all cells");
         return Ok(Search::Exhaustive);
     }
-    let words = format!("runs of {}, a part of {}", show_ns(piece as f64), show_ns(whole as f64));
-    origins.fixed("--time", &words, from(is_time_typed));
-    // Measure each cell once, and the winners once more.
-    let least = with_extra_runs(jobs as u64).saturating_mul(each(piece));
+    let words = format!("runs of {}, a part of {}", show_ns(piece_ns as f64), show_ns(window_ns as f64));
+    origins.record("--time", &words, from(is_time_typed));
+    // The fewest runs: each cell once, then those of the winners, cheapest cells and baselines.
+    let least = with_extra_runs(jobs as u64).saturating_mul(run_ns(piece_ns));
     let makes_files = builder.targets.iter().any(|t| t.role == Role::Made);
     let making = if makes_files { MAKING_NS } else { 0 };
-    let budget_ns = budget::for_search(request.budget_ns, jobs, least, each(piece), making, origins)?;
+    let budget_ns = budget::for_search(request.budget_ns, jobs, least, run_ns(piece_ns), making, origins)?;
     Ok(Search::Adaptive { budget_ns })
 }
