@@ -468,7 +468,8 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
             Err(why) => out.push(format!("{program} took {took}{ended}. Its I/O is unknown: {why}.")),
         },
     }
-    if !ended.is_empty() && out.len() + usize::from(read.is_some()) > 1 {
+    // The sentences without reads and writes have the end already.
+    if !ended.is_empty() && (read.is_some() || wrote.is_some()) {
         out.push(format!("It took {took}{ended}."));
     }
     out.join(" ")

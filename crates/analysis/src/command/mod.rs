@@ -1120,6 +1120,20 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_command_is_described_with_its_exit_code_whatever_it_moved() {
+        let described = |end: CommandEnd| {
+            let (report, _) = judged(CommandEnd { exit: Exit::Code(2), ..end }, [100, 100]);
+            sentence(&report).to_owned()
+        };
+        for end in
+            [end(64 * MIB), writer(0, FinalSync::Off), CommandEnd { moved: Ok(Moved::default()), ..end(0) }]
+        {
+            let text = described(end);
+            assert_eq!(text.matches("ended with exit code 2").count(), 1, "{text}");
+        }
+    }
+
+    #[test]
     fn a_condition_is_decided_by_one_run_or_by_the_bounds_of_several() {
         let decided = |wall_ms: &[u64], limit: &str| {
             let ends = wall_ms.iter().map(|ms| CommandEnd { wall_ns: ms * 1_000_000, ..end(0) }).collect();
