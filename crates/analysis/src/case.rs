@@ -775,8 +775,10 @@ impl<'a> Case<'a> {
     pub fn extents_over_runs(&self) -> Known<Vec<(Extents, Extents)>> {
         let pairs = self.states(Moment::Start)?.into_iter().zip(self.states(Moment::Synced)?);
         let targets = pairs.flat_map(|(before, after)| before.into_iter().zip(after));
-        let extents_of = |state| extents_in(Some(state), " after the final sync");
-        targets.map(|(before, after)| Ok((extents_of(before)?, extents_of(after)?))).collect()
+        let pair_of = |(before, after)| {
+            Ok((extents_in(Some(before), "")?, extents_in(Some(after), " after the final sync")?))
+        };
+        targets.map(pair_of).collect()
     }
 
     /// States of the targets at a moment of each run.
@@ -1032,6 +1034,20 @@ mod tests {
         let mut unmeasured = record.clone();
         unmeasured.runs.truncate(3);
         assert_eq!(super::cases(&unmeasured).len(), 1, "no load was offered yet");
+    }
+
+    #[test]
+    fn extents_that_were_not_read_at_the_start_are_not_those_after_the_final_sync() {
+        let why_without = |moment: Moment| {
+            let mut record = Fixture::honest_write().record();
+            for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+                let is_lost = snapshot.moment == moment;
+                snapshot.targets.iter_mut().filter(|_| is_lost).for_each(|target| target.extents = None);
+            }
+            cases(&record)[0].extents_over_runs().unwrap_err()
+        };
+        assert_eq!(why_without(Moment::Start), "the extents of the file were not read");
+        assert_eq!(why_without(Moment::Synced), "the extents of the file were not read after the final sync");
     }
 
     #[test]
