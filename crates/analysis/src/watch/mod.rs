@@ -142,7 +142,8 @@ fn passed_ms(name: &str, before: u64, after: u64) -> Known<f64> {
     if let Some(passed) = after.checked_sub(before) {
         return Ok(passed as f64);
     }
-    let wrapped = (after + WRAP_MS).checked_sub(before).filter(|ms| *ms < WRAP_MS / 2);
+    let wrapped =
+        after.checked_add(WRAP_MS).and_then(|after| after.checked_sub(before)).filter(|ms| *ms < WRAP_MS / 2);
     wrapped.map(|ms| ms as f64).ok_or_else(|| backwards_error(&format!("the time of {name}")))
 }
 
@@ -498,6 +499,7 @@ mod tests {
         }
         // A counter of ms that is beyond 32 bits never wrapped.
         assert!(passed_ms("x", 1 << 40, 0).is_err());
+        assert!(passed_ms("x", u64::MAX, u64::MAX - 1).is_err());
     }
 }
 
