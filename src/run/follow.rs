@@ -118,8 +118,11 @@ impl Measurement {
         let op_bytes = op_bytes(ends.flat_map(|end| &end.streams));
         // A disturbed run does not count if it may be repeated.
         let counts = |run: &Summary| !run.refused && (run.disturbed.is_none() || self.plan.attempts == 1);
-        let findings =
-            if self.done.last().is_some_and(counts) { under_way::of_run(&self.last) } else { Vec::new() };
+        let findings = if self.done.last().is_some_and(counts) {
+            under_way::findings_of_run(&self.last)
+        } else {
+            Vec::new()
+        };
         self.live.row(Named { name, row, op_bytes }, findings, self.is_last(at));
     }
 

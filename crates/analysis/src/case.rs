@@ -1,7 +1,7 @@
 //! A case: one stream of one job at one load, with all evidence that a check may read about it.
 //!
 //! Every count is the sum over the complete runs of the case: what fathom issued, what the kernel charged to fathom's cgroup, and what
-//! the devices completed. A count that is missing comes with the reason. Thresholds are in the checks.
+//! the devices completed. A count that is missing comes with the reason. The checks judge the counts.
 
 pub(crate) mod ledger;
 mod sharing;
@@ -117,8 +117,8 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
     loads.sort_unstable();
     loads.dedup();
-    let chosen = record.header.plan.study.latency_target().is_some() && at > 0;
-    if loads.is_empty() && !chosen {
+    let is_load_chosen = record.header.plan.study.latency_target().is_some() && at > 0;
+    if loads.is_empty() && !is_load_chosen {
         loads.push(None);
     }
     loads
@@ -183,8 +183,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns this case with its last run counted as complete; `None` if any run is complete, or if the last one has
-    /// no end.
-    pub(crate) fn cut(&self) -> Option<Self> {
+    /// no end of this stream.
+    pub(crate) fn with_cut_run(&self) -> Option<Self> {
         if !self.runs.is_empty() {
             return None;
         }
@@ -228,7 +228,7 @@ impl<'a> Case<'a> {
         self.member_streams().iter().any(|s| s.kinds().any(|k| k == kind))
     }
 
-    /// Whether the job has syncs, whose journal writes are separate requests.
+    /// Whether the stream writes and makes its writes stable. The journal writes of a sync are separate requests.
     pub fn syncs(&self) -> bool {
         self.does(Kind::Write) && (self.stream.cache.is_sync() || self.stream.flush.is_some())
     }
@@ -247,17 +247,17 @@ impl<'a> Case<'a> {
     /// The topmost block layers, each once.
     ///
     /// # Errors
-    /// Why a target has none.
+    /// Why a target has none, or why the counters of a layer are invalid.
     pub fn tops(&self) -> Known<Vec<&'a Layer>> {
-        self.counting(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
+        self.layers_with_counters(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
     }
 
     /// Returns the layers that other processes may use too: the topmost layers, or the whole disk of a partition.
     ///
     /// # Errors
-    /// Why a target has none.
+    /// Why a target has none, or why the counters of a layer are invalid.
     pub fn shared(&self) -> Known<Vec<&'a Layer>> {
-        self.counting(|place| {
+        self.layers_with_counters(|place| {
             let tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
             tops.map(|top| whole_disk(place, top)).collect()
         })
@@ -266,16 +266,16 @@ impl<'a> Case<'a> {
     /// The lowest layers, each once.
     ///
     /// # Errors
-    /// Why a target has none, or that its stack was not resolved to the lowest layer.
+    /// Why a target has none, that its stack was not resolved to the lowest layer, or why counters are invalid.
     pub fn leaves(&self) -> Known<Vec<&'a Layer>> {
         self.grounded()?;
-        self.counting(|place| place.leaves().collect())
+        self.layers_with_counters(|place| place.leaves().collect())
     }
 
-    /// Whether the stack below every target is known down to the lowest layer.
+    /// Checks that the stack below every target is known down to the lowest layer.
     ///
     /// # Errors
-    /// The part of the stack that could not be resolved.
+    /// The part of the stack that could not be resolved, or why a target has no block device.
     pub fn grounded(&self) -> Known<()> {
         match self.places().find_map(|p| p.blind.clone()) {
             Some(why) => Err(why),
@@ -287,17 +287,17 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     /// Why a target has none, or why the counters of a layer are invalid.
-    fn counting(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
+    fn layers_with_counters(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let layers = self.gather(select)?;
         let places: Vec<&Place> = self.places().collect();
-        let blind = layers.iter().find_map(|l| {
-            places.iter().find_map(|p| blind(p, l).or_else(|| self.switched_off(whole_disk(p, l))))
+        let why_invalid = layers.iter().find_map(|l| {
+            places.iter().find_map(|p| blind(p, l).or_else(|| self.why_switched_off(whole_disk(p, l))))
         });
-        blind.map_or(Ok(layers), Err)
+        why_invalid.map_or(Ok(layers), Err)
     }
 
     /// Why a disk's counters are invalid: they were switched off at a snapshot of a run. zram ignores the switch.
-    fn switched_off(&self, disk: &Layer) -> Option<String> {
+    fn why_switched_off(&self, disk: &Layer) -> Option<String> {
         let file = disk.iostats_file().filter(|_| disk.kind != LayerKind::Zram)?;
         let off =
             |ran: &&CaseRun| ran.run.evidence.iter().any(|s| s.text(&file).is_ok_and(|t| t.trim() == "0"));
@@ -306,6 +306,7 @@ impl<'a> Case<'a> {
         Some(format!("{name}/queue/iostats was 0 during run {number}, so the kernel did not count its I/O"))
     }
 
+    /// Returns the layers that `select` picks for the place of each target, each once, even without valid counters.
     fn gather(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let mut out: Vec<&Layer> = Vec::new();
         for (index, target) in &self.targets {
@@ -321,14 +322,14 @@ impl<'a> Case<'a> {
         if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
     }
 
-    /// The layers below the targets that `is` accepts, each once.
-    pub(crate) fn layers(&self, is: impl Fn(&Layer) -> bool) -> Vec<&'a Layer> {
+    /// The layers below the targets that `accepts` selects, each once.
+    pub(crate) fn layers(&self, accepts: impl Fn(&Layer) -> bool) -> Vec<&'a Layer> {
         let mut out = Vec::new();
-        add_each_once(&mut out, self.places().flat_map(|p| &p.layers).filter(|l| is(l)));
+        add_each_once(&mut out, self.places().flat_map(|p| &p.layers).filter(|l| accepts(l)));
         out
     }
 
-    /// Whether there is a complete run.
+    /// Checks that a run completed.
     ///
     /// # Errors
     /// That no run completed.
@@ -336,10 +337,10 @@ impl<'a> Case<'a> {
         if self.runs.is_empty() { Err(no_run()) } else { Ok(()) }
     }
 
-    /// Returns the requests that the topmost layers completed in all runs, each run from start to stop.
+    /// Returns the I/O that the topmost layers completed in all runs, each run from start to stop.
     ///
     /// # Errors
-    /// Why a layer was not counted.
+    /// Why a layer was not counted, or that another stream uses a layer at the same time.
     pub fn device(&self) -> Known<BlockStat> {
         self.counted(&self.tops()?)
     }
@@ -358,7 +359,7 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why a layer was not counted.
     pub(crate) fn counted_together(&self, layers: &[&Layer]) -> Known<BlockStat> {
-        self.over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
+        self.sum_over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
     }
 
     /// Returns the I/O that the kernel charged to fathom on the shared layers in all runs, without double charges.
@@ -399,11 +400,11 @@ impl<'a> Case<'a> {
     /// Why it was not counted.
     pub(crate) fn charged_together(&self, layers: &[&Layer]) -> Known<CgroupIo> {
         let cgroup = self.machine.ok_or("the record names no host")?.cgroup.as_ref().map_err(Clone::clone)?;
-        self.over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
+        self.sum_over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
     }
 
-    /// Fails if the cgroup has no charges although the device clearly worked for fathom: then the cgroup does not
-    /// count.
+    /// Fails if the cgroup has almost no charges although the device moved at least half of the issued bytes: then the
+    /// cgroup does not count.
     fn refuse_idle_cgroup(&self, own: &CgroupIo) -> Known<()> {
         let device = self.device()?;
         for kind in Kind::MOVING {
@@ -419,7 +420,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Returns all operations of a kind that moved all their bytes, over the complete runs, including warm-up and drain.
+    /// Returns all operations of a kind that completed in the complete runs, including warm-up and drain.
     pub fn issued(&self, kind: Kind) -> Amount {
         self.members.iter().map(|m| self.issued_by(*m, kind)).fold(Amount::default(), Amount::plus)
     }
@@ -488,17 +489,18 @@ impl<'a> Case<'a> {
         merge(self.runs.iter().map(|r| &r.stream.submit))
     }
 
-    /// Returns the ceiling that the self test measured for this kind of work.
+    /// Returns the ceiling that the self test measured for the case's stream.
     ///
     /// # Errors
-    /// That there was no self test.
+    /// That the self test has no result for the stream.
     pub fn ceiling(&self) -> Known<&'a Ceiling> {
         let tests = &self.record.header.self_test.ceilings;
         let mine = |c: &&Ceiling| (c.job, c.phase, c.stream) == (self.at, self.phase, self.index);
         tests.iter().find(mine).ok_or_else(|| "the self test has no result for this stream".into())
     }
 
-    fn over_runs<T>(
+    /// Adds up a value over the complete runs.
+    fn sum_over_runs<T>(
         &self,
         zero: T,
         value: impl Fn(&CaseRun<'a>) -> Known<T>,
@@ -518,7 +520,7 @@ fn add_each_once<'a>(to: &mut Vec<&'a Layer>, layers: impl IntoIterator<Item = &
     }
 }
 
-/// One complete run of a case.
+/// One run of a case that has an end.
 #[derive(Clone, Copy)]
 pub struct CaseRun<'a> {
     /// The run with its snapshots.
@@ -570,12 +572,12 @@ impl<'a> CaseRun<'a> {
         found.ok_or_else(|| format!("run {number} has no snapshot at its {}", moment_name(moment)))
     }
 
-    /// Returns the time in ns between the snapshots at start and stop in which operations could be in flight: from the
-    /// first timestamp of the first worker to the last timestamp of the last worker. Starting and ending threads does
-    /// not count, because it would lower the mean depth of the device.
+    /// Returns the time in ns in which operations could be in flight: the running time of the longest worker, at most
+    /// the time between the snapshots at start and stop. Starting and ending threads does not count, because it would
+    /// lower the mean depth of the device.
     ///
     /// # Errors
-    /// If no worker has times, and a snapshot is missing or no time passed.
+    /// If a snapshot is missing, or no time passed between the two.
     pub fn active_ns(&self) -> Known<u64> {
         let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
         let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
@@ -615,8 +617,8 @@ impl<'a> CaseRun<'a> {
         let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
         let mut sum = CgroupIo::default();
         for layer in layers {
-            let before = charge(start, cgroup, &layer.number)?.unwrap_or_default();
-            let after = charge(stop, cgroup, &layer.number)?
+            let before = read_charge(start, cgroup, &layer.number)?.unwrap_or_default();
+            let after = read_charge(stop, cgroup, &layer.number)?
                 .ok_or_else(|| format!("the cgroup has no count for {}", layer.name))?;
             let since = |after: [u64; 2], before: [u64; 2]| {
                 Some([after[0].checked_sub(before[0])?, after[1].checked_sub(before[1])?])
@@ -651,8 +653,8 @@ impl<'a> CaseRun<'a> {
         self.moves_data(self.stream)
     }
 
-    /// Operations of the case's own stream, warm-up and drain included.
-    pub fn issued_by_stream(&self) -> f64 {
+    /// Operations of all kinds of the case's own stream, warm-up and drain included.
+    pub fn issued_of_all_kinds(&self) -> f64 {
         self.stream.issued.values().map(|i| i.ops as f64).sum()
     }
 
@@ -679,7 +681,7 @@ impl<'a> CaseRun<'a> {
 }
 
 /// Returns the cgroup's count for a device number; `None` if the cgroup's files do not list the device.
-fn charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<CgroupIo>> {
+fn read_charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<CgroupIo>> {
     let text = |suffix: &str| {
         let file = cgroup.files.iter().find(|f| f.ends_with(suffix));
         snapshot.text(file.ok_or_else(|| format!("the cgroup has no {suffix}"))?)
@@ -773,8 +775,10 @@ impl<'a> Case<'a> {
     pub fn extents_over_runs(&self) -> Known<Vec<(Extents, Extents)>> {
         let pairs = self.states(Moment::Start)?.into_iter().zip(self.states(Moment::Synced)?);
         let targets = pairs.flat_map(|(before, after)| before.into_iter().zip(after));
-        let extents_of = |state| extents_in(Some(state), " after the final sync");
-        targets.map(|(before, after)| Ok((extents_of(before)?, extents_of(after)?))).collect()
+        let pair_of = |(before, after)| {
+            Ok((extents_in(Some(before), "")?, extents_in(Some(after), " after the final sync")?))
+        };
+        targets.map(pair_of).collect()
     }
 
     /// States of the targets at a moment of each run.
@@ -810,15 +814,16 @@ impl<'a> Case<'a> {
         states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect()
     }
 
-    /// How the bytes of the stream's targets are stored at the end of each run that only read, as far as known.
+    /// How the bytes of the stream's targets are stored when each run stops, as far as known. A run that wrote has none,
+    /// because reading the extents would flush the file.
     pub fn extents_at_ends(&self) -> Vec<Extents> {
         let states = self.own_states(Moment::Stop).unwrap_or_default();
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
     }
 
     /// Returns the dirty bytes that fathom discarded before they were written, from the start of each run to its final
-    /// sync. Dirty bytes that other processes discard are not included, because the kernel charges them to those
-    /// processes.
+    /// sync. If other streams write too, only those of this stream, as far as the kernel's counts separate them. The
+    /// kernel charges dirty bytes that other processes discard to those processes.
     ///
     /// # Errors
     /// Why the kernel's count could not be read.
@@ -830,11 +835,11 @@ impl<'a> Case<'a> {
             }
         }
         let cancelled_in = |ran: &CaseRun| {
-            let count = |moment| cancelled(ran.at(moment)?);
+            let count = |moment| read_cancelled_bytes(ran.at(moment)?);
             let passed = count(Moment::Synced)?.checked_sub(count(Moment::Start)?);
             passed.ok_or_else(|| "/proc/self/io: the count of cancelled writes went backwards".into())
         };
-        self.over_runs(0, cancelled_in, u64::saturating_add)
+        self.sum_over_runs(0, cancelled_in, u64::saturating_add)
     }
 
     /// Returns the bytes that the topmost layers wrote from the start of each run to its final sync.
@@ -844,7 +849,7 @@ impl<'a> Case<'a> {
     pub fn synced_write_bytes(&self) -> Known<u64> {
         let tops = self.tops()?;
         let written_in = |ran: &CaseRun| written(&tops, ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
-        self.over_runs(0, written_in, u64::saturating_add)
+        self.sum_over_runs(0, written_in, u64::saturating_add)
     }
 
     /// The stream's targets by their index in the plan, each with its place.
@@ -900,7 +905,7 @@ pub(crate) fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Know
     })
 }
 
-fn cancelled(snapshot: &Snapshot) -> Known<u64> {
+fn read_cancelled_bytes(snapshot: &Snapshot) -> Known<u64> {
     const FILE: &str = "/proc/self/io";
     let line = snapshot.text(FILE)?.lines().find_map(|l| l.strip_prefix("cancelled_write_bytes:"));
     let number = line.and_then(|value| value.trim().parse().ok());
@@ -1029,6 +1034,20 @@ mod tests {
         let mut unmeasured = record.clone();
         unmeasured.runs.truncate(3);
         assert_eq!(super::cases(&unmeasured).len(), 1, "no load was offered yet");
+    }
+
+    #[test]
+    fn extents_that_were_not_read_at_the_start_are_not_those_after_the_final_sync() {
+        let why_without = |moment: Moment| {
+            let mut record = Fixture::honest_write().record();
+            for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+                let is_lost = snapshot.moment == moment;
+                snapshot.targets.iter_mut().filter(|_| is_lost).for_each(|target| target.extents = None);
+            }
+            cases(&record)[0].extents_over_runs().unwrap_err()
+        };
+        assert_eq!(why_without(Moment::Start), "the extents of the file were not read");
+        assert_eq!(why_without(Moment::Synced), "the extents of the file were not read after the final sync");
     }
 
     #[test]

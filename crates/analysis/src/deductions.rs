@@ -12,7 +12,7 @@ use crate::checks::{Evidence, evidence};
 use crate::figures::kernel_text::sensors;
 use crate::figures::steadiness::steps;
 use crate::figures::time_series::{courses, rows_of};
-use crate::findings::{CaseAnswers, about};
+use crate::findings::{CaseAnswers, join_names};
 use crate::verdict::Judged;
 use model::evidence::{BlockStat, Moment, TEMPERATURES};
 use model::job::{Kind, Pattern, Percent, Stream};
@@ -232,7 +232,7 @@ fn list_limiters(results: &[Measured]) -> Option<Deduction> {
         .iter()
         .map(|(limiter, names)| match names.len() {
             n if n == total => format!("{limiter} (all {n})"),
-            _ => format!("{limiter} ({})", about(names)),
+            _ => format!("{limiter} ({})", join_names(names)),
         })
         .collect();
     Some(deduction(

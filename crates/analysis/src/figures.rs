@@ -2,7 +2,7 @@
 //!
 //! 1. [`rates`] and [`figures_of_kind`]: the rate of a run is operations by time, and the rate of a case is the geometric mean over its
 //!    runs. Latency histograms are merged, never averaged.
-//! 2. [`observed`] adds the same runs up without intervals, for the output formats of other tools.
+//! 2. [`observe_case`] adds the same runs up without intervals, for the output formats of other tools.
 //! 3. [`too_little`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
 //!    scheduler tick may delay a worker. The spread does not show that: runs that are all too short agree with each other.
 
@@ -27,8 +27,7 @@ use model::record::{
     Cell, Disturbed, KindEnd, LaneEnd, LaneKind, PriorityEnd, RunEnding, StreamEnd, WorkerEnd,
 };
 use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
-use stats::intervals;
-use stats::intervals::{Mean, half_width};
+use stats::intervals::{self, Mean, half_width};
 use stats::sample::mean;
 use std::collections::BTreeMap;
 use time_series::{rows_of, series};
@@ -47,12 +46,12 @@ pub(crate) const LATE_SHARE: f64 = 0.1;
 pub(crate) const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// Lists disturbed attempts, and attempts that a repeat replaced.
-pub(crate) fn disturbed(case: &Case) -> Vec<DisturbedRun> {
+pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.replaced.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
     let disturbed_run = |(counts, ran): (bool, &CaseRun)| {
-        let [iops, bytes] = per_second(ran, &COUNTED)?;
+        let rates = run_rates(ran, &COUNTED)?;
         let by = ran.run.disturbed.as_ref();
         Some(DisturbedRun {
             run: ran.run.start.repeat,
@@ -60,8 +59,8 @@ pub(crate) fn disturbed(case: &Case) -> Vec<DisturbedRun> {
             counts,
             why: by.map(Disturbed::describe),
             by: by.map_or_else(Vec::new, |d| d.by.clone()),
-            iops,
-            mb_per_s: bytes / MB,
+            iops: rates.iops,
+            mb_per_s: rates.bytes_per_s / MB,
         })
     };
     all.into_iter().filter_map(disturbed_run).collect()
@@ -95,41 +94,39 @@ pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
 }
 
 /// Computes the rates with the final sync included in the time. `None` without writes, or if a run has no final sync.
-pub(crate) fn with_final_sync(case: &Case) -> Option<FinalSync> {
+pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
     if !case.stream.access.writes() || case.runs.is_empty() {
         return None;
     }
-    let syncs: Vec<f64> =
-        case.runs.iter().map(|r| r.end.sync_ns.map(|ns| ns as f64)).collect::<Option<_>>()?;
-    let per_run = |i: usize| -> Option<f64> {
-        let rates = case.runs.iter().zip(&syncs).filter_map(|(ran, sync)| {
-            let window = ran.stream.window_ns as f64;
-            Some(per_second(ran, &COUNTED)?[i] * window / (window + sync))
+    let sync_ns = case.sync_ns()? / case.runs.len() as f64;
+    let mean_of_runs = |rate: fn(RunRates) -> f64| -> Option<f64> {
+        let rates = case.runs.iter().filter_map(|ran| {
+            let (window, sync) = (ran.stream.window_ns as f64, ran.end.sync_ns? as f64);
+            Some(rate(run_rates(ran, &COUNTED)?) * window / (window + sync))
         });
         intervals::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)
     };
-    let (iops, bytes) = (per_run(0)?, per_run(1)?);
-    let sync_ns = syncs.iter().sum::<f64>() / syncs.len() as f64;
-    (iops > 0.0).then_some(FinalSync { sync_ns, iops, mb_per_s: bytes / MB })
+    let (iops, bytes_per_s) = (mean_of_runs(|r| r.iops)?, mean_of_runs(|r| r.bytes_per_s)?);
+    (iops > 0.0).then_some(FinalSync { sync_ns, iops, mb_per_s: bytes_per_s / MB })
 }
 
 /// The cost of an operation for the workers of the stream.
 pub(crate) fn cost(case: &Case) -> Option<Cost> {
     let workers = || case.workers();
-    let ops: f64 = case.runs.iter().map(CaseRun::issued_by_stream).sum();
+    let ops: f64 = case.runs.iter().map(CaseRun::issued_of_all_kinds).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
     if ops <= 0.0 || cpu <= 0.0 {
         return None;
     }
     let per_op = |value: &dyn Fn(&WorkerEnd) -> f64| workers().map(value).sum::<f64>() / ops;
     let counted: Result<Vec<[u64; 2]>, &String> = workers().map(|w| w.counted.as_ref().copied()).collect();
-    let sum = |i: usize| counted.as_ref().ok().map(|c| c.iter().map(|c| c[i] as f64).sum::<f64>() / ops);
+    let events = |i: usize| counted.as_ref().ok().map(|c| c.iter().map(|c| c[i] as f64).sum::<f64>() / ops);
     Some(Cost {
         user_ns: per_op(&|w| w.user_ns as f64),
         system_ns: per_op(&|w| w.system_ns as f64),
         switches: per_op(&|w| w.switches[0] as f64 + w.switches[1] as f64),
-        cycles: sum(0),
-        instructions: sum(1),
+        cycles: events(0),
+        instructions: events(1),
         not_counted: counted.as_ref().err().map(|why| (*why).clone()),
         tool_ns: case.ceiling().and_then(|c| c.loop_ns.clone()).ok(),
     })
@@ -158,36 +155,43 @@ pub(crate) fn timely_quantile_ns(histogram: &Histogram, lateness: Option<&Histog
     lateness.is_none_or(|lateness| !is_late(value_ns, lateness, q)).then_some(value_ns)
 }
 
-/// Computes the rates of some kinds of operations together. `None` if no operation completed in a window.
+/// Computes the rates of some kinds of operations together, without intervals if the windows are too short. `None` if no
+/// operation completed in a window.
 pub(crate) fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
-    let per_run: Vec<[f64; 2]> = case.runs.iter().filter_map(|r| per_second(r, kinds)).collect();
-    let mean = |i: usize| intervals::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
-    let (ops, bytes) = (mean(0)?, mean(1)?);
-    let enough = too_little(case).is_none();
-    let given = |m: Mean| m.interval.filter(|_| enough);
-    let mb = |m: Mean| given(m).map(|i| i.map(|v| v / MB));
-    (ops.value > 0.0).then(|| Rates {
-        iops: ops.value,
-        mb_per_s: bytes.value / MB,
-        mib_per_s: bytes.value / model::units::MIB as f64,
-        iops_interval: given(ops),
-        mb_per_s_interval: mb(bytes),
-        iops_median: intervals::median_of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
+    let per_run: Vec<RunRates> = case.runs.iter().filter_map(|r| run_rates(r, kinds)).collect();
+    let iops_per_run: Vec<f64> = per_run.iter().map(|r| r.iops).collect();
+    let iops = intervals::mean(&iops_per_run)?;
+    let bytes_per_s = intervals::mean(&per_run.iter().map(|r| r.bytes_per_s).collect::<Vec<_>>())?;
+    let is_enough = too_little(case).is_none();
+    let interval_of = |m: Mean| m.interval.filter(|_| is_enough);
+    (iops.value > 0.0).then(|| Rates {
+        iops: iops.value,
+        mb_per_s: bytes_per_s.value / MB,
+        mib_per_s: bytes_per_s.value / model::units::MIB as f64,
+        iops_interval: interval_of(iops),
+        mb_per_s_interval: interval_of(bytes_per_s).map(|i| i.map(|v| v / MB)),
+        iops_median: intervals::median_of_runs(&iops_per_run),
     })
 }
 
 /// Operations per second of a run; `None` without a window.
 pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
-    per_second(ran, &COUNTED).map(|[ops, _]| ops)
+    run_rates(ran, &COUNTED).map(|rates| rates.iops)
 }
 
-/// Operations and bytes per second of a run; `None` without a window.
-fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
+/// Operations and bytes per second of a run.
+struct RunRates {
+    iops: f64,
+    bytes_per_s: f64,
+}
+
+/// Computes the rates of some kinds of operations in a run; `None` without a window.
+fn run_rates(ran: &CaseRun, kinds: &[Kind]) -> Option<RunRates> {
     let seconds = ran.rate_ns() as f64 / 1e9;
     let sum = |count: fn(&crate::case::Amount) -> u64| {
         kinds.iter().map(|k| count(&ran.for_rate(*k)) as f64).sum::<f64>() / seconds
     };
-    (seconds > 0.0).then(|| [sum(|a| a.ops), sum(|a| a.bytes)])
+    (seconds > 0.0).then(|| RunRates { iops: sum(|a| a.ops), bytes_per_s: sum(|a| a.bytes) })
 }
 
 /// Computes the figures of each of these runs that has a window.
@@ -196,8 +200,7 @@ pub(crate) fn figures_of_runs(case: &Case, runs: &[CaseRun]) -> Vec<RunFigures> 
 }
 
 fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
-    let [iops, bytes] = per_second(ran, &COUNTED)?;
-    let kinds = ran.stream.kinds.iter();
+    let RunRates { iops, bytes_per_s } = run_rates(ran, &COUNTED)?;
     let percentiles_of_kind = |(kind, end): (&Kind, &KindEnd)| {
         let lateness = end.open.as_ref().map(|open| &open.lateness);
         (kind.word().into(), percentiles(&end.latency, lateness))
@@ -206,21 +209,21 @@ fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         run: ran.run.start.repeat,
         started_s: Some(ran.run.start.at_ns as f64 / 1e9),
         iops,
-        mb_per_s: bytes / MB,
+        mb_per_s: bytes_per_s / MB,
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
         device: device_figures(case, ran),
         iops_within: interval_within(ran, iops),
-        percentiles_ns: kinds.map(percentiles_of_kind).collect(),
+        percentiles_ns: ran.stream.kinds.iter().map(percentiles_of_kind).collect(),
         cpu_ns_per_op: cpu_per_op(ran),
         host: kernel_text::host_figures(ran),
-        // The tails are added later, unless there are too many runs.
+        // `time_series::add_tails` adds them, unless there are too many runs.
         tails_ns: BTreeMap::new(),
     })
 }
 
 fn cpu_per_op(ran: &CaseRun) -> Option<f64> {
     let cpu: f64 = ran.workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
-    let ops = ran.issued_by_stream();
+    let ops = ran.issued_of_all_kinds();
     (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
 }
 
@@ -250,14 +253,14 @@ fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
 }
 
 /// Adds up the complete runs of a case, or takes its last run if none is complete.
-pub(crate) fn observed(case: &Case) -> Observed {
-    match case.cut() {
-        Some(cut) => Observed { is_cut: true, ..observe(&cut) },
-        None => observe(case),
+pub(crate) fn observe_case(case: &Case) -> Observed {
+    match case.with_cut_run() {
+        Some(cut) => Observed { is_cut: true, ..add_up_runs(&cut) },
+        None => add_up_runs(case),
     }
 }
 
-fn observe(case: &Case) -> Observed {
+fn add_up_runs(case: &Case) -> Observed {
     let sum = |count: fn(&StreamEnd) -> u64| {
         case.runs.iter().fold(0, |sum: u64, r| sum.saturating_add(count(r.stream)))
     };
@@ -269,7 +272,7 @@ fn observe(case: &Case) -> Observed {
             .collect(),
         window_ns: sum(|s| s.window_ns),
         ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
-        in_order: in_order(case),
+        in_order: is_in_order(case),
         is_cut: false,
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, observe_kind(case, kind)?))).collect(),
         errors: errors(case),
@@ -285,7 +288,8 @@ fn observe(case: &Case) -> Observed {
     }
 }
 
-fn in_order(case: &Case) -> bool {
+/// Whether a run ended or Ctrl-C ended the session, and no run failed.
+fn is_in_order(case: &Case) -> bool {
     let all = case.record.end.as_ref().map(|end| &end.ending);
     let begun = !case.ends.is_empty() || all == Some(&RunEnding::Interrupted);
     begun && !case.ends.iter().any(|e| matches!(e.ending, RunEnding::Failed(_)))
@@ -301,7 +305,7 @@ fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
         short: issued.fold(0, |sum: u64, issued| sum.saturating_add(issued.short)),
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
-        course: course(case, kind),
+        course: join_intervals(case, kind),
         priorities: priorities(case, kind),
     })
 }
@@ -316,7 +320,7 @@ fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)
 }
 
 /// Joins the intervals of all runs to one time series. The time of a run counts from the first interval of any stream.
-fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
+fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
     let mut out = Vec::new();
     let mut before = 0_u64;
     for ran in &case.runs {
@@ -335,7 +339,7 @@ fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
     out
 }
 
-/// The work of each worker in the last run.
+/// The work of each lane in the last run.
 fn lanes(case: &Case) -> Vec<ObservedLane> {
     let Some(last) = case.runs.last() else { return Vec::new() };
     let lane_kind = |kind: &LaneKind| ObservedLaneKind {
@@ -377,6 +381,7 @@ fn combine_cpus(
     first.into_iter().zip(second).map(combine_cpu).collect()
 }
 
+/// The depth that the first worker found in the last run; `None` if it did not search.
 fn found_depth(case: &Case) -> Option<u32> {
     case.runs.last()?.workers().next()?.depth.map(|found| found.depth)
 }
@@ -497,7 +502,7 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 fn observed_in(fixture: &Fixture) -> Observed {
     let record = fixture.record();
-    observed(&crate::case::cases(&record)[0])
+    observe_case(&crate::case::cases(&record)[0])
 }
 
 #[cfg(test)]
@@ -591,7 +596,7 @@ fn uncounted_values_are_absent() {
         end.ending = RunEnding::Failed("no".into());
         end.streams[0].issued.entry(Kind::Read).or_default().errors.insert(5, 2);
     });
-    let seen = observed(&crate::case::cases(&record)[0]);
+    let seen = observe_case(&crate::case::cases(&record)[0]);
     assert!(!seen.in_order && seen.is_cut && seen.errors.get(&5) == Some(&10));
 }
 
@@ -603,7 +608,7 @@ fn an_interrupted_run_is_observed_only_without_a_complete_one() {
         for run in interrupted {
             record.runs[*run].end.as_mut().unwrap().ending = RunEnding::Interrupted;
         }
-        observed(&crate::case::cases(&record)[0])
+        observe_case(&crate::case::cases(&record)[0])
     };
     let count = |seen: &Observed| seen.kinds[&Kind::Read].latency.count;
     let (one, cut) = (seen(&[1]), seen(&[0, 1]));

@@ -4,8 +4,8 @@
 //! 2. [`merge`] turns the answers of all cases into the list of the report, worst first.
 //! 3. [`true_name`] names a result by what it measured, with all relabelling findings.
 //! 4. [`known_before`] runs two checks before the first run: holes (A04) and zeros (A05) are known once the targets are
-//!    prepared. If they invalidate every result, measuring would waste the user's time. Targets that another stream
-//!    writes first are checked after the run.
+//!    prepared. If they invalidate every result, measuring would waste the user's time. Targets that another job or
+//!    phase writes are checked after the run.
 
 use crate::case::Case;
 use crate::checks::{Answer, Answers, Check, Detail, Evidence, Rename};
@@ -28,15 +28,15 @@ pub(crate) struct CaseAnswers<'a> {
 /// Runs all checks that apply.
 pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
     // Without a run, each check would only repeat the reason, which the verdict already gives. Keep only findings.
-    let measured = !case.runs.is_empty();
+    let has_runs = !case.runs.is_empty();
     let is_reported = |(_, a): &(&Check, Known<Answer>)| match a {
         Ok(Answer::Finding(_)) => true,
         Ok(Answer::DoesNotApply) => false,
-        _ => measured,
+        _ => has_runs,
     };
     let mut answers: Vec<_> = ask_all(&case).into_iter().filter(is_reported).collect();
-    answers.extend(only_inferred(&case, &answers));
-    let answers = fleet::answers(&case, answers);
+    answers.extend(answer_if_inferred(&case, &answers));
+    let answers = fleet::merge_answers(&case, answers);
     CaseAnswers { case, answers, accept: Vec::new() }
 }
 
@@ -58,9 +58,9 @@ pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
     checks::all().filter_map(|check| Some((check, answers.remove(&check.id)?))).collect()
 }
 
-/// Adds an answer that the exact share of other processes (D01) was not checked, if fathom's own I/O was not counted
+/// Returns the answer that the exact share of other processes (D01) was not checked, if fathom's own I/O was not counted
 /// separately.
-fn only_inferred(
+fn answer_if_inferred(
     case: &Case,
     answers: &[(&'static Check, Known<Answer>)],
 ) -> Option<(&'static Check, Known<Answer>)> {
@@ -112,17 +112,17 @@ impl CaseAnswers<'_> {
 /// Returns all answers as findings, with equal ones merged. Findings come first, then checks that could not be done,
 /// then checks that hold; each group worst first.
 pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding> {
-    let mut out: Vec<Merged> = Vec::new();
+    let mut out: Vec<MergedFinding> = Vec::new();
     for one in answered {
         for (check, answer) in &one.answers {
-            let Some(new) = Merged::new(check, answer, &one.case.name) else { continue };
+            let Some(new) = MergedFinding::new(check, answer, &one.case.name) else { continue };
             match out.iter_mut().find(|m| m.equals(&new)) {
                 Some(same) => same.absorb(new),
                 None => out.push(new),
             }
         }
     }
-    let mut findings: Vec<Finding> = out.into_iter().map(Merged::into_finding).collect();
+    let mut findings: Vec<Finding> = out.into_iter().map(MergedFinding::into_finding).collect();
     for finding in &mut findings {
         finding.accepted = finding.outcome == Outcome::Finding && accept.contains(&finding.id);
     }
@@ -165,7 +165,7 @@ pub(crate) fn finding(
 
 /// Returns the ids of accepted findings that affect a result. A note affects no number, so accepting it changes
 /// nothing.
-pub(crate) fn accepted(result: &Measured, findings: &[Finding]) -> Vec<CheckId> {
+pub(crate) fn accepted_checks(result: &Measured, findings: &[Finding]) -> Vec<CheckId> {
     let acts =
         |f: &&Finding| f.severity.is_some_and(|s| s < Severity::Note) && f.about.contains(&result.name);
     let mut ids: Vec<CheckId> = findings.iter().filter(|f| f.accepted).filter(acts).map(|f| f.id).collect();
@@ -175,12 +175,12 @@ pub(crate) fn accepted(result: &Measured, findings: &[Finding]) -> Vec<CheckId> 
 }
 
 /// A finding whose evidence is still separated by result.
-struct Merged {
+struct MergedFinding {
     finding: Finding,
     evidence: Vec<(String, Evidence)>,
 }
 
-impl Merged {
+impl MergedFinding {
     fn new(check: &Check, answer: &Known<Answer>, about: &str) -> Option<Self> {
         let mut finding = finding(check.id, check.name, check.fix, answer, vec![about.to_owned()])?;
         let numbers = std::mem::take(&mut finding.evidence);
@@ -221,8 +221,8 @@ pub(crate) fn findings_about<'f>(
     })
 }
 
-/// Names results: `RND4K Q1T1 read`, or the first name and the number of other results.
-pub(crate) fn about(names: &[String]) -> String {
+/// Names results: one or both names, or the first name and the number of other results.
+pub(crate) fn join_names(names: &[String]) -> String {
     match names {
         [] => "the result".into(),
         [one] => one.clone(),
@@ -236,13 +236,13 @@ pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     let stream = &case.stream;
     let mut parts = vec![stream.describe()];
     // For a replay, the capture determines the operations in flight, so the name has no depth.
-    parts.extend(stream.replay.is_none().then(|| depth(case, renames)));
+    parts.extend(stream.replay.is_none().then(|| describe_depth(case, renames)));
     if stream.workers > 1 {
         parts.push(format!("{} workers", stream.workers));
     }
-    parts.push(medium(case, renames));
+    parts.push(describe_medium(case, renames));
     parts.extend(stream.conditions());
-    parts.extend(conditions(renames));
+    parts.extend(added_conditions(renames));
     parts.join(", ")
 }
 
@@ -251,14 +251,14 @@ pub(crate) fn differs_from_request(case: &Case, renames: &[&Rename]) -> bool {
     !renames.is_empty() || moves_nothing(case).is_some()
 }
 
-/// The work without its load: `4K random read, direct`.
-pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
-    let parts = [case.stream.describe(), medium(case, renames)].into_iter();
-    parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
+/// Describes the work without its load: `4K random read, direct`.
+pub(crate) fn describe_work(case: &Case, renames: &[&Rename]) -> String {
+    let parts = [case.stream.describe(), describe_medium(case, renames)].into_iter();
+    parts.chain(added_conditions(renames)).collect::<Vec<_>>().join(", ")
 }
 
 /// Conditions that findings add, each once.
-fn conditions(renames: &[&Rename]) -> Vec<String> {
+fn added_conditions(renames: &[&Rename]) -> Vec<String> {
     let mut conditions: Vec<&String> = Vec::new();
     for rename in renames {
         if let Rename::Condition(condition) = rename
@@ -270,11 +270,11 @@ fn conditions(renames: &[&Rename]) -> Vec<String> {
     conditions.into_iter().cloned().collect()
 }
 
-/// The requested depth per worker, or the approximate depth that all workers reached together.
-fn depth(case: &Case, renames: &[&Rename]) -> String {
+/// Describes the requested depth per worker, or the approximate depth that all workers reached together.
+fn describe_depth(case: &Case, renames: &[&Rename]) -> String {
     let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
     match reached {
-        // The mean is rounded: decimals would claim too much.
+        // The mean is rounded: decimals would claim too much, except below one.
         Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
         Some(d) => format!("depth ~{}", show_rate(d)),
         None => match (case.stream.latency_target, reached_depths(case)) {
@@ -297,7 +297,8 @@ fn reached_depths(case: &Case) -> Option<(u32, u32)> {
     Some((*depths.iter().min()?, *depths.iter().max()?))
 }
 
-fn medium(case: &Case, renames: &[&Rename]) -> String {
+/// Describes the medium that served the operations: what a finding says, otherwise the cache mode.
+fn describe_medium(case: &Case, renames: &[&Rename]) -> String {
     if let Some(name) = moves_nothing(case) {
         return name.to_owned();
     }
@@ -341,8 +342,8 @@ pub fn known_before(record: &Record, accept: &[CheckId]) -> Option<KnownBefore> 
     let (case, check, found) = invalid.first()?;
     let names: Vec<String> = invalid.iter().map(|(case, ..)| case.name.clone()).collect();
     let id = check.id;
-    let what = format!("{id} {} invalidates {} before the first run", check.name, about(&names));
-    let why = format!("{}: {}", targets(case), found.sentence);
+    let what = format!("{id} {} invalidates {} before the first run", check.name, join_names(&names));
+    let why = format!("{}: {}", describe_targets(case), found.sentence);
     let fix = found.cure.as_deref().unwrap_or(check.fix);
     Some(if invalid.len() == cases.len() {
         KnownBefore::All(format!(
@@ -359,7 +360,7 @@ fn invalid_by<'c, 'r>(
     case: &'c Case<'r>,
     accept: &[CheckId],
 ) -> Option<(&'c Case<'r>, &'static Check, Detail)> {
-    if is_written_first(record, case) {
+    if is_written_elsewhere(record, case) {
         return None;
     }
     let mut answers = Answers::new();
@@ -375,7 +376,7 @@ fn invalid_by<'c, 'r>(
 }
 
 /// Describes the targets of a stream, as in `/dev/vda and 2 more`.
-fn targets(case: &Case) -> String {
+fn describe_targets(case: &Case) -> String {
     let all = &case.record.header.plan.targets;
     let mut paths = case.stream.targets.iter().filter_map(|at| Some(all.get(*at)?.path.as_str()));
     let first = paths.next().unwrap_or("the target").to_owned();
@@ -386,7 +387,7 @@ fn targets(case: &Case) -> String {
 }
 
 /// Whether a stream of another phase writes to a target of the case, so that the case may read other content.
-fn is_written_first(record: &Record, case: &Case) -> bool {
+fn is_written_elsewhere(record: &Record, case: &Case) -> bool {
     let writes = |phase: &Phase| {
         let shares = |targets: &[usize]| targets.iter().any(|target| case.stream.targets.contains(target));
         phase.streams.iter().any(|stream| stream.access.writes() && shares(&stream.targets))

@@ -52,8 +52,9 @@ pub(crate) struct Fixture {
     pub(crate) foreign_ios: u64,
     /// Share of the bytes that arrive below a loop device on the disk; `None` without a loop device.
     pub(crate) leaf_share: Option<f64>,
-    /// New pages in the cache per byte of the span; dirty pages per byte written.
+    /// Share of the moved bytes, at most of the span, that are in the page cache when a run stops.
     pub(crate) cached_share: f64,
+    /// Share of these bytes that are dirty.
     pub(crate) dirty_share: f64,
     pub(crate) hole_share: f64,
     pub(crate) encoded_share: f64,
@@ -442,7 +443,7 @@ impl Counters {
 pub(crate) const SUBMIT_NS: u64 = 5_000;
 
 impl Fixture {
-    /// Sequential operations of 1 MiB, eight in flight.
+    /// Sequential reads of 64 KiB, eight in flight.
     pub(crate) fn honest_sequential() -> Self {
         Self {
             name: "SEQ64K Q8T1 read".into(),
@@ -600,7 +601,7 @@ pub(crate) fn curve(closed: &Fixture, loads: &[(u64, Fixture)]) -> Record {
         arrivals: Arrivals::Poisson,
         curve: true,
     };
-    crate::studies::latency_target(&mut record, latency_target);
+    crate::studies::set_latency_target(&mut record, latency_target);
     record.header.plan.jobs.truncate(2);
     record.header.self_test.ceilings.retain(|c| c.job < 2);
     record

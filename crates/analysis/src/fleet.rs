@@ -1,12 +1,11 @@
 //! Several hosts: combines the answers of each host with the result of all of them. The runs of the hosts are already merged.
 //!
-//! 1. [`answers`]: checks that need a host's own kernel ran on each host, and their answers are merged.
+//! 1. [`merge_answers`]: checks that need a host's own kernel ran on each host, and their answers are merged.
 //! 2. [`complete_results`]: results get the names and limiters that their hosts found.
 //! 3. [`add_host_figures`]: how evenly the hosts contributed, how they started, and which host was lost.
 
 use crate::case::Case;
-use crate::checks;
-use crate::checks::{Answer, Check, Detail, Evidence, list_hosts};
+use crate::checks::{self, Answer, Check, Detail, Evidence, list_hosts};
 use model::Known;
 use model::finding::CheckId;
 use model::fleet::{
@@ -28,8 +27,8 @@ const GROUP_OF_HOSTS: char = 'F';
 /// Below this share of the mean rate of the other hosts, a host is a straggler.
 const STRAGGLES_BELOW: f64 = 0.8;
 
-/// The answers of all checks about a result of several hosts, from the answers of each host.
-pub(crate) fn answers(
+/// Returns the answers of all checks about a result of several hosts, from the answers of each host.
+pub(crate) fn merge_answers(
     case: &Case,
     own: Vec<(&'static Check, Known<Answer>)>,
 ) -> Vec<(&'static Check, Known<Answer>)> {
@@ -37,13 +36,13 @@ pub(crate) fn answers(
     let is_merged = |id: CheckId| ON_MERGED_RUNS.contains(&id) || id.group() == GROUP_OF_HOSTS;
     let merged = own.into_iter().filter(|(check, _)| is_merged(check.id));
     let on_hosts = checks::all().filter(|check| !is_merged(check.id));
-    let on_hosts = on_hosts.filter_map(|check| Some((check, answer(fleet, check.id, &case.name)?)));
+    let on_hosts = on_hosts.filter_map(|check| Some((check, merge_answer(fleet, check.id, &case.name)?)));
     merged.chain(on_hosts).collect()
 }
 
 /// Returns the answer of a check over all hosts: the worst finding of any host, otherwise why a host could not do the
 /// check, otherwise that it holds. `None` if no host ran the check.
-fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
+fn merge_answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     let asked = fleet.asked.iter().find(|asked| asked.id == id && asked.about == about)?;
     if let Some(HostsFinding { hosts, finding: worst }) = &asked.found {
         return Some(Ok(Answer::Finding(Detail {
@@ -80,24 +79,20 @@ pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> V
         let hosts = if record.header.plan.study.hosts().is_some() { seen.len() } else { fleet.hosts.len() };
         let word = if hosts == 1 { "host" } else { "hosts" };
         result.true_name = format!("{}, {hosts} {word}", result.true_name);
-        if let Some(limiter) = limiter(fleet, &result.name) {
+        if let Some(limiter) = find_limiter(fleet, &result.name) {
             result.limiter = limiter;
         }
     }
     results
 }
 
-/// The limiter of most hosts, with the sentence of the slowest of them.
-fn limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
+/// Finds the limiter of most hosts, with the sentence of the slowest of them.
+fn find_limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
     let limited = || fleet.limited.iter().filter(|l| l.result == result);
     let most = limited().max_by_key(|l| l.hosts)?;
     let (all, slowest) = (limited().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
     let sentence = format!("{} of {all} hosts; {}: {}", most.hosts, slowest.name, most.limiter.sentence);
     Some(Limiter { sentence, ..most.limiter.clone() })
-}
-
-fn rate(result: &HostResult) -> f64 {
-    result.iops.unwrap_or(0.0)
 }
 
 /// Adds the figures of the hosts to a report, and makes it INVALID if a host was lost.
@@ -108,7 +103,7 @@ pub(crate) fn add_host_figures(record: &Record, mut report: Report) -> Report {
     let figures = FleetFigures {
         hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host_figures(&sums, rank, h)).collect(),
         fairness: results().filter_map(|name| fairness(fleet, name)).collect(),
-        start: start(fleet),
+        start: start_figures(fleet),
         differences: fleet.differences.clone(),
         lost: fleet.lost.clone(),
     };
@@ -132,7 +127,7 @@ pub(crate) fn add_host_figures(record: &Record, mut report: Report) -> Report {
 fn rate_sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
     let mut sums = BTreeMap::new();
     for result in fleet.hosts.iter().flat_map(|h| &h.results) {
-        *sums.entry(result.name.as_str()).or_default() += rate(result);
+        *sums.entry(result.name.as_str()).or_default() += result.iops.unwrap_or(0.0);
     }
     sums
 }
@@ -202,7 +197,7 @@ fn slowest_limiter_sentence<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
     limited.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
 }
 
-fn start(fleet: &Fleet) -> Option<StartFigures> {
+fn start_figures(fleet: &Fleet) -> Option<StartFigures> {
     let mut spreads: Vec<u64> = fleet.runs.iter().filter_map(|r| r.spread_ns).collect();
     spreads.sort_unstable();
     let outside = |r: &&model::fleet::RunSeen| r.spread_ns.zip(r.clock_error_ns).is_some_and(|(s, e)| s > e);
@@ -220,7 +215,7 @@ fn start(fleet: &Fleet) -> Option<StartFigures> {
 /// Notes how simultaneously the hosts began their runs.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let Some(fleet) = &record.fleet else { return Vec::new() };
-    let start = start(fleet).map(|s| {
+    let start = start_figures(fleet).map(|s| {
         let late = match s.outside {
             0 => String::new(),
             n => format!("; in {n} of {} runs the last host began later than clock errors explain", s.runs),
@@ -266,7 +261,7 @@ fn two(other: HostResult, findings: &[Finding]) -> Record {
     for (rank, result) in [(0, &host_result_with(10_000.0)), (1, &other)] {
         let sentence = "A limit binds.".into();
         let limiter = Limiter { name: result.limiter.clone(), sentence, evidence: BTreeMap::new() };
-        let slowest = (rank, rate(result));
+        let slowest = (rank, result.iops.unwrap_or(0.0));
         Limited::add(&mut limited, [Limited { result: result.name.clone(), hosts: 1, slowest, limiter }]);
     }
     let hosts = vec![host((0, "a"), host_result_with(10_000.0)), host((1, "b"), other)];

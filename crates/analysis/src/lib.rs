@@ -4,17 +4,17 @@
 //! The modules, each of which uses only modules above it in this list:
 //! 1. `runs`, `case`: what the runs of a record measured, and all evidence about one stream.
 //! 2. `figures`: rates, latencies, time series, steadiness, traffic of other processes.
-//! 3. `strategy`: what to measure next.
-//! 4. `checks`, `findings`, `limiter`: questions about a case, and their answers.
+//! 3. `threshold`, `strategy`: numbers that several modules compare with; what to measure next.
+//! 4. `checks`, `fleet`, `findings`, `limiter`: questions about a case, and their answers, also those of other hosts.
 //! 5. `compare`: two reports against each other.
 //! 6. `verdict`, `deductions`: the verdict on results and the headline; what several results mean together.
 //! 7. `studies`: the question that several jobs answer together.
-//! 8. `gate`, `exit`: conditions, the printed answer and the exit code.
+//! 8. `gate`, `exit`, `notes`: conditions, the printed answer, the exit code, and the notes of a report.
 //! 9. `command`, `watch`, `idle`, `under_way`: commands, running and idle machines, and unfinished measurements.
 //!
 //! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
-// Tests may unwrap known values, and read better with one line per damage.
+// Tests may unwrap known values, and may damage each item of a record with `for_each` in one line.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod case;
@@ -53,7 +53,7 @@ use verdict::Judged;
 /// Options of the judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judging {
-    /// Findings that the user accepts: their numbers are shown, marked as accepted, and gates decide on them.
+    /// Checks whose findings the user accepts: the numbers are shown, marked as accepted, and gates decide on them.
     pub accept: Vec<CheckId>,
     /// The outcome that an undecided condition counts as for the exit code.
     pub inconclusive: Option<CountsAs>,
@@ -92,20 +92,20 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 /// Judges a record as one session, without a rerun.
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
-    let measured_here =
+    let is_measured_here =
         |case: &case::Case| !case::is_refused(record, case) && !notes::is_left_out(record, case.at);
-    let mut cases: Vec<_> = case::cases(record).into_iter().filter(measured_here).collect();
+    let mut cases: Vec<_> = case::cases(record).into_iter().filter(is_measured_here).collect();
     studies::sweep::leave_out_race(record, &mut cases);
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
     let answered: Vec<CaseAnswers> = cases.into_iter().map(accepting).collect();
-    let mut results = fleet::complete_results(record, answered.iter().map(measured).collect());
+    let mut results = fleet::complete_results(record, answered.iter().map(build_result).collect());
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
     let question = studies::question(&header.plan.study);
     let is_acting = |f: &&Finding| !question.is_expected(record, &answered, f);
     let acting: Vec<Finding> = findings.iter().filter(is_acting).cloned().collect();
     for (result, answers) in results.iter_mut().zip(&answered) {
-        result.accepted = findings::accepted(result, &acting);
+        result.accepted = findings::accepted_checks(result, &acting);
         result.verdict = verdict::result_verdict(result, &acting).verdict;
         // Hundreds of results with time series would make the report too large.
         if !header.plan.study.has_many_results() {
@@ -148,7 +148,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
             .chain(fleet::notes(record))
             .collect(),
         ending: notes::ending(record),
-        machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
+        machine: header.hosts.first().cloned().unwrap_or_else(unknown_machine),
         files: notes::stored_files(&answered),
         title: header.plan.title.clone(),
         command: header.plan.command.clone(),
@@ -162,7 +162,8 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     studies::attach_comparison(record, &jobs, fleet::add_host_figures(record, report))
 }
 
-fn measured(answered: &CaseAnswers) -> Measured {
+/// Builds the result of a case, without what depends on the findings of all cases.
+fn build_result(answered: &CaseAnswers) -> Measured {
     let case = &answered.case;
     Measured {
         name: case.name.clone(),
@@ -173,27 +174,27 @@ fn measured(answered: &CaseAnswers) -> Measured {
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
         accepted: Vec::new(),
-        // The verdict is set once the findings are known.
+        // `conclude` sets the verdict once it has the findings of all cases.
         verdict: Verdict::Suspect,
         read: figures::figures_of_kind(case, Kind::Read),
         write: figures::figures_of_kind(case, Kind::Write),
         trim: figures::figures_of_kind(case, Kind::Trim),
         sync: figures::figures_of_kind(case, Kind::Sync),
         total: figures::rates(case, &figures::COUNTED),
-        with_final_sync: figures::with_final_sync(case),
+        with_final_sync: figures::rates_with_final_sync(case),
         cost: figures::cost(case),
         data: case.runs.iter().find_map(|r| r.stream.data),
-        limiter: limiter::limiter(answered),
+        limiter: limiter::find_limiter(answered),
         runs: figures::figures_of_runs(case, &case.runs),
         way: figures::figures_of_runs(case, &case.earlier),
-        disturbed: figures::disturbed(case),
+        disturbed: figures::list_disturbed_runs(case),
         ledger: case::ledger::ledger(case),
-        series: figures::time_series::per_second(case),
+        series: figures::time_series::seconds_of_runs(case),
         course: None,
         latencies: std::collections::BTreeMap::new(),
-        replay: figures::replay::compared(case).map(Box::new),
+        replay: figures::replay::compare(case).map(Box::new),
         steadiness: figures::steadiness::steadiness(case),
-        seen: Some(figures::observed(case)),
+        seen: Some(figures::observe_case(case)),
     }
 }
 
@@ -239,7 +240,7 @@ pub mod catalogue {
 }
 
 /// Returns the machine for a record without one.
-fn nowhere() -> Machine {
+fn unknown_machine() -> Machine {
     let unknown = || "the record names no host".to_owned();
     Machine {
         host: String::new(),

@@ -45,8 +45,8 @@ const RATE_REACHED_FROM: f64 = 0.9;
 /// If tasks waited for memory during at least this share of the time, memory is the limiter.
 const PRESSED_FROM: f64 = 0.1;
 
-/// The limiter of a result.
-pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
+/// Finds the limiter of a result.
+pub(crate) fn find_limiter(answered: &CaseAnswers) -> Limiter {
     let case = &answered.case;
     if case.runs.is_empty() {
         return unknown(&no_run());
@@ -103,7 +103,7 @@ fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
         Some(Rename::Medium(medium)) => Some((medium, found)),
         _ => None,
     })?;
-    // For reads from memory, the limiter is a busy CPU. The name of the result mentions the CPU too.
+    // If memory served the operations and a CPU was busy with them, the CPU is the limiter. The name of the result mentions it too.
     let busy = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename);
     Some(busy.map_or_else(|| limiter_by_finding(medium, found), |busy| limiter_by_finding("CPU", busy)))
 }
@@ -261,7 +261,7 @@ fn full_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     case.leaves().ok()?.iter().find_map(full)
 }
 
-/// Whether operations spend their time inside the device or above it.
+/// Decides whether operations spend their time inside the device or above it.
 fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let tops = case.tops()?;
     if !case.sharers(&tops).is_empty() {
@@ -283,9 +283,9 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let device_ns = total.ms as f64 * 1e6 / per + device.flushes().ms as f64 * 1e6 / issued;
     // A stream with one operation in flight either waits for the operation or computes. While it computed, the device
     // may have read ahead or written back, and the stream did not wait for that.
-    let one = asked_depth(&case.stream) <= f64::from(case.stream.workers);
+    let is_serial = asked_depth(&case.stream) <= f64::from(case.stream.workers);
     let computed =
-        busiest_worker_cpu_share(case).filter(|_| one && !case.stream.cache.is_direct()).unwrap_or(0.0);
+        busiest_worker_cpu_share(case).filter(|_| is_serial && !case.stream.cache.is_direct()).unwrap_or(0.0);
     let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
     let mut numbers = evidence([
         ("device_ns", device_ns),
@@ -320,7 +320,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     Ok(limiter_of("device", sentence, numbers))
 }
 
-/// Whether operations spend their time inside the device if other streams share it. The answer holds even if the other streams spent all
+/// Decides the same if other streams share the device. The answer holds even if the other streams spent all
 /// of their latency there.
 fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
@@ -417,7 +417,7 @@ fn limiter_from(fixture: &Fixture) -> Limiter {
 #[cfg(test)]
 fn limiter_of_record(record: &model::record::Record) -> Limiter {
     let mut cases = crate::case::cases(record);
-    limiter(&crate::findings::ask(cases.remove(0)))
+    find_limiter(&crate::findings::ask(cases.remove(0)))
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Notes of a report: events of the session, each once. They come from the plan, the runs and the end of the record, and change no number.
-//! The same file describes how the session ended, and the jobs that a quick session (`--quick`) left out.
+//! The same file describes how the session ended, a busy machine, the stored files, and the jobs that a quick session (`--quick`) left out.
 
 use crate::findings::CaseAnswers;
 use crate::strategy::disturbed::{find_neighbour, is_disturbance_the_rule};
@@ -30,13 +30,13 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     }
     engine_fallbacks(&record.header.plan).into_iter().for_each(&mut note);
     if let Some(done) = &record.preconditioned {
-        note(preconditioned(record, done));
+        note(describe_preconditioning(record, done));
         done.notes.iter().cloned().for_each(&mut note);
     }
-    disturbed(record).into_iter().for_each(&mut note);
+    describe_disturbed_runs(record).into_iter().for_each(&mut note);
     for run in &record.runs {
         for sentence in run.end.iter().flat_map(|e| &e.notes) {
-            note_of_job(Some(job_name(record, run)), sentence.clone());
+            note_of_job(Some(job_name(record, run.start.job)), sentence.clone());
         }
         for sentence in run_notes(record, run) {
             note_of_job(None, sentence);
@@ -59,6 +59,7 @@ struct Remark {
     jobs: Vec<String>,
     sentence: String,
     times: usize,
+    /// Whether later notes have other numbers than the first.
     differs: bool,
 }
 
@@ -104,8 +105,8 @@ impl Remark {
     }
 }
 
-/// Notes how many runs were disturbed and how many of them were repeated; `None` if none was disturbed.
-fn disturbed(record: &Record) -> Option<String> {
+/// Describes how many runs were disturbed and how many of them were repeated; `None` if none was disturbed.
+fn describe_disturbed_runs(record: &Record) -> Option<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let runs = |is: &dyn Fn(&&Attempt) -> bool| {
         tried.iter().filter(is).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
@@ -140,9 +141,9 @@ pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     out
 }
 
-/// Name of a run's job.
-fn job_name<'r>(record: &'r Record, run: &Run) -> &'r str {
-    record.header.plan.jobs.get(run.start.job).map_or("a job", |j| j.name.as_str())
+/// The name of the job with this index.
+fn job_name(record: &Record, job: usize) -> &str {
+    record.header.plan.jobs.get(job).map_or("a job", |j| j.name.as_str())
 }
 
 /// Maximum number of rounds whose rates a note lists.
@@ -165,8 +166,8 @@ pub(crate) fn stored_files(answered: &[CaseAnswers]) -> Vec<StoredFile> {
     files
 }
 
-/// Describes the preconditioning.
-fn preconditioned(record: &Record, done: &Preconditioned) -> String {
+/// Says how much was written before the first run, how fast, and whether the rates settled.
+fn describe_preconditioning(record: &Record, done: &Preconditioned) -> String {
     let mb_per_s = done.filled_bytes as f64 / (done.filled_ns as f64 / 1e9).max(f64::MIN_POSITIVE) / 1e6;
     let filled = format!(
         "preconditioned: {} were written from end to end in {} ({} MB/s)",
@@ -177,7 +178,7 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
     let Some(settled) = done.settled else { return format!("{filled}; no job writes, so no rounds follow") };
     let count = done.rounds.first().map_or(0, |r| r.iops.len());
     let word = if settled { "settled" } else { "did not settle, so the runs may still change" };
-    let jobs: Vec<String> = done.rounds.iter().map(|r| rates_line(record, r)).collect();
+    let jobs: Vec<String> = done.rounds.iter().map(|r| list_rates(record, r)).collect();
     format!(
         "{filled}, then {count} rounds of the work wrote {} in {}; the rates {word} ({})",
         show_bytes(done.rounds_bytes),
@@ -187,8 +188,8 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
 }
 
 /// Lists the rates of the rounds, `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`; with many rounds, only the last ones.
-fn rates_line(record: &Record, rounds: &Rounds) -> String {
-    let name = record.header.plan.jobs.get(rounds.job).map_or("a job", |j| j.name.as_str());
+fn list_rates(record: &Record, rounds: &Rounds) -> String {
+    let name = job_name(record, rounds.job);
     let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);
     let last: Vec<String> = rounds.iops.iter().skip(from).map(|v| show_rate(*v)).collect();
     format!("{name}: {}{} IOPS", if from > 0 { "... " } else { "" }, last.join(" "))
@@ -196,7 +197,7 @@ fn rates_line(record: &Record, rounds: &Rounds) -> String {
 
 /// Describes why a run does not count, and the errors of its workers.
 fn run_notes(record: &Record, run: &Run) -> Vec<String> {
-    let who = format!("{}, run {}", job_name(record, run), run.start.repeat.saturating_add(1));
+    let who = format!("{}, run {}", job_name(record, run.start.job), run.start.repeat.saturating_add(1));
     let Some(end) = &run.end else {
         return vec![format!("{who}: the session ends inside this run, which therefore does not count")];
     };

@@ -24,7 +24,7 @@ fn snapshots(r: &mut Record) -> impl Iterator<Item = &mut Snapshot> {
     r.runs.iter_mut().flat_map(|r| &mut r.evidence)
 }
 
-fn rows(r: &mut Record) -> impl Iterator<Item = &mut model::record::Interval> {
+fn intervals(r: &mut Record) -> impl Iterator<Item = &mut model::record::Interval> {
     r.runs.iter_mut().flat_map(|r| &mut r.intervals)
 }
 
@@ -140,9 +140,9 @@ const DAMAGES: &[Damage] = &[
     |r| places(r).flat_map(|p| &mut p.layers).for_each(|l| l.kind = model::machine::LayerKind::Partition),
     |r| r.runs.iter_mut().for_each(|r| r.start.repeat = u32::MAX),
     |r| r.header.hosts.iter_mut().for_each(|h| h.cgroup = Err("none".into())),
-    |r| rows(r).for_each(|i| (i.start_ns, i.end_ns) = (u64::MAX - 1, u64::MAX)),
+    |r| intervals(r).for_each(|i| (i.start_ns, i.end_ns) = (u64::MAX - 1, u64::MAX)),
     |r| {
-        rows(r).for_each(|i| {
+        intervals(r).for_each(|i| {
             i.cells
                 .values_mut()
                 .for_each(|c| (c.0, c.1, c.2, c.3) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX));
@@ -162,7 +162,7 @@ fn judged(record: &Record) -> Report {
     judge(record, &Judging { version: "0.0.0".into(), ..Judging::default() })
 }
 
-/// Parses strictly: a figure that was no finite number is a null that no float field accepts.
+/// Whether the JSON of a report reads back as the same report. A figure that is not finite becomes a null, which differs.
 fn has_only_numbers(report: &Report) -> bool {
     let text = serde_json::to_string(report).unwrap();
     let mut altered = report.clone();
@@ -221,7 +221,7 @@ fn whatever_is_missing_there_is_a_report(is_asked: impl Fn(usize, usize, usize) 
 #[test]
 fn a_run_of_centuries_has_a_report_of_bounded_size() {
     let mut record = Fixture { runs: 1, ops: 100, ..Fixture::honest() }.record();
-    rows(&mut record).for_each(|i| (i.start_ns, i.end_ns) = (0, u64::MAX));
+    intervals(&mut record).for_each(|i| (i.start_ns, i.end_ns) = (0, u64::MAX));
     let report = judged(&record);
     assert!(has_only_numbers(&report) && report.results[0].series.len() <= 3600);
 }

@@ -44,7 +44,7 @@ pub struct Counted {
     pub others: Known<Option<Disturbance>>,
 }
 
-/// The work of the devices below the targets.
+/// The work of the topmost devices below the targets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
     /// Kernel names of the devices, as one text.
@@ -93,7 +93,7 @@ impl UnfinishedSession {
         let (device, pressure) = {
             let case = self.case()?;
             let waited = |file: &str| kernel_text::waited(&case, file);
-            (device(&case), [kernel_text::IO, kernel_text::CPU, kernel_text::MEMORY].map(waited))
+            (device_work(&case), [kernel_text::IO, kernel_text::CPU, kernel_text::MEMORY].map(waited))
         };
         self.limit_run(first, now);
         Some(Counted { device, pressure, others: self.sample_others(so_far) })
@@ -110,8 +110,8 @@ impl UnfinishedSession {
         run.end = Some(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
     }
 
-    /// Returns the first case whose stream moves data, with all streams of the phase, because devices do not count
-    /// streams separately.
+    /// Returns the first case whose stream moves data, or the first of all, with all streams of the phase, because devices
+    /// do not count streams separately.
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
         let mut cases = case::cases_of_job(&self.record, start.job);
@@ -167,7 +167,7 @@ impl UnfinishedSession {
     }
 }
 
-fn device(case: &Case) -> Known<Device> {
+fn device_work(case: &Case) -> Known<Device> {
     let tops = case.tops()?;
     let run = case.runs.first().ok_or_else(case::no_run)?;
     let done = DeviceWork::from_run(run, &tops)?.between(0.0, f64::INFINITY).ok_or("no time has passed")?;
@@ -228,7 +228,7 @@ pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Opti
 const OF_ALL_RUNS: char = 'E';
 
 /// The findings about the one run of a record, worst first, except those that its study exists to show.
-pub fn of_run(record: &Record) -> Vec<Finding> {
+pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let measured = case::cases_of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
     let answered: Vec<_> = measured.map(ask).collect();
@@ -275,12 +275,12 @@ fn findings_of_one_run_are_those_that_more_runs_cannot_revoke() {
     let ids = |fixture: &Fixture| -> Vec<CheckId> {
         let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
         record.end = None;
-        of_run(&record).iter().map(|f| f.id).collect()
+        findings_of_run(&record).iter().map(|f| f.id).collect()
     };
     assert_eq!(ids(&Fixture::honest()), []);
     let holes = Fixture { hole_share: 1.0, ..Fixture::honest() };
     assert!(ids(&holes).contains(&CheckId::A04), "{:?}", ids(&holes));
-    assert_eq!(of_run(&Fixture { runs: 0, ..holes }.record()), []);
+    assert_eq!(findings_of_run(&Fixture { runs: 0, ..holes }.record()), []);
 }
 
 #[test]

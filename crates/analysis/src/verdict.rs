@@ -5,7 +5,7 @@
 //!    the headline.
 
 use crate::case::no_run;
-use crate::findings::{CaseAnswers, about, findings_about};
+use crate::findings::{CaseAnswers, findings_about, join_names};
 use crate::limiter;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::record::{Record, RunEnding};
@@ -20,10 +20,10 @@ const MOST_NAMES: usize = 2;
 /// Checks that must be answered to know what was measured: whether the target is memory (A11), whether the work arrived
 /// at the lowest layer (A12), and whether it was counted at all (A13). If one of them could not be done, the result is
 /// suspect.
-const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
+const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
 /// The number of a result under its true name. Withheld if a finding invalidates it.
-fn headline(result: Option<&Measured>) -> Headline {
+fn build_headline(result: Option<&Measured>) -> Headline {
     let Some(result) = result else {
         return Headline { name: "nothing".into(), unit: "IOPS".into(), ..Headline::default() };
     };
@@ -70,8 +70,8 @@ pub(crate) fn session_verdict(
 /// suspect.
 pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasoned {
     let found_all = |severity| findings_about(findings, &result.name, severity);
-    if let Some(f) = deciding(result, findings) {
-        return found(Verdict::Invalid, f, "invalidates");
+    if let Some(f) = deciding_finding(result, findings) {
+        return verdict_by_finding(Verdict::Invalid, f, "invalidates");
     }
     if result.total.is_none() {
         let no_operation = || "no operation completed within a measured window".into();
@@ -79,18 +79,18 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
         return Reasoned::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
     if let Some(f) = found_all(Severity::Void).next() {
-        let reason = format!("{} {} is accepted for {}: {}", f.id, f.name, about(&f.about), f.sentence);
+        let reason = format!("{} {} is accepted for {}: {}", f.id, f.name, join_names(&f.about), f.sentence);
         return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
     if let Some(f) = found_all(Severity::Rename).next() {
         return relabelled(f);
     }
     if let Some(f) = found_all(Severity::Biased).next() {
-        return found(Verdict::Suspect, f, "biases");
+        return verdict_by_finding(Verdict::Suspect, f, "biases");
     }
-    let is_unasked = |f: &&Finding| MUST_BE_ASKED.contains(&f.id) && f.outcome == Outcome::NotChecked;
-    if let Some(f) = findings.iter().filter(is_unasked).find(|f| f.about.contains(&result.name)) {
-        let reason = format!("{}: {}.", about(&f.about), f.sentence);
+    let is_unchecked = |f: &&Finding| MUST_BE_ANSWERED.contains(&f.id) && f.outcome == Outcome::NotChecked;
+    if let Some(f) = findings.iter().filter(is_unchecked).find(|f| f.about.contains(&result.name)) {
+        let reason = format!("{}: {}.", join_names(&f.about), f.sentence);
         return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
     Reasoned::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
@@ -104,22 +104,22 @@ pub(crate) fn not_measured(record: &Record) -> Option<Reasoned> {
 
 /// Whether a result has no number only because of other load on the machine (checks D).
 pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> bool {
-    let mut ids = invalidating(result, findings).map(|f| f.id).peekable();
+    let mut ids = void_findings(result, findings).map(|f| f.id).peekable();
     ids.peek().is_some() && ids.all(|id| id.group() == 'D')
 }
 
 /// The findings that invalidate a result, without accepted ones.
-fn invalidating<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
+fn void_findings<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
     findings_about(findings, &result.name, Severity::Void).filter(|f| !f.accepted)
 }
 
 /// The finding that decides that a result has no number. Other load alone does not make a session invalid, so another finding comes first.
-fn deciding<'f>(result: &Measured, findings: &'f [Finding]) -> Option<&'f Finding> {
-    invalidating(result, findings).min_by_key(|f| f.id.group() == 'D')
+fn deciding_finding<'f>(result: &Measured, findings: &'f [Finding]) -> Option<&'f Finding> {
+    void_findings(result, findings).min_by_key(|f| f.id.group() == 'D')
 }
 
 /// Counts the quoted results by verdict.
-pub(crate) fn counts(quoted: &[&Measured], findings: &[Finding]) -> Counts {
+fn count_by_verdict(quoted: &[&Measured], findings: &[Finding]) -> Counts {
     let count = |verdict| quoted.iter().filter(|r| r.verdict == verdict).count();
     let counts = Counts {
         valid: count(Verdict::Valid),
@@ -171,7 +171,7 @@ fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
 
 /// Why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
 pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
-    match deciding(result, findings) {
+    match deciding_finding(result, findings) {
         Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
         Some(f) if f.id == CheckId::D01 => "other load on the disk".into(),
         Some(f) if f.id == CheckId::D08 => "CPU busy".into(),
@@ -183,15 +183,15 @@ pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
 }
 
 /// A verdict whose reason is a finding.
-fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
+fn verdict_by_finding(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     let Finding { id, name, sentence, .. } = finding;
-    let reason = format!("{id} {name} {verb} {}: {sentence}", about(&finding.about));
+    let reason = format!("{id} {name} {verb} {}: {sentence}", join_names(&finding.about));
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// The sentence about a result that a finding relabels.
+/// The verdict on a result that a finding relabels.
 pub(crate) fn relabelled(finding: &Finding) -> Reasoned {
-    found(Verdict::Suspect, finding, "relabels")
+    verdict_by_finding(Verdict::Suspect, finding, "relabels")
 }
 
 /// The ids of the findings about a result that have one of these severities and that the user did not accept.
@@ -244,7 +244,7 @@ impl Judged<'_> {
     /// Returns the head for results whose headline is that of the plan.
     pub(crate) fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
         let first = self.headline_job_result();
-        self.head_about(headline(first), first, quoted)
+        self.head_about(build_headline(first), first, quoted)
     }
 
     /// The head about a result, with the counts over all quoted results.
@@ -258,7 +258,7 @@ impl Judged<'_> {
         ReportHead {
             headline: Headline { accepted, ..headline },
             verdict: session_verdict(first, quoted, self.acting, |r| r.verdict),
-            counts: counts(quoted, self.acting),
+            counts: count_by_verdict(quoted, self.acting),
             limiter: limiter_of(first),
         }
     }
@@ -410,8 +410,8 @@ fn counts_name_up_to_two_results_without_a_number_and_count_the_reasons_of_more(
         Measured { name: name.into(), verdict, ..measured }
     };
     let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));
-    let sentence = |quoted: &[&Measured], findings: &[Finding]| counts(quoted, findings).sentence;
-    let counted = counts(&[&first, &other], &[]);
+    let sentence = |quoted: &[&Measured], findings: &[Finding]| count_by_verdict(quoted, findings).sentence;
+    let counted = count_by_verdict(&[&first, &other], &[]);
     assert_eq!((counted.valid, counted.suspect, counted.invalid), (1, 1, 0));
     assert_eq!(counted.sentence.as_deref(), Some("2 results: 1 valid, 1 suspect"));
     assert_eq!(sentence(&[&first, &first], &[]).as_deref(), Some("2 results, all valid"));

@@ -11,10 +11,10 @@
 //!    256 in flight, about every second operation is charged twice. With `nr_requests` 1024, charges are exact again at 512. libaio waits
 //!    in the call instead, and its charges are exact at any depth.
 //!
-//! Each operation has at most one refused attempt, so the ledger subtracts no more than io_uring issued.
+//! Each operation has at most one refused attempt, so [`Case::own`] subtracts at most the issued bytes from the charge. The ledger shows
+//! the charge as the kernel counted it, with a remark.
 
-use crate::case;
-use crate::case::{Case, CaseRun, asked_depth, cgroup_slot, flow_of, share};
+use crate::case::{self, Case, CaseRun, asked_depth, cgroup_slot, flow_of, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, CgroupIo, Moment};
 use model::figures::{Account, Entry, Ledger, Moved};
@@ -26,7 +26,7 @@ use model::units::show_share;
 /// shows larger differences, and checks judge them.
 const AGREES_WITHIN: f64 = 0.001;
 
-/// Bytes per run that a file system reads for its own metadata.
+/// If no stream reads, reads of the devices up to this many bytes per run count as metadata of the file system.
 const METADATA_BYTES: u64 = 1 << 20;
 
 /// The ledger of a case; `None` without storage or a complete run.
@@ -47,6 +47,7 @@ pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
 /// A layer of the stack with its counters.
 struct CountedLayer<'a> {
     layer: &'a Layer,
+    /// Steps from the top of the stack.
     step: u32,
     until_stop: Known<BlockStat>,
     until_synced: Known<BlockStat>,
@@ -54,12 +55,13 @@ struct CountedLayer<'a> {
     in_flight: u64,
 }
 
+/// Builds the ledger's account of one direction; `None` without I/O.
 fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> {
     let issued = case.issued(kind);
-    if issued.ops == 0 && !unrequested_traffic(case, layers, kind) {
+    if issued.ops == 0 && !has_unrequested_reads(case, layers, kind) {
         return None;
     }
-    let size = u64::from(case.largest_bytes());
+    let largest_bytes = u64::from(case.largest_bytes());
     let charged = charged_to_fathom(case, kind);
     let (difference, word) = compare(issued.bytes, charged.clone().map(|m| m.bytes), 0);
     let word = match why_refused(case, kind).filter(|_| is_charged_twice(case, kind)) {
@@ -80,7 +82,7 @@ fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> 
     };
     let entry = |one: &CountedLayer| {
         let (others, counted, in_flight) = step_totals(layers, one, kind);
-        let tolerance_bytes = in_flight.saturating_mul(size);
+        let tolerance_bytes = in_flight.saturating_mul(largest_bytes);
         let (difference, word) = compare(issued.bytes, counted, tolerance_bytes);
         let with_sync = one.until_synced.as_ref().ok().filter(|_| kind == Kind::Write);
         Entry {
@@ -108,9 +110,9 @@ fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> 
     Some(Account { issued, charged, layers: entries })
 }
 
-/// Whether the topmost devices read more than file system metadata although no stream reads. The ledger shows such reads, because the
-/// report shows them for each device.
-fn unrequested_traffic(case: &Case, layers: &[CountedLayer], kind: Kind) -> bool {
+/// Whether this direction is reading and the topmost devices read more than file system metadata. The ledger then shows the reads although
+/// no stream reads, because the report shows them for each device.
+fn has_unrequested_reads(case: &Case, layers: &[CountedLayer], kind: Kind) -> bool {
     let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
     let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow_of(stat, kind).bytes));
     kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
@@ -224,15 +226,12 @@ fn count_layer<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) 
     }
 }
 
-#[cfg(test)]
-use crate::fixture::Fixture;
-
 /// Above this number of requests per operation, operations count as split. One operation in a hundred may cross the
 /// border of two extents.
 const SPLIT_FROM: f64 = 1.01;
 
 /// The engine that first submits without waiting and, if that is refused, again with waiting.
-const RETRIES: &str = "io_uring";
+const RETRYING_ENGINE: &str = "io_uring";
 
 /// Why the kernel refused an attempt after it had charged the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,7 +259,7 @@ pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
 
 /// Streams of the phase whose refused attempts are submitted again.
 fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
-    case.phase_streams().iter().filter(|s| s.engine == RETRIES && s.cache.is_direct())
+    case.phase_streams().iter().filter(|s| s.engine == RETRYING_ENGINE && s.cache.is_direct())
 }
 
 /// The part of `counted` that the kernel charged for refused attempts: at most the issued amount. Zero if the kernel cannot
@@ -280,7 +279,10 @@ pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     twice
 }
 
-/// An honest record whose operations became `parts` requests each and were charged several times.
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// An honest record whose operations became `requests` requests each and were charged `times_charged` times.
 #[cfg(test)]
 pub(crate) fn split(requests: u64, times_charged: f64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();

@@ -58,7 +58,7 @@ impl Bounds {
 }
 
 /// The `stat` files of all layers that a stream uses. `None` if the stream touches no device. Empty if a place is
-/// unknown, because the place may be on any device.
+/// unknown: then the stream may use any device.
 pub(super) type Used<'a> = Option<BTreeSet<&'a str>>;
 
 pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stream: &Stream) -> Used<'a> {
@@ -119,7 +119,7 @@ impl<'a> Case<'a> {
                 let files = files_of(stream).filter(|_| !members.contains(stream));
                 files.is_some_and(|files| files.is_empty() || files.iter().any(|file| used.contains(file)))
             };
-            let more: Vec<usize> = self.streams().filter(joins).collect();
+            let more: Vec<usize> = self.stream_indices().filter(joins).collect();
             if more.is_empty() {
                 break;
             }
@@ -134,7 +134,7 @@ impl<'a> Case<'a> {
 
     /// This case together with all streams of the phase.
     pub(crate) fn of_phase(&self) -> Self {
-        self.with_members(self.streams().collect())
+        self.with_members(self.stream_indices().collect())
     }
 
     fn with_members(&self, mut members: Vec<usize>) -> Self {
@@ -158,13 +158,13 @@ impl<'a> Case<'a> {
     }
 
     /// Indices of the streams of the phase.
-    fn streams(&self) -> std::ops::Range<usize> {
+    fn stream_indices(&self) -> std::ops::Range<usize> {
         0..self.phase_streams().len()
     }
 
     /// Indices of the streams of the phase that are not streams of this case.
     fn others(&self) -> impl Iterator<Item = usize> {
-        self.streams().filter(|stream| !self.members.contains(stream))
+        self.stream_indices().filter(|stream| !self.members.contains(stream))
     }
 
     fn stream_at(&self, stream: usize) -> Option<&Stream> {
@@ -242,7 +242,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the number of direct operations of the streams that share these layers. Each operation becomes a request
-    /// at the layers, or is merged into one.
+    /// at the layers, or is merged into one. Leaves out a stream whose bytes may not all have reached the layers.
     pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
         let arrived_ops = |kind| {
             let submitted = self.submitted(kind);
@@ -265,7 +265,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the number of operations of the streams that share these layers, and an upper bound of the ns that they
-    /// spent there. `None` if there is no bound, because the page cache reads ahead and writes back at other times.
+    /// spent there. `None` if there is no bound, because the page cache reads ahead and writes back at other times, or
+    /// because a kind of operation has no latencies.
     pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
         let mut sum = [0.0; 2];
         let submitted = Kind::MOVING.map(|kind| (kind, self.submitted(kind)));
@@ -328,10 +329,10 @@ impl<'a> Case<'a> {
             self.submitted(kind).get(self.index).copied()
         };
         let own = own.unwrap_or(Bounds::UNKNOWN);
-        let spare = self.spare(kind);
+        let metadata_bytes = self.metadata_bytes(kind);
         // Submissions that the kernel refused and that were repeated count twice, so the count is then not certain.
         let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
-        let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(spare);
+        let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(metadata_bytes);
         let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
         // Without charges, other programs may have read the rest.
         let rest =
@@ -348,17 +349,17 @@ impl<'a> Case<'a> {
         } else {
             others.most.saturating_add((others.most as f64 * SAME_BYTES) as u64)
         };
-        done.saturating_sub(theirs).saturating_sub(self.spare(kind))
+        done.saturating_sub(theirs).saturating_sub(self.metadata_bytes(kind))
     }
 
     /// Bytes of metadata that file systems may have moved in all runs.
-    fn spare(&self, kind: Kind) -> u64 {
+    fn metadata_bytes(&self, kind: Kind) -> u64 {
         let per_run = if kind == Kind::Write { METADATA_WRITE_BYTES } else { METADATA_READ_BYTES };
         per_run.saturating_mul(self.runs.len() as u64)
     }
 
     /// Returns the bytes that a device read for fathom, out of `done` bytes of all reads: at most the bytes that the
-    /// kernel charged to fathom, if it charged any.
+    /// kernel charged to fathom, if the cgroup counts.
     fn delivered(&self, done: u64) -> u64 {
         let issued = self.issued(Kind::Read).bytes as f64;
         // Device and ledger agree, so no other program read anything, even if the cgroup counts less.
@@ -447,7 +448,7 @@ impl<'a> Case<'a> {
     /// The kernel's count for the workers of each stream of the phase.
     fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
-        let mut sums = vec![none; self.streams().len()];
+        let mut sums = vec![none; self.stream_indices().len()];
         for ran in &self.runs {
             let known = ran.end.workers.iter().filter(|worker| worker.stream < sums.len());
             let known = known.filter_map(|worker| Some(count(worker.io.as_ref().ok()?)));
@@ -494,7 +495,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns the path of the target with this index; `None` if the stream has only one target.
+    /// Returns the path of the target with this index among the targets of the case; `None` if the case has only one.
     pub(crate) fn path_among_several(&self, at: usize) -> Option<&'a str> {
         self.targets.get(at).filter(|_| self.targets.len() > 1).map(|(_, target)| target.path.as_str())
     }

@@ -24,6 +24,7 @@ const OTHERS_SHARE: f64 = 0.02;
 /// Dirty bytes that an idle machine has.
 const IDLE_BYTES: u64 = 4 << 20;
 
+/// Computes the figures of a run from its end and the snapshots around it.
 pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let CommandRecord { end, run } = *seen;
     let [start, stop, synced] =
@@ -32,7 +33,7 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let machine = record.header.hosts.first();
     let devices = devices(machine, [&start, &stop, &synced], seconds);
     let dirty = [&start, &stop, &synced].map(|snapshot| snapshot.clone().and_then(dirty_bytes));
-    let others_dirtied = others_dirtied(&start, &stop, end);
+    let others_dirtied = dirtied_by_others(&start, &stop, end);
     let dirty_at_end = dirty_at_end(end, &dirty, &others_dirtied);
     // Data that other processes dirtied before the command began or until the final sync was over.
     let others_synced = others_dirtied.clone().and_then(|during| {
@@ -46,9 +47,9 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
         FinalSync::Skipped => Err("Ctrl-C ended the final sync".to_owned()),
         FinalSync::Failed(why) => Err(format!("the final sync failed: {why}")),
     };
-    let charged = charged(machine, &start, &stop);
-    let foreign_read = foreign_read(machine, &devices, &charged, end);
-    let reached = reached_devices(end, machine, &devices, &dirty_at_end);
+    let charged = charged_bytes(machine, &start, &stop);
+    let foreign_read = foreign_read_bytes(machine, &devices, &charged, end);
+    let reached = bytes_that_reached_devices(end, machine, &devices, &dirty_at_end);
     CommandRun {
         seconds,
         exit: end.exit,
@@ -60,9 +61,9 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
             Err(format!("below {}", show_bytes(end.peak_floor_bytes.next_multiple_of(1 << 20))))
         },
         moved: end.moved.clone(),
-        cached_read_bytes: cached_read(end),
-        unused_read_ahead_bytes: unused_read_ahead(end),
-        foreign_written_bytes: foreign_written(machine, &devices, &reached),
+        cached_read_bytes: cached_read_bytes(end),
+        unused_read_ahead_bytes: unused_read_ahead_bytes(end),
+        foreign_written_bytes: foreign_written_bytes(machine, &devices, &reached),
         written_at_end_bytes: reached,
         stable_mb_per_s: stable_rate(end, seconds, &sync_seconds, &others_synced),
         dirty_at_end_bytes: dirty_at_end,
@@ -151,12 +152,12 @@ fn devices(
 }
 
 /// Returns the bytes that read calls returned and no device delivered.
-fn cached_read(end: &CommandEnd) -> Known<u64> {
+fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes == 0 {
         return Ok(0);
     }
-    reads_are_of_files(end)?;
+    check_that_reads_are_of_files(end)?;
     Ok(moved.read_call_bytes.saturating_sub(moved.fetched_bytes))
 }
 
@@ -164,9 +165,8 @@ fn cached_read(end: &CommandEnd) -> Known<u64> {
 /// counts reads of pipes, terminals and `/dev/zero`.
 ///
 /// # Errors
-///
-/// The other sources that the command read from.
-fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
+/// Why the bytes of read calls may not be bytes of files, or why the command read files without calls.
+fn check_that_reads_are_of_files(end: &CommandEnd) -> Known<()> {
     if let Some((one, why)) = end.named.iter().find_map(|one| Some((one, one.blind.as_ref()?))) {
         return Err(format!("reads from {} are not counted: {why}", one.path));
     }
@@ -199,12 +199,12 @@ fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
 
 /// Returns the read-ahead that the command did not use, as far as it is visible: fetched bytes beyond the bytes of read
 /// calls.
-fn unused_read_ahead(end: &CommandEnd) -> Known<u64> {
+fn unused_read_ahead_bytes(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.fetched_bytes == 0 {
         return Ok(0);
     }
-    reads_are_of_files(end)?;
+    check_that_reads_are_of_files(end)?;
     // Reads from the page cache would hide the same number of unused read-ahead bytes.
     let states: Known<Vec<FilesState>> = end.named.iter().map(|one| one.before.clone()).collect();
     let cached: u64 = states?.iter().map(|state| state.cached_bytes.unwrap_or(0)).sum();
@@ -215,7 +215,7 @@ fn unused_read_ahead(end: &CommandEnd) -> Known<u64> {
 }
 
 /// Returns the bytes that the command wrote to storage or to the page cache, without the bytes that it truncated again.
-pub(super) fn written(end: &CommandEnd) -> Known<u64> {
+pub(super) fn written_bytes(end: &CommandEnd) -> Known<u64> {
     end.moved.clone().map(|moved: Moved| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
 }
 
@@ -225,12 +225,13 @@ fn dirty_bytes(snapshot: &Snapshot) -> Known<u64> {
     Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
 }
 
-/// Bytes that other processes and the kernel made dirty while the command ran.
+/// Bytes that other processes and the kernel made dirty while the command ran. If their part is unknown but the machine's dirtied bytes
+/// are few, those.
 ///
 /// # Errors
 /// Why the part of other processes is unknown: direct writes of the command are among its bytes, but not among the
 /// machine's dirty pages.
-fn others_dirtied(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &CommandEnd) -> Known<u64> {
+fn dirtied_by_others(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &CommandEnd) -> Known<u64> {
     let all = dirtied_between(start, stop, end)?;
     let own = end.moved.clone()?.dirtied_bytes;
     let opened_direct = end.traced.as_ref().is_ok_and(|traced| traced.direct_opens > 0);
@@ -251,9 +252,9 @@ fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &Command
 }
 
 /// Returns the written bytes that were still in memory when the command ended: the dirty pages of the files on its
-/// command line. If they are unknown and other processes wrote almost nothing, the dirty pages of the machine.
+/// command line. If they are unknown and other processes wrote almost nothing, the growth of the machine's dirty pages.
 fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>) -> Known<u64> {
-    let wrote = written(end)?;
+    let wrote = written_bytes(end)?;
     if wrote == 0 {
         return Ok(0);
     }
@@ -279,6 +280,7 @@ fn files_grew_by(end: &CommandEnd) -> u64 {
     end.named.iter().filter_map(grown).sum()
 }
 
+/// Whether bytes of other processes hardly change a result about `wrote` bytes.
 fn is_small(others: u64, wrote: u64) -> bool {
     others <= IDLE_BYTES || others as f64 <= OTHERS_SHARE * wrote as f64
 }
@@ -286,7 +288,7 @@ fn is_small(others: u64, wrote: u64) -> bool {
 /// Returns the rate in MB/s until all bytes were stable; unknown if the final sync also wrote much data of other
 /// processes.
 fn stable_rate(end: &CommandEnd, seconds: f64, sync_seconds: &Known<f64>, others: &Known<u64>) -> Known<f64> {
-    let wrote = written(end)?;
+    let wrote = written_bytes(end)?;
     if wrote == 0 {
         return Err("the command wrote nothing to storage".into());
     }
@@ -324,8 +326,8 @@ fn interface(end: &CommandEnd) -> Interface {
 }
 
 /// Returns the bytes that other processes read from the command's devices: the device's reads minus the charges of the
-/// command's cgroup. Without charges, minus all bytes fetched for the command.
-fn foreign_read(
+/// command's cgroup, on devices with charges. If the cgroup was not read, minus all bytes fetched for the command.
+fn foreign_read_bytes(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
     charged: &Known<BTreeMap<String, [u64; 2]>>,
@@ -338,22 +340,22 @@ fn foreign_read(
         return Ok(all.saturating_sub(end.moved.clone()?.fetched_bytes));
     };
     let foreign_bytes = |top: &Layer| {
-        let [own, _] = *charged.get(&whole_number(machine, top)?)?;
+        let [own, _] = *charged.get(&disk_number(machine, top)?)?;
         (own > 0).then(|| read(top).saturating_sub(own))
     };
     Ok(tops(machine).into_iter().filter_map(foreign_bytes).sum())
 }
 
 /// Returns the bytes written by the command that had reached the topmost devices when it ended: the bytes that were no
-/// longer dirty. They may differ from the bytes that the devices wrote, because a file system may compress. If a device
-/// wrote nothing, nothing reached it.
-fn reached_devices(
+/// longer dirty. They may differ from the bytes that the devices wrote, because a file system may compress. If the
+/// devices wrote nothing, nothing reached them.
+fn bytes_that_reached_devices(
     end: &CommandEnd,
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
     dirty_at_end: &Known<u64>,
 ) -> Known<u64> {
-    let clean = written(end)?.saturating_sub(dirty_at_end.clone()?);
+    let clean = written_bytes(end)?.saturating_sub(dirty_at_end.clone()?);
     match devices {
         // A few pages of another file, such as the one that holds the command's error messages, are not known to be clean.
         Ok(devices) if written_by_tops(machine, devices) == 0 && clean <= IDLE_BYTES => Ok(0),
@@ -370,7 +372,7 @@ fn written_by_tops(machine: Option<&Machine>, devices: &[DeviceUse]) -> u64 {
 }
 
 /// Returns the bytes that the topmost devices wrote in addition to the command's data.
-fn foreign_written(
+fn foreign_written_bytes(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
     reached: &Known<u64>,
@@ -381,7 +383,7 @@ fn foreign_written(
 }
 
 /// Returns the bytes read and written that the kernel charged to the cgroup on the topmost devices, by device number.
-fn charged(
+fn charged_bytes(
     machine: Option<&Machine>,
     start: &Known<&Snapshot>,
     stop: &Known<&Snapshot>,
@@ -407,7 +409,7 @@ fn charged(
 /// Returns the numbers of the topmost devices, each once; for a partition, that of its disk.
 pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     let mut out: Vec<String> =
-        tops(machine).into_iter().filter_map(|top| whole_number(machine, top)).collect();
+        tops(machine).into_iter().filter_map(|top| disk_number(machine, top)).collect();
     out.sort();
     out.dedup();
     out
@@ -415,7 +417,7 @@ pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
 
 /// Returns the number of a partition's disk, otherwise the layer's own. Limits and charges of a partition are those of
 /// its disk.
-fn whole_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
+fn disk_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     if top.kind != LayerKind::Partition {
         return Some(top.number.clone());
     }
@@ -435,7 +437,8 @@ const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 /// Minimum share of the reads from one source at which the report says that all of them came from it.
 const NEARLY: f64 = 0.98;
 
-pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&CommandRecord>) -> String {
+/// Describes a run: what it read and wrote, and a failure.
+pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&CommandRecord>) -> String {
     let program = command.program();
     let took = show_ns(run.seconds * 1e9);
     let ended = match run.exit {
@@ -465,13 +468,15 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
             Err(why) => out.push(format!("{program} took {took}{ended}. Its I/O is unknown: {why}.")),
         },
     }
-    if !ended.is_empty() && out.len() + usize::from(read.is_some()) > 1 {
+    // The sentences without reads and writes have the end already.
+    if !ended.is_empty() && (read.is_some() || wrote.is_some()) {
         out.push(format!("It took {took}{ended}."));
     }
     out.join(" ")
 }
 
-/// Describes what the command read: `512 MiB in 840 ms; none of it came from vda: the page cache had all of it`.
+/// Describes what the command read: `512 MiB in 840 ms (639 MB/s); none of it came from vda: the page cache had all of
+/// it`.
 fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     // Read-ahead that the command did not use is no part of its reads.
@@ -483,8 +488,8 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
     }
     let rate = show_rate(bytes as f64 / 1e6 / run.seconds.max(1e-9));
     let amount = format!("{} in {} ({rate} MB/s)", amount_of(bytes), show_ns(run.seconds * 1e9));
-    let from = device_name(run, |device| device.read_bytes);
-    let idle = file_device(run, |one| one.before.as_ref().is_ok_and(|before| before.bytes > 0));
+    let read_disk = device_name(run, |device| device.read_bytes);
+    let disk_of_files = file_device(run, |one| one.before.as_ref().is_ok_and(|before| before.bytes > 0));
     let fetched = moved.fetched_bytes;
     let share = fetched as f64 / bytes as f64;
     let memory = run.named.iter().find_map(|one| one.memory.as_ref());
@@ -494,21 +499,21 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
         }
         Ok(cached) if share <= 1.0 - NEARLY => {
             format!(
-                "{amount}; none of it came from {idle}: the page cache had {}",
+                "{amount}; none of it came from {disk_of_files}: the page cache had {}",
                 cached_amount(*cached, bytes)
             )
         }
-        Ok(_) if share >= NEARLY => format!("{amount}; all of it came from {from}"),
+        Ok(_) if share >= NEARLY => format!("{amount}; all of it came from {read_disk}"),
         Ok(cached) => format!(
-            "{amount}; {} came from {from}, and the page cache had {}",
+            "{amount}; {} came from {read_disk}, and the page cache had {}",
             amount_of(fetched),
             amount_of(*cached)
         ),
         // The bytes of calls do not include reads of mapped memory and asynchronous reads.
-        Err(_) if fetched >= moved.read_call_bytes => format!("{amount}; all of it came from {from}"),
+        Err(_) if fetched >= moved.read_call_bytes => format!("{amount}; all of it came from {read_disk}"),
         // The command's calls may also have read pipes.
-        Err(_) if fetched < worth => format!("{amount} by calls; nothing came from {idle}"),
-        Err(_) => format!("{amount} by calls; {} came from {from}", amount_of(fetched)),
+        Err(_) if fetched < worth => format!("{amount} by calls; nothing came from {disk_of_files}"),
+        Err(_) => format!("{amount} by calls; {} came from {read_disk}", amount_of(fetched)),
     })
 }
 
@@ -520,7 +525,7 @@ fn cached_amount(cached: u64, bytes: u64) -> String {
 /// another 3.20 s: 298 MB/s in all`.
 fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
-    let bytes = written(seen?.end).ok()?;
+    let bytes = written_bytes(seen?.end).ok()?;
     let bytes_after = |one: &NamedFiles| one.after.as_ref().map_or(0, |after| after.bytes);
     let grew = |one: &NamedFiles| bytes_after(one) > one.before.as_ref().map_or(0, |before| before.bytes);
     let is_dirty = |state: &FilesState| state.dirty_bytes > Some(0);
@@ -549,17 +554,17 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
         (Ok(reached), _) => format!("{} had reached {to}", amount_of(*reached)),
         (Err(why), _) => format!("how much had reached {to} is not known: {why}"),
     };
-    let is_dirty = !matches!(run.dirty_at_end_bytes, Ok(0));
+    let is_rest_dirty = !matches!(run.dirty_at_end_bytes, Ok(0));
     let sync = match (&run.sync_seconds, &run.stable_mb_per_s) {
-        (Ok(seconds), Ok(rate)) if is_dirty => format!(
+        (Ok(seconds), Ok(rate)) if is_rest_dirty => format!(
             ". Making the rest stable took another {}: {} MB/s in all",
             show_ns(seconds * 1e9),
             show_rate(*rate)
         ),
-        (Ok(seconds), Err(why)) if is_dirty && seen?.end.final_sync != FinalSync::NotNeeded => {
+        (Ok(seconds), Err(why)) if is_rest_dirty && seen?.end.final_sync != FinalSync::NotNeeded => {
             format!(". The final sync took {}, and no rate follows from it: {why}", show_ns(seconds * 1e9))
         }
-        (Err(why), _) if is_dirty => {
+        (Err(why), _) if is_rest_dirty => {
             format!(". How long it takes to make the rest stable was not measured: {why}")
         }
         _ => String::new(),

@@ -1,6 +1,6 @@
 //! Judges timed commands: turns the record of `fathom time` into a report.
 //!
-//! 1. `figures` turns the end of each run and the snapshots around it into a [`CommandRun`], and describes it in one or two sentences.
+//! 1. `figures` turns the end of each run and the snapshots around it into a [`CommandRun`], and describes it in a few sentences.
 //! 2. `command_limiter` decides what the command waited for. The first cause that its figures support is the answer: a throttle; a CPU, or
 //!    the page cache that it copied from or to; its own syncs; the device, busy with several requests or with one at a time; the other end
 //!    of a pipe or a terminal. Without a cause, the answer lists the shares.
@@ -15,7 +15,7 @@ use crate::checks::{
 };
 use crate::compare::{self, CommandTimes};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
-use crate::{Judging, findings, notes, nowhere, verdict};
+use crate::{Judging, findings, notes, unknown_machine, verdict};
 use figures::snapshot_at;
 use model::Known;
 use model::command::{
@@ -30,8 +30,7 @@ use model::record::{CommandRecord, Record};
 use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use model::verdict::{Condition, Gate, Limit};
-use stats::intervals;
-use stats::intervals::FEWEST_RUNS;
+use stats::intervals::{self, FEWEST_RUNS};
 use stats::sample::{mean, variance};
 
 /// Judges a record of `fathom time`.
@@ -42,7 +41,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     for (at, command) in study.commands.iter().enumerate() {
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
         let runs: Vec<CommandRun> = seen.iter().map(|seen| figures::command_run(record, seen)).collect();
-        let result = command_result(record, command, runs, seen.last());
+        let result = build_result(record, command, runs, seen.last());
         // The report shows the figures of one run: the last one, because it resembles future runs most.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
             findings.extend(ask(record, command, run, &result.limiter, seen));
@@ -56,7 +55,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     findings.sort_by_key(|finding| (finding.outcome, finding.severity, finding.id));
     let compared = compare_commands(&commands);
     let gates: Vec<Gate> =
-        header.plan.fail_if.iter().flat_map(|condition| gates(condition, &commands)).collect();
+        header.plan.fail_if.iter().flat_map(|condition| decide_gates(condition, &commands)).collect();
     let reasoned = verdict_with_reason(&commands, &findings);
     let answer = crate::gate::combine_gates(&gates).or_else(|| answer(&commands, &compared));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
@@ -92,7 +91,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         findings,
         notes: record.runs.iter().flat_map(|run| &run.end).flat_map(|end| end.notes.clone()).collect(),
         ending: notes::ending(record),
-        machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
+        machine: header.hosts.first().cloned().unwrap_or_else(unknown_machine),
         files: Vec::new(),
         title: header.plan.title.clone(),
         command: header.plan.command.clone(),
@@ -110,7 +109,7 @@ fn successful_seconds(runs: &[CommandRun]) -> Vec<f64> {
     runs.iter().filter(|run| run.exit.is_success()).map(|run| run.seconds).collect()
 }
 
-fn command_result(
+fn build_result(
     record: &Record,
     command: &Command,
     runs: Vec<CommandRun>,
@@ -121,7 +120,7 @@ fn command_result(
         command: command.line.clone(),
         sentence: runs.last().map_or_else(
             || format!("{} did not complete.", command.program()),
-            |run| figures::sentence(command, run, last),
+            |run| figures::describe_run(command, run, last),
         ),
         seconds: mean.map(|mean| mean.value),
         seconds_interval: mean.and_then(|mean| mean.interval),
@@ -203,14 +202,14 @@ fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verd
 }
 
 /// The gates of a condition such as `time>2s`: one for the named command, or one for each command.
-fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
+fn decide_gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
-    let gates: Vec<Gate> = commands.iter().filter(named).map(|one| gate(condition, one)).collect();
+    let gates: Vec<Gate> = commands.iter().filter(named).map(|one| decide_gate(condition, one)).collect();
     if gates.is_empty() { vec![crate::gate::gate_without_number(condition, &condition.limit)] } else { gates }
 }
 
 /// Decides a condition for a command: a single run by its time, several runs by the 95 % bounds of their mean.
-fn gate(condition: &Condition, one: &CommandResult) -> Gate {
+fn decide_gate(condition: &Condition, one: &CommandResult) -> Gate {
     let limit_ns = condition.limit.value();
     let bounds_ns = one.seconds.map(|seconds| match one.runs.len() {
         1 => [seconds * 1e9; 2],
@@ -272,7 +271,7 @@ const STREAM_BYTES: u64 = 1 << 20;
 /// Minimum share of the bytes for the page cache to count as holding all of them.
 const NEARLY: f64 = 0.95;
 
-/// Minimum length of a run for a CPU share, because the kernel counts CPU time in ticks of up to 4 ms.
+/// Minimum length of a run for a CPU share: five ticks of 4 ms, in which many kernels count CPU time.
 const LEAST_CPU_SECONDS: f64 = 0.02;
 
 fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
@@ -295,13 +294,13 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     if run.seconds < LEAST_CPU_SECONDS {
         return too_short(LEAST_CPU_SECONDS);
     }
-    if let Some(limit) = throttle(record, run, seen) {
+    if let Some(limit) = describe_throttle(record, run, seen) {
         return limiter("throttle", format!("a cgroup limits {limit}"));
     }
     if cpu >= CPU_BOUND {
         let system = show_share(run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9));
-        let (share, calls) = (show_share(cpu), small_calls(run));
-        return match page_cache_copy(run) {
+        let (share, calls) = (show_share(cpu), describe_small_calls(run));
+        return match describe_page_cache_copy(run) {
             Some(copying) => limiter("page cache", format!("{copying} kept a CPU busy {share}{calls}")),
             None => limiter("CPU", format!("busy {share}, {system} of that in the kernel{calls}")),
         };
@@ -315,7 +314,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
     match busiest {
         Some(device) if busy >= DEVICE_BUSY && depth <= ONE_AT_A_TIME => {
-            return limiter("one request at a time", one_at_a_time(device, busy * run.seconds));
+            return limiter("one request at a time", describe_one_at_a_time(device, busy * run.seconds));
         }
         Some(device) if busy >= DEVICE_BUSY => {
             return limiter(
@@ -325,19 +324,19 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
         }
         _ => {}
     }
-    let moves = run.moved.as_ref().is_ok_and(|moved| {
+    let moved_much = run.moved.as_ref().is_ok_and(|moved| {
         let at_device = moved.fetched_bytes + run.written_at_end_bytes.as_ref().unwrap_or(&0);
         at_device as f64
             >= TAKES_TURNS * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
     });
-    if moves && busy >= TAKES_TURNS && depth <= ONE_AT_A_TIME && cpu + busy >= CPU_BOUND {
+    if moved_much && busy >= TAKES_TURNS && depth <= ONE_AT_A_TIME && cpu + busy >= CPU_BOUND {
         return limiter(
             "one request at a time",
             format!("a CPU ({}) and the device ({}) took turns", show_share(cpu), show_share(busy)),
         );
     }
     let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
-    match other_end(record, run, seen) {
+    match find_other_end(record, run, seen) {
         Some((name, other_end)) if busy < IDLE => {
             limiter(name, format!("it waited for {other_end}; a CPU was busy {}", show_share(cpu)))
         }
@@ -348,7 +347,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
 
 /// Returns the other end of the standard stream that all data went through; `None` if little or no data went through
 /// one.
-fn other_end(
+fn find_other_end(
     record: &Record,
     run: &CommandRun,
     seen: &CommandRecord,
@@ -382,7 +381,7 @@ fn other_end(
 }
 
 /// Describes a command that only copied from or to the page cache.
-fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
+fn describe_page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     let moved = run.moved.as_ref().ok()?;
     let is_most = |part: u64, all: u64| all > 1 << 20 && part as f64 >= NEARLY * all as f64;
     if is_most(*run.cached_read_bytes.as_ref().unwrap_or(&0), moved.read_call_bytes) {
@@ -392,8 +391,8 @@ fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     is_most(dirty, moved.dirtied_bytes).then_some("copying to it")
 }
 
-/// Describes the calls if they are many and small.
-fn small_calls(run: &CommandRun) -> String {
+/// Describes the calls if they are many (10,000) and small (16 KiB on average in a direction).
+fn describe_small_calls(run: &CommandRun) -> String {
     let smallest = [run.interface.read_call_bytes, run.interface.write_call_bytes]
         .into_iter()
         .flatten()
@@ -406,14 +405,14 @@ fn small_calls(run: &CommandRun) -> String {
     }
 }
 
-fn one_at_a_time(device: &DeviceUse, busy_seconds: f64) -> String {
+fn describe_one_at_a_time(device: &DeviceUse, busy_seconds: f64) -> String {
     let requests = device.read_requests + device.write_requests;
     let each = show_ns(busy_seconds * 1e9 / requests.max(1) as f64);
     format!("{} got one request at a time, {each} each", device.name)
 }
 
-/// The limit that a device's rate has reached.
-fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<String> {
+/// Describes the limit that a device's rate has reached.
+fn describe_throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<String> {
     let text = snapshot_at(seen.run, Moment::Start).ok()?.text(LIMITS).ok()?;
     let machine = record.header.hosts.first();
     let places = machine.into_iter().flat_map(|machine| &machine.places);
@@ -470,6 +469,7 @@ fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> Strin
     Ok(if is_found { found(severity, sentence()) } else { holds() })
 }
 
+/// Runs the checks on one run of a command.
 fn ask(
     record: &Record,
     command: &Command,
@@ -478,34 +478,34 @@ fn ask(
     seen: &CommandRecord,
 ) -> Vec<Finding> {
     let answers: [(CheckId, Known<CheckAnswer>); 13] = [
-        (CheckId::A01, page_cache(run)),
-        (CheckId::A04, stored_nowhere(run, "holes", |before| Some(before.hole_bytes))),
+        (CheckId::A01, check_page_cache(run)),
+        (CheckId::A04, check_stored_bytes(run, "holes", |before| Some(before.hole_bytes))),
         (
             CheckId::A10,
-            stored_nowhere(run, "ranges that were never written", |before| before.unwritten_bytes),
+            check_stored_bytes(run, "ranges that were never written", |before| before.unwritten_bytes),
         ),
-        (CheckId::A08, easy_data(run, seen)),
-        (CheckId::A09, still_in_memory(run, seen)),
-        (CheckId::A11, memory_below(run)),
-        (CheckId::A12, lower_layer(record, run)),
-        (CheckId::D01, foreign_io(record, run)),
-        (CheckId::D02, backlog(run)),
-        (CheckId::D04, limit_reached(run, limiter, seen)),
-        (CheckId::D08, waited_for_cpu(run)),
-        (CheckId::D10, stolen(seen)),
-        (CheckId::D14, memory_pressure(run)),
+        (CheckId::A08, check_easy_data(run, seen)),
+        (CheckId::A09, check_still_in_memory(run, seen)),
+        (CheckId::A11, check_memory_below(run)),
+        (CheckId::A12, check_lower_layer(record, run)),
+        (CheckId::D01, check_foreign_io(record, run)),
+        (CheckId::D02, check_backlog(run)),
+        (CheckId::D04, check_limit(run, limiter, seen)),
+        (CheckId::D08, check_cpu_wait(run)),
+        (CheckId::D10, check_stolen_time(seen)),
+        (CheckId::D14, check_memory_wait(run)),
     ];
     answers.into_iter().filter_map(|(id, answer)| finding(id, command, &answer)).collect()
 }
 
 /// Checks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
 fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
-    let answers = [(CheckId::E05, few_runs(seconds)), (CheckId::E06, Ok(runs_disagree(seconds)))];
+    let answers = [(CheckId::E05, check_run_count(seconds)), (CheckId::E06, Ok(check_spread(seconds)))];
     answers.into_iter().filter_map(|(id, answer)| finding(id, command, &answer)).collect()
 }
 
 /// Checks whether there are enough runs. A single run makes no claim about the next one, so it is not checked.
-fn few_runs(seconds: &[f64]) -> Known<CheckAnswer> {
+fn check_run_count(seconds: &[f64]) -> Known<CheckAnswer> {
     if seconds.len() < 2 {
         return Ok(CheckAnswer::DoesNotApply);
     }
@@ -514,7 +514,7 @@ fn few_runs(seconds: &[f64]) -> Known<CheckAnswer> {
     })
 }
 
-fn runs_disagree(seconds: &[f64]) -> CheckAnswer {
+fn check_spread(seconds: &[f64]) -> CheckAnswer {
     if seconds.len() < FEWEST_RUNS {
         return CheckAnswer::DoesNotApply;
     }
@@ -542,7 +542,7 @@ fn finding(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Optio
     Some(finding)
 }
 
-fn page_cache(run: &CommandRun) -> Known<CheckAnswer> {
+fn check_page_cache(run: &CommandRun) -> Known<CheckAnswer> {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes < LEAST_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
@@ -556,7 +556,7 @@ fn page_cache(run: &CommandRun) -> Known<CheckAnswer> {
 }
 
 /// Checks for bytes of named files that read as zeros because no storage holds them.
-fn stored_nowhere(
+fn check_stored_bytes(
     run: &CommandRun,
     what: &str,
     bytes: impl Fn(&FilesState) -> Option<u64>,
@@ -586,11 +586,11 @@ fn stored_nowhere(
     if files == 0 { Err("the command line names no existing file".into()) } else { Ok(holds()) }
 }
 
-/// Checks for output that is easier to store than real data: holes in a file that the command made, or zeros, according
+/// Checks for output that is easier to store than real data: holes in a file that had none before, or zeros, according
 /// to the command line.
-fn easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
-    let made = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
-    for one in run.named.iter().filter(made) {
+fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
+    let had_no_holes = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
+    for one in run.named.iter().filter(had_no_holes) {
         if let Ok(after) = &one.after
             && after.hole_bytes >= LEAST_BYTES
         {
@@ -600,7 +600,7 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
             return Ok(found(Severity::Biased, sentence));
         }
     }
-    if figures::written(seen.end)? < LEAST_BYTES {
+    if figures::written_bytes(seen.end)? < LEAST_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
@@ -614,8 +614,8 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
     })
 }
 
-fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
-    let wrote = figures::written(seen.end)?;
+fn check_still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
+    let wrote = figures::written_bytes(seen.end)?;
     if wrote < LEAST_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
@@ -625,7 +625,7 @@ fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
     })
 }
 
-fn memory_below(run: &CommandRun) -> Known<CheckAnswer> {
+fn check_memory_below(run: &CommandRun) -> Known<CheckAnswer> {
     if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
         let sentence = format!("{} is in memory ({memory}), not on a disk.", one.path);
         return Ok(found(Severity::Rename, sentence));
@@ -634,8 +634,8 @@ fn memory_below(run: &CommandRun) -> Known<CheckAnswer> {
     Ok(holds())
 }
 
-/// Whether the lowest devices read as much as the topmost.
-fn lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
+/// Checks whether the lowest devices read as much as the topmost.
+fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     let machine = record.header.hosts.first();
     let devices = run.devices.as_ref().map_err(Clone::clone)?;
     let bytes = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);
@@ -656,14 +656,14 @@ fn lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     Ok(holds())
 }
 
-fn foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
+fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     let foreign = run.foreign_read_bytes.clone()?;
     let all: u64 = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes).saturating_add(foreign);
     let is_much =
         |foreign: u64, all: u64| foreign >= LEAST_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
     if is_much(foreign, all) {
-        let moved = run.neighbours.iter().filter(|one| one.io_bytes.is_some_and(|bytes| bytes > 0));
-        let busy: Vec<&str> = moved.map(|one| one.name.as_str()).collect();
+        let with_io = run.neighbours.iter().filter(|one| one.io_bytes.is_some_and(|bytes| bytes > 0));
+        let busy: Vec<&str> = with_io.map(|one| one.name.as_str()).collect();
         let who = if busy.is_empty() {
             String::new()
         } else {
@@ -696,7 +696,7 @@ fn foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
 }
 
 /// Returns the bytes that the lowest devices of a place read in addition to the reads of its topmost devices and the command's reads from
-/// other places.
+/// other places: of the place where these bytes are most.
 fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
     let devices = run.devices.as_ref().map_err(Clone::clone)?;
     let read = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);
@@ -710,7 +710,7 @@ fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
     Ok(excess.max().unwrap_or(0))
 }
 
-fn backlog(run: &CommandRun) -> Known<CheckAnswer> {
+fn check_backlog(run: &CommandRun) -> Known<CheckAnswer> {
     let before = run.machine_dirty_bytes[0].clone()?;
     found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
         let before = show_bytes(before);
@@ -720,7 +720,7 @@ fn backlog(run: &CommandRun) -> Known<CheckAnswer> {
     })
 }
 
-fn limit_reached(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Known<CheckAnswer> {
+fn check_limit(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Known<CheckAnswer> {
     let start = snapshot_at(seen.run, Moment::Start);
     start.map_err(|_| "the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
@@ -729,7 +729,7 @@ fn limit_reached(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> K
     })
 }
 
-fn waited_for_cpu(run: &CommandRun) -> Known<CheckAnswer> {
+fn check_cpu_wait(run: &CommandRun) -> Known<CheckAnswer> {
     let share = run.pressure[1].clone()?;
     let is_much = share >= CPU_WAIT_SHARE && run.seconds >= CPU_WAIT_SECONDS;
     found_if(is_much, Severity::Note, || {
@@ -745,7 +745,7 @@ fn waited_for_cpu(run: &CommandRun) -> Known<CheckAnswer> {
     })
 }
 
-fn stolen(seen: &CommandRecord) -> Known<CheckAnswer> {
+fn check_stolen_time(seen: &CommandRecord) -> Known<CheckAnswer> {
     let at = |moment| snapshot_at(seen.run, moment).and_then(stolen_ticks);
     let ([steal_before, all_before], [steal_after, all_after]) = (at(Moment::Start)?, at(Moment::Stop)?);
     let (steal, all) = (steal_after.saturating_sub(steal_before), all_after.saturating_sub(all_before));
@@ -758,7 +758,7 @@ fn stolen(seen: &CommandRecord) -> Known<CheckAnswer> {
     })
 }
 
-fn memory_pressure(run: &CommandRun) -> Known<CheckAnswer> {
+fn check_memory_wait(run: &CommandRun) -> Known<CheckAnswer> {
     let share = run.pressure[2].clone()?;
     found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
         format!("Tasks of this machine waited for memory for {} of the time.", show_share(share))
@@ -1120,6 +1120,20 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_command_is_described_with_its_exit_code_whatever_it_moved() {
+        let described = |end: CommandEnd| {
+            let (report, _) = judged(CommandEnd { exit: Exit::Code(2), ..end }, [100, 100]);
+            sentence(&report).to_owned()
+        };
+        for end in
+            [end(64 * MIB), writer(0, FinalSync::Off), CommandEnd { moved: Ok(Moved::default()), ..end(0) }]
+        {
+            let text = described(end);
+            assert_eq!(text.matches("ended with exit code 2").count(), 1, "{text}");
+        }
+    }
+
+    #[test]
     fn a_condition_is_decided_by_one_run_or_by_the_bounds_of_several() {
         let decided = |wall_ms: &[u64], limit: &str| {
             let ends = wall_ms.iter().map(|ms| CommandEnd { wall_ns: ms * 1_000_000, ..end(0) }).collect();
@@ -1148,7 +1162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_survives_its_file() {
+    fn a_plan_of_commands_survives_its_json() {
         let record = record(vec![end(0)], [0, 0]);
         let text = serde_json::to_string(&record.header.plan).unwrap();
         let plan: model::plan::Plan = serde_json::from_str(&text).unwrap();

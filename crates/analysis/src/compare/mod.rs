@@ -386,7 +386,7 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
         // Findings that only the study accepted do not count here.
         let by_user = |id: &CheckId| accept.contains(id) || result.accepted.contains(id);
         let accepted: Vec<CheckId> =
-            findings::accepted(result, findings).into_iter().filter(by_user).collect();
+            findings::accepted_checks(result, findings).into_iter().filter(by_user).collect();
         result.accepted = accepted;
         if !result.accepted.is_empty() {
             result.verdict = result.verdict.max(Verdict::Suspect);

@@ -67,7 +67,7 @@ pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     Ok([all.saturating_sub(idle.saturating_add(waiting)), all])
 }
 
-/// The first line of `/proc/stat`.
+/// The ticks of all CPUs together since the machine started, by field: user, nice, system and so on.
 pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
     let fields = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
@@ -146,6 +146,7 @@ const DRIVES: &[&str] = &["nvme", "drivetemp"];
 pub(crate) struct Sensor {
     /// Driver of the sensor, if the text has it.
     pub(crate) name: Option<String>,
+    /// The temperature.
     pub(crate) now: Option<i64>,
     /// The limit that the drive itself gives.
     pub(crate) most: Option<i64>,
@@ -170,13 +171,13 @@ pub(crate) fn sensors(text: &str) -> BTreeMap<String, Sensor> {
     out
 }
 
-/// Pressure of block devices and network file systems.
+/// The file of the time that tasks waited for block devices and network file systems.
 pub(crate) const IO: &str = "/proc/pressure/io";
 
-/// Pressure of CPUs.
+/// The file of the time that tasks waited for a CPU.
 pub(crate) const CPU: &str = "/proc/pressure/cpu";
 
-/// Pressure of memory.
+/// The file of the time that tasks waited for memory.
 pub(crate) const MEMORY: &str = "/proc/pressure/memory";
 
 /// Returns the share of the runs' time in which at least one task of the machine waited, from a pressure file.
@@ -274,22 +275,22 @@ fn leading(text: &str) -> Option<f64> {
     (number.is_finite() && number > 0.0).then_some(number)
 }
 
-/// Minimum number of ticks of 10 ms on all CPUs for a share.
+/// Minimum number of ticks of 10 ms on all CPUs for a share: one tick is then at most 5 %.
 pub(crate) const LEAST_TICKS: u64 = 20;
 
 /// The host's load in a run. A value that was not counted is `None`.
 pub(crate) fn host_figures(ran: &CaseRun) -> HostFigures {
     let Ok(passed) = passed_ns(ran) else { return HostFigures::default() };
-    let waited = |file: &str| {
+    let pressure = |file: &str| {
         let us = grown(ran, file, |text| pressure_us(text, "some")).ok()?;
         Some(share(us as f64 * 1e3, passed).min(1.0))
     };
     HostFigures {
         worker_cpu: busiest_worker_share(ran, passed),
-        cpu: cpu(ran).ok(),
-        io_pressure: waited(IO),
-        cpu_pressure: waited(CPU),
-        memory_pressure: waited(MEMORY),
+        cpu: busy_cpu_share(ran).ok(),
+        io_pressure: pressure(IO),
+        cpu_pressure: pressure(CPU),
+        memory_pressure: pressure(MEMORY),
         quota_paused: paused_ns(ran).ok().map(|ns| share(ns, passed)),
     }
 }
@@ -309,7 +310,7 @@ fn busiest_worker_share(ran: &CaseRun, passed_ns: f64) -> Option<f64> {
     busiest.filter(|share| *share > 0.0 && *share < 1.05).map(|share| share.min(1.0))
 }
 
-fn cpu(ran: &CaseRun) -> Known<f64> {
+fn busy_cpu_share(ran: &CaseRun) -> Known<f64> {
     let (before, after) = (busy_ticks(ran.at(Moment::Start)?)?, busy_ticks(ran.at(Moment::Stop)?)?);
     // Times of CPUs that are idle may go back by a tick.
     let [busy, all] = [0, 1].map(|at| after[at].saturating_sub(before[at]));
@@ -338,7 +339,7 @@ pub(crate) fn fixture(record: &mut model::record::Record, file: &str, part: f64)
 }
 
 #[cfg(test)]
-fn parse_width(files: &[(&str, &str)]) -> Known<f64> {
+fn link_mb_per_s(files: &[(&str, &str)]) -> Known<f64> {
     let device = files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     link(&Layer { device, ..Layer::default() }).map(|l| (l.bytes_per_s / 1e6).round())
 }
@@ -406,16 +407,16 @@ fn pressure_is_a_share_of_the_runs_and_missing_files_are_errors() {
 
 #[test]
 fn links_are_read_as_the_kernel_writes_them() {
-    let pci = |speed, width| parse_width(&[("current_link_speed", speed), ("current_link_width", width)]);
+    let pci = |speed, width| link_mb_per_s(&[("current_link_speed", speed), ("current_link_width", width)]);
     assert_eq!(pci("8.0 GT/s PCIe\n", "4\n"), Ok(3_938.0));
     assert_eq!(pci("5.0 GT/s PCIe", "1"), Ok(500.0));
-    assert_eq!(parse_width(&[("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s")]), Ok(600.0));
+    assert_eq!(link_mb_per_s(&[("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s")]), Ok(600.0));
     for bad in [
         pci("Unknown", "4"),
         pci("8.0 GT/s PCIe", "0"),
         pci("8.0", "255"),
         pci("nan", "inf"),
-        parse_width(&[]),
+        link_mb_per_s(&[]),
     ] {
         assert!(bad.is_err());
     }

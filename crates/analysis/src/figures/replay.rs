@@ -1,9 +1,9 @@
 //! Compares a replay with its capture.
 //!
-//! 1. [`at_driver`] adds up the requests that the driver completed for the replay's workers. Latencies and depth come from there if the
+//! 1. [`sum_at_driver`] adds up the requests that the driver completed for the replay's workers. Latencies and depth come from there if the
 //!    requests match the operations, else from the program.
-//! 2. [`figures`] puts the figures of both next to each other.
-//! 3. [`differs`] lists what differs and why.
+//! 2. [`pair_figures`] puts the figures of both next to each other.
+//! 3. [`list_differences`] lists what differs and why.
 
 use crate::case::{Case, CaseRun};
 use crate::figures::timely_quantile_ns;
@@ -13,7 +13,7 @@ use model::record::{AtDriver, Replayed};
 use model::replay::{Compared, ReplayComparison};
 use model::units::{show_count, show_ns, show_share};
 
-/// Times and rates of two runs of the same load usually differ by at most this share.
+/// The times of two runs of the same load usually differ by at most this share.
 const ELAPSED_WITHIN: f64 = 0.1;
 
 /// Median latencies and depths of two runs of the same load usually differ by at most this share.
@@ -23,15 +23,15 @@ const LATENCY_WITHIN: f64 = 0.15;
 /// missing.
 const SAME_WITHIN: f64 = 0.01;
 
-/// Compares the replay of a case with its original; `None` if the case is no replay, or no run has ended.
-pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
+/// Compares the replay of a case with its original; `None` if the case is no replay, or no run completed.
+pub(crate) fn compare(case: &Case) -> Option<ReplayComparison> {
     let replay = case.stream.replay.as_deref()?;
     let runs = case.runs.len() as f64;
     let elapsed_ns = (runs > 0.0).then(|| case.window_ns() / runs).filter(|ns| *ns > 0.0)?;
-    let driver = at_driver(case);
-    let figures = figures(case, replay, elapsed_ns, driver.as_ref().ok());
-    let counted = counted(&case.runs);
-    let differs = differs(case, replay, &figures, counted.as_ref(), &driver);
+    let driver = sum_at_driver(case);
+    let figures = pair_figures(case, replay, elapsed_ns, driver.as_ref().ok());
+    let counted = add_up_counts(&case.runs);
+    let differs = list_differences(case, replay, &figures, counted.as_ref(), &driver);
     Some(ReplayComparison {
         capture: replay.file.clone(),
         pace: replay.pace.word().into(),
@@ -47,7 +47,7 @@ pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
 ///
 /// # Errors
 /// Why the driver's requests may not be those of the replay.
-fn at_driver(case: &Case) -> Known<AtDriver> {
+fn sum_at_driver(case: &Case) -> Known<AtDriver> {
     let mut sum = AtDriver::default();
     let mut depths = Vec::new();
     for run in &case.runs {
@@ -76,22 +76,22 @@ fn at_driver(case: &Case) -> Known<AtDriver> {
     Ok(sum)
 }
 
-fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriver>) -> Vec<Compared> {
+fn pair_figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriver>) -> Vec<Compared> {
     let original = &replay.original;
     let runs = case.runs.len() as f64;
     let amount = |kind: Kind| case.in_windows(kind);
     let ops = |kinds: &[Kind]| kinds.iter().map(|k| amount(*k).ops).sum::<u64>() as f64 / runs;
     let bytes: f64 = Kind::MOVING.iter().map(|k| amount(*k).bytes as f64).sum::<f64>() / runs;
-    let (seconds, then) = (elapsed_ns / 1e9, original.elapsed_ns as f64 / 1e9);
-    let per_second = |amount: f64| (then > 0.0).then(|| amount / then);
+    let (seconds, original_seconds) = (elapsed_ns / 1e9, original.elapsed_ns as f64 / 1e9);
+    let original_rate = |amount: f64| (original_seconds > 0.0).then(|| amount / original_seconds);
     let moved: u64 = Kind::MOVING.iter().filter_map(|k| original.for_kind(*k)).map(|k| k.bytes).sum();
-    let all = original.operations() as f64;
+    let original_ops = original.operations() as f64;
     let depth = driver.map_or_else(|| case.depth_mean().ok(), |driver| driver.depth);
     let mut out = vec![
         Compared::from_figures("elapsed", "ns", Some(original.elapsed_ns as f64), Some(elapsed_ns)),
-        Compared::from_figures("operations", "", Some(all), Some(ops(&Kind::ALL))),
-        Compared::from_figures("IOPS", "", per_second(all), Some(ops(&Kind::ALL) / seconds)),
-        Compared::from_figures("MB/s", "", per_second(moved as f64 / 1e6), Some(bytes / 1e6 / seconds)),
+        Compared::from_figures("operations", "", Some(original_ops), Some(ops(&Kind::ALL))),
+        Compared::from_figures("IOPS", "", original_rate(original_ops), Some(ops(&Kind::ALL) / seconds)),
+        Compared::from_figures("MB/s", "", original_rate(moved as f64 / 1e6), Some(bytes / 1e6 / seconds)),
         Compared::from_figures("depth", "", original.depth_mean, depth),
     ];
     for recorded in &original.kinds {
@@ -101,7 +101,7 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriv
         let share = Compared::from_figures(
             &format!("{word} share"),
             "share",
-            Some(recorded.operations as f64 / all),
+            Some(recorded.operations as f64 / original_ops),
             Some(now / ops(&Kind::ALL).max(1.0)),
         );
         out.push(share);
@@ -132,8 +132,8 @@ fn percentile_ns(case: &Case, kind: Kind, q: f64) -> Option<f64> {
     timely_quantile_ns(&case.latency(kind)?, lateness.as_ref(), q).map(|ns| ns as f64)
 }
 
-/// The counts of all runs.
-fn counted(runs: &[CaseRun]) -> Option<Replayed> {
+/// Adds up the counts of all runs. `starved_ns` and `outside` are the largest of a run.
+fn add_up_counts(runs: &[CaseRun]) -> Option<Replayed> {
     let all: Vec<&Replayed> = runs.iter().filter_map(|run| run.stream.replayed.as_ref()).collect();
     let sum = |count: fn(&Replayed) -> u64| all.iter().map(|one| count(one)).sum();
     (!all.is_empty()).then(|| Replayed {
@@ -147,7 +147,7 @@ fn counted(runs: &[CaseRun]) -> Option<Replayed> {
 }
 
 /// Lists the differences with their reasons: first those from the capture and the runs, then those between the figures.
-fn differs(
+fn list_differences(
     case: &Case,
     replay: &Replay,
     figures: &[Compared],
@@ -222,7 +222,7 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
 }
 
 /// Differences between the figures.
-fn figure_differences(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec<String> {
+fn figure_differences(replay: &Replay, figures: &[Compared], is_at_driver: bool) -> Vec<String> {
     let change = |name: &str| figures.iter().find(|f| f.name == name).and_then(|f| f.change);
     let by =
         |change: f64| format!("{}{}", show_share(change.abs()), if change > 0.0 { " more" } else { " less" });
@@ -249,7 +249,7 @@ fn figure_differences(replay: &Replay, figures: &[Compared], at_driver: bool) ->
         let p50 = change(&format!("{} p50", kind.word()));
         let Some(p50) = p50.filter(|change| change.abs() > LATENCY_WITHIN) else { continue };
         let why = match kind {
-            _ if at_driver => "the device is in another state or under other load",
+            _ if is_at_driver => "the device is in another state or under other load",
             Kind::Sync => "a sync here is an fdatasync of the target, which the kernel hands to a thread",
             _ => {
                 "the capture counts from the driver and the replay from its system call, and the device may be in another state"
@@ -320,7 +320,7 @@ fn compare_replay(
     counted: Option<&Replayed>,
 ) -> ReplayComparison {
     let record = replaying(pace, change, counted);
-    compared(&crate::case::cases(&record)[0]).unwrap_or_else(|| panic!("no comparison"))
+    compare(&crate::case::cases(&record)[0]).unwrap_or_else(|| panic!("no comparison"))
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn figures_of_replay_and_original_are_compared_with_reasons() {
     assert_eq!((figure("IOPS").original, figure("read size").change), (Some(1000.0), Some(0.0)));
     assert_eq!((figure("read p99").original, figure("read p99").change), (None, None));
     assert!(same.differs.iter().any(|why| why.contains("median read")), "{:?}", same.differs);
-    assert!(compared(&crate::case::cases(&Fixture::honest().record())[0]).is_none());
+    assert!(compare(&crate::case::cases(&Fixture::honest().record())[0]).is_none());
     let counted = Replayed {
         starved: 3,
         starved_ns: 5_000_000,
@@ -356,7 +356,7 @@ fn latencies_come_from_the_driver_if_its_requests_match_the_operations() {
             let ops = end.streams[0].kinds[&Kind::Read].latency.count();
             end.streams[0].at_driver = Some(driver(ops));
         }
-        compared(&crate::case::cases(&record)[0]).unwrap_or_else(|| panic!("no comparison"))
+        compare(&crate::case::cases(&record)[0]).unwrap_or_else(|| panic!("no comparison"))
     };
     let at_driver = |requests: u64| {
         let mut latency = model::histogram::Histogram::default();

@@ -7,8 +7,8 @@
 //! 3. Fit a line to the rest. The rate is STEADY only if the interval of its drift lies within the allowed drift. Otherwise it is UNPROVEN:
 //!    no proof of change is not a proof of steadiness.
 //!
-//! Over runs: each run was prepared anew, so runs are never joined into one long series. The mean of their drifts counts, and a line is
-//! fitted from the first run to the last with each run as one observation. Both must hold.
+//! Over runs: each run was prepared anew, so runs are never joined into one long series. Steps between runs are found first. Then the mean
+//! of the drifts within runs counts, and a line is fitted from the first run to the last with each run as one observation. Both must hold.
 
 use crate::case::Case;
 use crate::figures::iops;
@@ -89,6 +89,7 @@ impl Cliff {
 
 /// The drift within a run.
 pub(crate) struct RunDrift {
+    /// The drift without the warm-up.
     pub drift: Drift,
     /// The allowed drift.
     pub limit: f64,
@@ -108,11 +109,11 @@ impl Drifts {
     /// The drifts of runs without their warm-up.
     pub(crate) fn within(all_series: &[Series]) -> Self {
         let run_drift = |series: &Series| {
-            Some(RunDrift { drift: drift(settled(series))?, limit: DRIFT_TO.share_for(series) })
+            Some(RunDrift { drift: drift(without_warm_up(series))?, limit: DRIFT_TO.share_for(series) })
         };
         Self {
             each: all_series.iter().filter_map(run_drift).collect(),
-            settling: all_series.iter().filter(|c| settles(c)).count(),
+            settling: all_series.iter().filter(|c| is_settling(c)).count(),
             runs: all_series.len(),
         }
     }
@@ -133,8 +134,8 @@ impl Drifts {
         self.most(Drift::is_within)
     }
 
-    fn most(&self, is: impl Fn(&Drift, f64) -> bool) -> bool {
-        2 * self.each.iter().filter(|run| is(&run.drift, run.limit)).count() > self.runs
+    fn most(&self, accepts: impl Fn(&Drift, f64) -> bool) -> bool {
+        2 * self.each.iter().filter(|run| accepts(&run.drift, run.limit)).count() > self.runs
     }
 
     /// The mean drift within a run; `None` if a run has too few independent observations.
@@ -147,14 +148,14 @@ impl Drifts {
 }
 
 /// Returns a series without its warm-up. Returns the whole series if it never settles, or if little would remain.
-fn settled(series: &Series) -> &[f64] {
+fn without_warm_up(series: &Series) -> &[f64] {
     let rest = warm_up(&series.rates).and_then(|cut| series.rates.get(cut..));
     rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&series.rates)
 }
 
-/// Whether a run approaches a level without reaching it: MSER-5 finds no steady part, each quarter changes the rate in the same direction
-/// and less than the one before, and the whole change is more than allowed. A fitted line cannot show that, since its residuals form a wave.
-fn settles(series: &Series) -> bool {
+/// Whether a run approaches a level without reaching it: MSER-5 finds no steady part, the rate changes from quarter to quarter in the same
+/// direction and ever less, and the whole change is more than allowed. A fitted line cannot show that, since its residuals form a wave.
+fn is_settling(series: &Series) -> bool {
     let n = series.rates.len();
     let quarter = |i: usize| mean(&series.rates[i * n / 4..(i + 1) * n / 4]);
     let levels: [f64; 4] = std::array::from_fn(quarter);
@@ -165,12 +166,12 @@ fn settles(series: &Series) -> bool {
     one_way && slower && far && warm_up(&series.rates).is_none()
 }
 
-/// Judges the steadiness of a case; `None` if a run has no series, if the runs had different loads, or if the load
-/// itself changes over time.
+/// Judges the steadiness of a case; `None` without runs, if the record has no intervals of a run, if the runs had
+/// different loads, or if the load itself changes over time.
 pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
-    let kept = |r: &crate::case::CaseRun| rows_of(r).next().is_some();
+    let has_intervals = |r: &crate::case::CaseRun| rows_of(r).next().is_some();
     let alike = case.runs.windows(2).all(|r| r[0].run.start.offered_iops == r[1].run.start.offered_iops);
-    if case.runs.is_empty() || !alike || case.stream.load_changes() || !case.runs.iter().all(kept) {
+    if case.runs.is_empty() || !alike || case.stream.load_changes() || !case.runs.iter().all(has_intervals) {
         return None;
     }
     let rates = case.runs.iter().filter_map(iops).collect();
@@ -222,7 +223,8 @@ impl Observations {
         }
     }
 
-    /// Decides the state and its sentence, in the order at the top of this file.
+    /// Decides the state and its sentence. The first that applies: steps within or between runs, runs that never settle, a drift within
+    /// runs, a drift over runs, a proof of a steady rate.
     fn decide(&self) -> (State, String) {
         if let Some(sentence) = self.steps_within().or_else(|| self.step_between()) {
             return (State::Cliff, sentence);
@@ -231,7 +233,7 @@ impl Observations {
             let share = mean(&self.all().iter().filter_map(whole_change).collect::<Vec<_>>());
             let sentence = format!(
                 "{} the rate changed by about {}, mostly at the beginning: no steady part was reached.",
-                self.within_what(),
+                self.describe_span(),
                 show_share(share)
             );
             return (State::WarmUp, sentence);
@@ -239,7 +241,7 @@ impl Observations {
         if self.within.exceed() {
             let sentence = format!(
                 "{} the rate {}: by more than {} (95 % confidence).",
-                self.within_what(),
+                self.describe_span(),
                 self.describe_drift(),
                 show_share(self.limit())
             );
@@ -306,24 +308,24 @@ impl Observations {
         if self.seconds < STEADY_FROM_S {
             return Err(format!(
                 "{} of measuring: judging steadiness needs at least one minute of data (--time {}).",
-                self.how_long(),
-                time(60.0 / runs.max(1) as f64)
+                self.describe_length(),
+                format_time(60.0 / runs.max(1) as f64)
             ));
         }
         let within = self.within.mean().ok_or_else(|| self.too_alike())?;
         if !within.is_within(STEADY_TO) {
             return Err(format!(
                 "{} the rate {}: a drift of more than {} can be neither shown nor ruled out{}.",
-                self.within_what(),
+                self.describe_span(),
                 describe_change(&within),
                 show_share(STEADY_TO),
                 times_longer(&within).map_or_else(String::new, |by| format!(
                     "; runs of about {} would settle it",
-                    time(by * self.run_seconds())
+                    format_time(by * self.run_seconds())
                 ))
             ));
         }
-        let steady = format!("{} the rate {}", self.within_what(), describe_change(&within));
+        let steady = format!("{} the rate {}", self.describe_span(), describe_change(&within));
         if runs == 1 {
             return Ok(format!("{steady}: by less than {} (95 % confidence).", show_share(STEADY_TO)));
         }
@@ -354,21 +356,22 @@ impl Observations {
 
     /// Explains why no drift is known: too few intervals are independent.
     fn too_alike(&self) -> String {
-        let independent = |c: &Series| Line::through(settled(c)).map_or(0.0, |l| l.independent());
+        let independent = |c: &Series| Line::through(without_warm_up(c)).map_or(0.0, |l| l.independent());
         let fewest = self.all().iter().map(independent).fold(f64::MAX, f64::min);
         let longer = FEWEST / fewest.max(0.1);
         format!(
             "The drift is unknown: the rate varies in waves, and {} of measuring contain only {fewest:.1} independent observations; {FEWEST:.0} are needed{}.",
-            time(self.run_seconds()),
+            format_time(self.run_seconds()),
             if longer <= LONGER_AT_MOST {
-                format!(" (--time {})", time(longer * self.run_seconds()))
+                format!(" (--time {})", format_time(longer * self.run_seconds()))
             } else {
                 String::new()
             }
         )
     }
 
-    fn how_long(&self) -> String {
+    /// `60.0 s`, or `5 runs of 1.0 s are 5.0 s` for several runs.
+    fn describe_length(&self) -> String {
         let [each, all] = [self.run_seconds(), self.seconds].map(show_seconds);
         match self.rates.len() {
             ..=1 => all,
@@ -376,12 +379,14 @@ impl Observations {
         }
     }
 
-    fn within_what(&self) -> String {
+    /// `Within 60.0 s`, or `Within a run of 60.0 s` for several runs.
+    fn describe_span(&self) -> String {
         let each = if self.rates.len() > 1 { "Within a run of" } else { "Within" };
         format!("{each} {}", show_seconds(self.run_seconds()))
     }
 
-    /// Returns the drift per minute: the drift within a run or the drift from run to run, whichever could be larger.
+    /// Returns the drift per minute: the drift within a run or the drift from run to run, whichever could be larger. `None` for less than
+    /// half a minute.
     fn per_minute(&self) -> Option<Estimate> {
         let one = self.run_seconds();
         let runs = self.rates.len() as f64;
@@ -398,6 +403,7 @@ impl Observations {
         within.into_iter().chain(over).max_by(|a, b| could_be(a).total_cmp(&could_be(b)))
     }
 
+    /// The SNIA's rule for the rounds of a single run, or for several runs as rounds.
     fn snia(&self) -> Option<Snia> {
         match self.all() {
             [only] if self.rates.len() == 1 => {
@@ -433,7 +439,7 @@ fn times_longer(drift: &Drift) -> Option<f64> {
 }
 
 /// Formats a time as a user types it.
-fn time(seconds: f64) -> String {
+fn format_time(seconds: f64) -> String {
     if seconds > 300.0 {
         format!("{:.0}m", (seconds / 60.0).ceil())
     } else {
@@ -558,7 +564,6 @@ mod tests {
         assert!((15.0..=60.0).contains(&warm.warm_up_s), "{}", warm.warm_up_s);
     }
 
-    #[cfg(test)]
     mod error_rates {
         //! Simulations with a known truth: how often the statistics of steadiness err.
         //!
@@ -618,7 +623,7 @@ mod tests {
                 counts.map(|c| c / draws as f64)
             }
 
-            /// How often the first step is found `within` seconds of the truth, and how often there are more.
+            /// How often a step is found `within` seconds of the truth, and how often there is more than one step.
             fn step_at(&self, truth: usize, within: usize, draws: u64) -> [f64; 2] {
                 let limit = STEP_FROM.at(self.seconds as f64);
                 let found: Vec<Vec<usize>> = (0..draws)

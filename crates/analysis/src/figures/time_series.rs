@@ -3,7 +3,7 @@
 //! 1. [`series`]: operations per second of a run in steps of equal length. Questions about warm-up, steps, drift and independence use it.
 //! 2. [`DeviceWork`]: the requests that the devices had completed at each snapshot of a run, interpolated between
 //!    snapshots.
-//! 3. [`per_second`]: the table of the report, fathom and the device second by second.
+//! 3. [`seconds_of_runs`]: the table of the report, fathom and the device second by second.
 //! 4. [`course`] and [`latencies`]: the intervals at the resolution of the record, and latencies in buckets, for plots.
 
 use crate::case::{Amount, Case, CaseRun};
@@ -35,7 +35,7 @@ pub(crate) fn moved(row: &Interval) -> Amount {
     })
 }
 
-/// The intervals of a stream that have a length.
+/// The intervals of the case's stream in a run, without empty ones.
 pub(crate) fn rows_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interval> {
     let stream = ran.stream.stream;
     ran.run.intervals.iter().filter(move |r| r.stream == stream && r.end_ns > r.start_ns)
@@ -72,11 +72,11 @@ pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
             "the run is too short: it has {steps} stretches of time with enough operations, and {FEWEST_STEPS} are needed"
         ));
     }
-    Ok(spread(&rows, from as f64, span_ns / steps as f64, steps))
+    Ok(divide_among_steps(&rows, from as f64, span_ns / steps as f64, steps))
 }
 
-/// Divides the operations of each row among the steps that it overlaps.
-fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Series {
+/// Divides the operations of each interval among the steps that it overlaps.
+fn divide_among_steps(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Series {
     let mut rates = vec![0.0; steps];
     for row in rows {
         let (row_begin, row_end) = (row.start_ns as f64 - from_ns, row.end_ns as f64 - from_ns);
@@ -219,7 +219,7 @@ const SECOND_NS: f64 = 1e9;
 const SHORTEST_REST: f64 = 0.01;
 
 /// The rows of all runs of a case.
-pub(crate) fn per_second(case: &Case) -> Vec<Second> {
+pub(crate) fn seconds_of_runs(case: &Case) -> Vec<Second> {
     case.runs.iter().flat_map(|ran| seconds_of_run(case, ran)).collect()
 }
 
@@ -269,15 +269,15 @@ struct OwnWork {
 /// Divides every interval among the rows that it overlaps. The last row also includes operations after its end.
 fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
     let mut out = vec![OwnWork::default(); count];
-    for row in rows_of(ran) {
-        let (row_begin, row_end) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
-        let Amount { ops, bytes } = moved(row);
-        let p99 = row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max();
-        let first = ((row_begin / step) as usize).min(count.saturating_sub(1));
+    for interval in rows_of(ran) {
+        let (start, stop) = ((interval.start_ns - from) as f64, (interval.end_ns - from) as f64);
+        let Amount { ops, bytes } = moved(interval);
+        let p99 = interval.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max();
+        let first = ((start / step) as usize).min(count.saturating_sub(1));
         for (index, ours) in out.iter_mut().enumerate().skip(first) {
             let begin = step * index as f64;
-            let end = if index + 1 == count { row_end } else { begin + step };
-            let part = (row_end.min(end) - row_begin.max(begin)) / (row_end - row_begin);
+            let end = if index + 1 == count { stop } else { begin + step };
+            let part = (stop.min(end) - start.max(begin)) / (stop - start);
             if part <= 0.0 && index > first {
                 break;
             }
@@ -289,7 +289,7 @@ fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Own
     out
 }
 
-/// Maximum number of points of a result. A page cannot draw more.
+/// Maximum number of points of a result, apart from one more for each run. A page cannot draw more.
 const MOST_POINTS: usize = 3000;
 
 /// Maximum number of runs that get their own latency tail. A plot cannot distinguish more.
@@ -311,22 +311,22 @@ pub(crate) fn course(case: &Case) -> Option<report::Course> {
         rows.sort_by_key(|row| row.start_ns);
         let from = rows.first().map_or(0, |row| row.start_ns);
         for part in rows.chunks(joined) {
-            add(&mut out, ran.run.start.repeat, from, part);
+            add_point(&mut out, ran.run.start.repeat, from, part);
         }
     }
     (!out.run.is_empty()).then_some(out)
 }
 
 /// Adds one point, which is the sum of neighbouring intervals.
-fn add(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) {
+fn add_point(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) {
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return };
     let ns: f64 = part.iter().map(|row| (row.end_ns - row.start_ns) as f64).sum();
     let depth: f64 = part.iter().map(|row| row.depth_ns as f64).sum();
     let span_ns = last.end_ns.saturating_sub(first.start_ns).max(1) as f64;
     out.run.push(run);
-    out.start_s.push(rounded((first.start_ns - from) as f64 / 1e9, 1e4));
-    out.seconds.push(rounded(span_ns / 1e9, 1e4));
-    out.depth_mean.push(rounded(depth / ns.max(1.0), 1e2));
+    out.start_s.push(round_to((first.start_ns - from) as f64 / 1e9, 1e4));
+    out.seconds.push(round_to(span_ns / 1e9, 1e4));
+    out.depth_mean.push(round_to(depth / ns.max(1.0), 1e2));
     for (word, direction) in &mut out.directions {
         let cell_of =
             |row: &&Interval| row.cells.iter().find(|(kind, _)| kind.word() == word).map(|(_, cell)| *cell);
@@ -338,8 +338,8 @@ fn add_direction(out: &mut CourseOf, seconds: f64, cells: &[Cell]) {
     let ops: f64 = cells.iter().map(|cell| cell.0 as f64).sum();
     let bytes: f64 = cells.iter().map(|cell| cell.1 as f64).sum();
     let medians: f64 = cells.iter().map(|cell| cell.0 as f64 * cell.2 as f64).sum();
-    out.iops.push(rounded(ops / seconds, 10.0));
-    out.mb_per_s.push(rounded(bytes / seconds / 1e6, 1e2));
+    out.iops.push(round_to(ops / seconds, 10.0));
+    out.mb_per_s.push(round_to(bytes / seconds / 1e6, 1e2));
     let some = |ns: Option<u64>| ns.filter(|_| ops > 0.0);
     out.p50_ns.push(some(Some((medians / ops.max(1.0)).round() as u64)));
     out.p99_ns.push(some(cells.iter().map(|cell| cell.3).max()));
@@ -347,7 +347,7 @@ fn add_direction(out: &mut CourseOf, seconds: f64, cells: &[Cell]) {
 }
 
 /// Rounds to 1 / `scale`: more digits would only enlarge the report.
-fn rounded(value: f64, scale: f64) -> f64 {
+fn round_to(value: f64, scale: f64) -> f64 {
     (value * scale).round() / scale
 }
 
@@ -369,7 +369,8 @@ pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
     }
 }
 
-/// The latency that one operation in 10^(k/10) exceeds, for k = 1, 2, ... Ends at the first entry with fewer than ten operations beyond it.
+/// The latency that one operation in 10^(k/10) exceeds, for k = 1, 2, ... Ends before the first entry with fewer than ten operations beyond
+/// it. An entry is `None` if fathom's lateness makes up too much of it.
 fn tail(end: &KindEnd) -> Vec<Option<u64>> {
     let entry = |k: u32| {
         let q = 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
@@ -461,13 +462,13 @@ fn counters_are_interpolated_between_snapshots() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     look_inside(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
     let case = &crate::case::cases(&record)[0];
-    let course = DeviceWork::from_run(&case.runs[0], &case.tops().unwrap()).unwrap();
-    let first = course.between(0.0, 0.5e9).unwrap();
-    let second = course.between(0.5e9, 1e9).unwrap();
+    let work = DeviceWork::from_run(&case.runs[0], &case.tops().unwrap()).unwrap();
+    let first = work.between(0.0, 0.5e9).unwrap();
+    let second = work.between(0.5e9, 1e9).unwrap();
     assert!((second.ios - 5_500.0).abs() < 2.0 && (second.bytes - 5_500.0 * 4096.0).abs() < 8192.0);
     assert!(first.latency_ns < second.latency_ns.map(|l| l * 0.6), "{first:?} {second:?}");
-    assert!((course.between(0.5e9, 0.75e9).unwrap().ios - 2_750.0).abs() < 2.0);
-    assert_eq!((course.between(2e9, 3e9), course.within(0.6e9, 0.9e9)), (None, None));
+    assert!((work.between(0.5e9, 0.75e9).unwrap().ios - 2_750.0).abs() < 2.0);
+    assert_eq!((work.between(2e9, 3e9), work.within(0.6e9, 0.9e9)), (None, None));
 }
 
 #[test]
@@ -484,7 +485,7 @@ fn a_run_without_counters_has_no_device_series_but_a_reason() {
 fn each_second_has_fathoms_and_the_devices_figures() {
     let mut record = Fixture { runs: 2, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
-    let rows = per_second(case);
+    let rows = seconds_of_runs(case);
     assert!(rows.iter().all(|r| (r.seconds - 1.0).abs() < 1e-9));
     assert_eq!(rows.len(), 2, "two runs of a second");
     assert!((rows[0].iops - 10_000.0).abs() < 1.0 && (rows[0].mb_per_s - 40.96).abs() < 0.01);
@@ -494,7 +495,7 @@ fn each_second_has_fathoms_and_the_devices_figures() {
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         (row.start_ns, row.end_ns) = (row.start_ns * 25, row.end_ns * 25);
     }
-    let rows = per_second(&crate::case::cases(&record)[0]);
+    let rows = seconds_of_runs(&crate::case::cases(&record)[0]);
     assert_eq!(rows.len(), 50);
     assert!(rows[30].device.is_none(), "the last snapshot was earlier");
 }
@@ -505,10 +506,10 @@ fn a_run_of_days_has_few_rows_and_a_run_without_intervals_none() {
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         (row.start_ns, row.end_ns) = (row.start_ns * 500_000, row.end_ns * 500_000);
     }
-    let rows = per_second(&crate::case::cases(&record)[0]);
+    let rows = seconds_of_runs(&crate::case::cases(&record)[0]);
     assert!(rows.len() <= 3600 && rows[0].seconds > 100.0, "{}", rows.len());
     record.runs[0].intervals.clear();
-    assert!(per_second(&crate::case::cases(&record)[0]).is_empty());
+    assert!(seconds_of_runs(&crate::case::cases(&record)[0]).is_empty());
 }
 
 #[test]
@@ -522,7 +523,7 @@ fn every_operation_is_in_the_series_and_in_the_buckets() {
     assert_eq!((course.joined, course.run.first(), course.run.last()), (1, Some(&0), Some(&1)));
     assert!(reads.p50_ns.iter().zip(&reads.max_ns).all(|(p50, max)| p50 <= max && p50.is_some()));
     assert!(course.depth_mean.iter().all(|depth| (depth - 31.5).abs() < 2.0), "{:?}", course.depth_mean);
-    let latencies = latencies(Some(&crate::figures::observed(case)));
+    let latencies = latencies(Some(&crate::figures::observe_case(case)));
     assert_eq!(latencies["read"].count(), 20_000);
 }
 

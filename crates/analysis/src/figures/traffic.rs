@@ -1,6 +1,6 @@
 //! Traffic of other processes: requests and bytes on the disks below the targets that were not fathom's.
 //!
-//! 1. It covers the disks of the targets and every disk below them, which a loop device, a volume or an array shares
+//! 1. This covers the disks of the targets and every disk below them, which a loop device, a volume or an array shares
 //!    with other users.
 //! 2. fathom's own part is the charge of its cgroup. The kernel charges a request to the process that caused it on
 //!    every disk that the request passes, even if a thread of a loop device forwards it.
@@ -160,7 +160,7 @@ struct LowerDisk<'a> {
     /// The layers directly above the disk.
     above: Vec<&'a Layer>,
     /// A layer above the disk that reads and writes for itself.
-    busy: Option<&'a Layer>,
+    independent: Option<&'a Layer>,
 }
 
 /// Returns every disk below the disks of the targets once, from the top down. Empty if the disks above are unknown.
@@ -177,14 +177,14 @@ fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
                 continue;
             }
             let above = place.layers.iter().filter(|l| l.below.contains(&at));
-            let busy = independent_layer_above(place, at);
+            let independent = independent_layer_above(place, at);
             if let Some(known) = out.iter_mut().find(|l| l.disk.stat_file == disk.stat_file) {
                 let new = |l: &&Layer| known.above.iter().all(|k| k.stat_file != l.stat_file);
                 let more: Vec<&Layer> = above.filter(new).collect();
                 known.above.extend(more);
-                known.busy = known.busy.or(busy);
+                known.independent = known.independent.or(independent);
             } else {
-                out.push(LowerDisk { disk, above: above.collect(), busy });
+                out.push(LowerDisk { disk, above: above.collect(), independent });
             }
         }
     }
@@ -206,7 +206,8 @@ fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     None
 }
 
-/// Whether a layer only forwards its requests: no parity, no copies, no tables.
+/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables or data to copy. A mirror only writes
+/// what it was asked to.
 fn only_forwards(place: &Place, layer: &Layer) -> bool {
     let device_file = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
     let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
@@ -231,8 +232,8 @@ impl LowerDisk<'_> {
         if let Some(why) = self.disk.blind() {
             return Err(why);
         }
-        if let Some(busy) = self.busy {
-            return Err(format!("{} does its own I/O on {name} below it", busy.name));
+        if let Some(layer) = self.independent {
+            return Err(format!("{} does its own I/O on {name} below it", layer.name));
         }
         let done = case.counted(&[self.disk])?;
         let carried = case.counted(&self.above)?;
@@ -288,10 +289,11 @@ const ADVISED: u64 = 2;
 
 /// The largest read-ahead setting of the disks, in bytes; 0 if none is known.
 pub(crate) fn read_ahead_setting_bytes(case: &Case) -> u64 {
-    largest(case, "read_ahead_kb")
+    largest_setting_bytes(case, "read_ahead_kb")
 }
 
-fn largest(case: &Case, file: &str) -> u64 {
+/// The largest value of a setting in KiB among the queues of the disks, in bytes; 0 if none is known.
+fn largest_setting_bytes(case: &Case, file: &str) -> u64 {
     let disks = case.shared().unwrap_or_default();
     disks.iter().filter_map(|disk| disk.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
 }
@@ -299,7 +301,7 @@ fn largest(case: &Case, file: &str) -> u64 {
 /// Bytes that may be read ahead and not used when a run ends.
 pub(crate) fn unread_bytes(case: &Case) -> u64 {
     let streams = case.member_streams();
-    let (setting, request) = (read_ahead_setting_bytes(case), largest(case, "max_sectors_kb"));
+    let (setting, request) = (read_ahead_setting_bytes(case), largest_setting_bytes(case, "max_sectors_kb"));
     let unread = |s: &Stream| {
         let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
         let advised = if s.advice == Some(Advice::Sequential) { ADVISED } else { 1 };
@@ -323,7 +325,7 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
-/// A record of a loop device on a disk that completed `ios_per_run` more requests in each run.
+/// A record whose disk `vda` completed `ios_per_run` more requests in each run: reads in slot 0 of its `stat` file, writes in slot 4.
 #[cfg(test)]
 pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run: u64) -> Record {
     let mut record = fixture.record();

@@ -14,7 +14,7 @@ use model::units::show_share;
 impl Question for HostSteps {
     fn compare(&self, record: &Record, report: &Report, jobs: &[usize]) -> Option<Studied> {
         // The session of a single host has only its runs.
-        record.fleet.as_ref().map(|_| scaling(report, self, jobs).into())
+        record.fleet.as_ref().map(|_| build_scaling(report, self, jobs).into())
     }
 }
 
@@ -61,8 +61,8 @@ impl Conclusion for Scaling {
     }
 }
 
-/// The table of the study. `jobs` has the job of each result.
-fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
+/// Builds the table of the study. `jobs` has the job of each result.
+fn build_scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
     let result_of = |job: usize| jobs.iter().position(|own| *own == job);
     let measured: Vec<(u32, usize)> =
         steps.hosts.iter().enumerate().filter_map(|(job, hosts)| Some((*hosts, result_of(job)?))).collect();
@@ -94,11 +94,19 @@ fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
         }
     });
     let rows: Vec<ScalingRow> = rows.collect();
-    Scaling { knee: knee(&rows), rows }
+    Scaling { knee: find_knee(&rows), rows }
 }
 
-/// Returns the low end, the value and the high end of a row's power; `None` without a rate.
-fn power(row: &ScalingRow, at: usize) -> Option<[f64; 3]> {
+/// The power of a row with its interval.
+struct Power {
+    hosts: u32,
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+/// Computes the power of the row at an index; `None` without a rate.
+fn power(row: &ScalingRow, at: usize) -> Option<Power> {
     let power_of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
     let value = power_of(row.efficiency?);
     let [low, high] = match row.efficiency_interval {
@@ -107,16 +115,16 @@ fn power(row: &ScalingRow, at: usize) -> Option<[f64; 3]> {
         None if at == 0 => [value; 2],
         None => [0.0, f64::INFINITY],
     };
-    Some([low, value, high])
+    Some(Power { hosts: row.hosts, value, low, high })
 }
 
-fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
-    let powers: Vec<(u32, [f64; 3])> =
-        rows.iter().enumerate().filter_map(|(at, row)| Some((row.hosts, power(row, at)?))).collect();
-    let (hosts, [low, ..]) = *powers.iter().max_by(|a, b| a.1[1].total_cmp(&b.1[1]))?;
-    let most = powers.iter().map(|(hosts, _)| *hosts).max()?;
-    let sure = powers.iter().all(|(other, [_, _, high])| *other == hosts || *high < low);
-    (powers.len() > 1).then_some(ScalingKnee { hosts, reached: hosts < most, sure })
+/// Finds the row with the greatest power; `None` with fewer than two rows that have a rate.
+fn find_knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
+    let powers: Vec<Power> = rows.iter().enumerate().filter_map(|(at, row)| power(row, at)).collect();
+    let best = powers.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
+    let most = powers.iter().map(|power| power.hosts).max()?;
+    let sure = powers.iter().all(|other| other.hosts == best.hosts || other.high < best.low);
+    (powers.len() > 1).then_some(ScalingKnee { hosts: best.hosts, reached: best.hosts < most, sure })
 }
 
 /// `1 host`, `4 hosts`.
@@ -177,10 +185,10 @@ fn one_run_gives_no_knee_and_a_forged_plan_does_not_panic() {
         efficiency,
         efficiency_interval: None,
     };
-    let single = knee(&[row(1, Some(1.0)), row(2, Some(0.9))]).unwrap();
+    let single = find_knee(&[row(1, Some(1.0)), row(2, Some(0.9))]).unwrap();
     assert!(!single.sure && single.hosts == 2);
     let rows = vec![row(1, Some(1.0)), row(2, None)];
-    assert_eq!(knee(&rows), None);
+    assert_eq!(find_knee(&rows), None);
     let untold = Scaling { rows, knee: None }.answer();
     assert!(untold.is_some_and(|a| a.word == AnswerWord::CannotTell && a.sentence.contains("no number")));
     let mut record = Fixture::honest().record();

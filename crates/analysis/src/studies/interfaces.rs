@@ -1,4 +1,9 @@
 //! Compares interfaces: a row for each interface with its cost per byte for the same work, and the advice which one to use.
+//!
+//! 1. [`build_row`] computes the costs of an interface over its runs.
+//! 2. [`advise_work`] compares the rates of the interfaces round by round. All that cannot be told apart from the fastest form a group, and
+//!    the plainest of them is recommended.
+//! 3. The answer joins the advice for all works.
 
 use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
@@ -14,9 +19,8 @@ use model::report::{Answer, AnswerWord, Figures, Measured};
 use model::spec::number::MAX_RUNS;
 use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice, Studied};
 use model::units::{MIB, show_rate};
-use stats::comparison::Gap;
-use stats::intervals::Mean;
-use stats::{comparison, intervals};
+use stats::comparison::{self, Gap};
+use stats::intervals::{self, Mean};
 
 /// Groups of checks whose findings the table exists to show: they are about operations on their way to the device.
 /// Findings that invalidate a number are not expected.
@@ -41,11 +45,11 @@ impl Question for InterfaceComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
         let Judged { record, results, acting, .. } = *judged;
         let rated = |candidate: &Candidate| {
-            let mut row = row(judged, candidate)?;
+            let mut row = build_row(judged, candidate)?;
             let result = results.get(row.result)?;
             row.findings = acting_on(result, acting).collect();
             row.findings.dedup();
-            let (why_without, rates) = (why_without(result, acting), rates(judged, candidate.job));
+            let (why_without, rates) = (why_without(result, acting), rates_by_round(judged, candidate.job));
             Some(RatedRow { sees: candidate.sees, row, why_without, rates })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
@@ -83,7 +87,7 @@ pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
     })
 }
 
-fn row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
+fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
     let at = judged.answered.iter().position(|a| a.case.at == candidate.job)?;
     let (case, result) = (&judged.answered.get(at)?.case, judged.results.get(at)?);
     let total = result.total.as_ref().filter(|_| !result.void);
@@ -91,15 +95,15 @@ fn row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
     let percentile = |p: &str| figures.and_then(|f| f.latency_ns.percentiles.get(p).copied().flatten());
     let issued = case.issued_total().bytes as f64;
     let per = |sum: Option<f64>, unit: f64| sum.filter(|_| issued > 0.0).map(|s| s / (issued / unit));
-    let cpu = |i: usize| sum(case, |ran| Some(ran.end.process_ns?[i]));
+    let cpu = |i: usize| sum_over_runs(case, |ran| Some(ran.end.process_ns?[i]));
     let faults = |i: usize| {
-        sum(case, |ran| {
+        sum_over_runs(case, |ran| {
             let mine = ran.end.workers.iter().filter(|w: &&WorkerEnd| w.stream == case.index);
             mine.map(|w| Some(w.faults?[i])).sum()
         })
     };
     let writes = case.stream.access.writes();
-    let synced = if writes && !result.void { synced(case) } else { None };
+    let synced = if writes && !result.void { synced_mb_per_s(case) } else { None };
     Some(ApiRow {
         interface: candidate.interface.clone(),
         work: candidate.work.clone(),
@@ -119,22 +123,22 @@ fn row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
         calls_per_mib: calls_per_mib(judged.record, candidate.job),
         minor_faults_per_mib: per(faults(0), MIB as f64),
         major_faults_per_mib: per(faults(1), MIB as f64),
-        device_bytes_per_byte: device(case, writes, issued),
+        device_bytes_per_byte: device_bytes_per_byte(case, writes, issued),
         coverage: coverage(case),
         planned_coverage: planned_coverage(&case.stream),
-        cached_pages_at_start: cached(case),
+        cached_pages_at_start: most_cached_pages(case),
         stored_before: if case.stream.renews_file() {
             Err("the first write replaces the file".into())
         } else {
-            stored(case, Moment::Start, false)
+            extents_at(case, Moment::Start, false)
         },
-        stored_after: writes.then(|| stored(case, Moment::Synced, true)),
+        stored_after: writes.then(|| extents_at(case, Moment::Synced, true)),
         findings: Vec::new(),
     })
 }
 
 /// Returns the MB/s of a job in each round, which rank the interface.
-fn rates(judged: &Judged, job: usize) -> Vec<Option<f64>> {
+fn rates_by_round(judged: &Judged, job: usize) -> Vec<Option<f64>> {
     let Some(case) = judged.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
         return Vec::new();
     };
@@ -168,7 +172,7 @@ fn calls_per_mib(record: &Record, job: usize) -> Known<f64> {
 }
 
 /// A sum over all runs; `None` without runs, or if a run lacks the value.
-fn sum(case: &Case, value: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
+fn sum_over_runs(case: &Case, value: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
     let all: Option<Vec<f64>> = case.runs.iter().map(|r| value(r).map(|n| n as f64)).collect();
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }
@@ -182,8 +186,8 @@ fn moved_bytes(ran: &CaseRun) -> f64 {
     Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum()
 }
 
-/// MB/s over runs with the final sync in the time.
-fn synced(case: &Case) -> Option<Mean> {
+/// The mean MB/s over runs with the final sync in the time; `None` if a run has no final sync that succeeded.
+fn synced_mb_per_s(case: &Case) -> Option<Mean> {
     intervals::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
 }
 
@@ -197,8 +201,8 @@ fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
     (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }
 
-/// Bytes that the topmost devices read and wrote per issued byte, up to the last sync if anything was written.
-fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
+/// Bytes that the topmost devices read and wrote per issued byte, up to the final sync of each run if the job writes.
+fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     if case.runs.is_empty() || issued <= 0.0 {
         return Err("nothing was moved".into());
     }
@@ -225,15 +229,16 @@ fn planned_coverage(stream: &Stream) -> Option<f64> {
     (stream.access.span_bytes > 0).then(|| share(bytes, stream.access.span_bytes as f64))
 }
 
-fn cached(case: &Case) -> Known<u64> {
+/// The most pages of a target that were in the page cache at the start of a run.
+fn most_cached_pages(case: &Case) -> Known<u64> {
     let states = case.states(Moment::Start)?;
     states.into_iter().flatten().try_fold(0, |most: u64, s| Ok(most.max(s.pages.clone()?.cached)))
 }
 
 /// The extents of the file at a moment of the first or the last run.
-fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
+fn extents_at(case: &Case, moment: Moment, is_last: bool) -> Known<Extents> {
     let states = case.states(moment)?;
-    let run = if last { states.last() } else { states.first() };
+    let run = if is_last { states.last() } else { states.first() };
     let state = run.and_then(|s| s.first()).ok_or("the file was not sampled")?;
     state.extents.clone().unwrap_or_else(|| Err("the extents of the file were not read".into()))
 }
@@ -248,14 +253,16 @@ const SAME: f64 = 0.05;
 /// If the rows of a group differ by at most this share, they count as equally fast.
 const EQUAL: f64 = 0.10;
 
-/// A row that may be slower by more than this share is not in the group, unless hardly any row has a better bound.
+/// A row that is not surely slower than another is in the group if the best row is faster by at most this share, or by at most
+/// [`TIMES_LEAST`] times the smallest such bound.
 const LOOSE: f64 = 0.25;
 
-/// A row that may be slower by more than this multiple of the smallest bound of all rows is not in the group either.
-/// The bounds of two equally fast rows differ by chance, and the plainer row should be recommended each time.
+/// The bounds of two equally fast rows differ by chance up to this factor, and the plainer row should be recommended
+/// each time.
 const TIMES_LEAST: f64 = 2.0;
 
-/// Without a row whose bound is below this, the runs are too noisy for a recommendation.
+/// If another row may be faster than the recommended one by more than this share, the runs are too noisy for a
+/// recommendation.
 const TOO_WIDE: f64 = 1.0;
 
 /// Maximum number of names in a sentence.
@@ -265,7 +272,7 @@ const NAMES: usize = 4;
 const REASONS: usize = 2;
 
 /// A row with its rate in MB/s and the interval.
-struct Scored<'a> {
+struct RankedRow<'a> {
     row: &'a ApiRow,
     rate: f64,
     interval: [f64; 2],
@@ -277,7 +284,7 @@ struct Scored<'a> {
 fn advise(rows: &[RatedRow], results: &[Measured]) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
     let visible = rows.iter().filter(|rated| rated.sees);
-    for (work, rated_rows) in grouped(visible.map(|rated| (rated.row.work.as_str(), rated))) {
+    for (work, rated_rows) in group_by_key(visible.map(|rated| (rated.row.work.as_str(), rated))) {
         match advise_work(&rated_rows, results) {
             Ok(one) => advice.push(one),
             Err(why) => none.push(NoAdvice { work: work.to_owned(), why }),
@@ -297,8 +304,8 @@ struct Group {
     first_at_most: f64,
 }
 
-/// The group of the fastest rows; `None` without rows.
-fn fastest_group(gaps: &[Gap]) -> Option<Group> {
+/// Finds the group of the fastest rows; `None` without rows.
+fn find_fastest_group(gaps: &[Gap]) -> Option<Group> {
     let open = gaps.iter().filter(|gap| !gap.is_sure).map(|gap| gap.at_most);
     let allowed = (TIMES_LEAST * open.min_by(f64::total_cmp)?).max(LOOSE);
     let belongs = |gap: &Gap| gap.at_most <= SAME || (!gap.is_sure && gap.at_most <= allowed);
@@ -310,26 +317,26 @@ fn fastest_group(gaps: &[Gap]) -> Option<Group> {
 
 /// The plainest row of the fastest group of a work, or why none is recommended.
 fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, String> {
-    let scored: Vec<Scored> = work.iter().filter_map(|rated| Scored::new(rated)).collect();
-    let by_rate = |a: &&Scored, b: &&Scored| a.rate.total_cmp(&b.rate);
-    let (Some(fastest), Some(slowest)) = (scored.iter().max_by(by_rate), scored.iter().min_by(by_rate))
+    let ranked: Vec<RankedRow> = work.iter().filter_map(|rated| RankedRow::new(rated)).collect();
+    let by_rate = |a: &&RankedRow, b: &&RankedRow| a.rate.total_cmp(&b.rate);
+    let (Some(fastest), Some(slowest)) = (ranked.iter().max_by(by_rate), ranked.iter().min_by(by_rate))
     else {
         let has_rate = work.iter().any(|rated| rated.row.mb_per_s.is_some());
         let why = "no rate has an interval, which takes three runs (--runs 3)";
         return Err(if has_rate { why } else { "no row has a number" }.into());
     };
-    let unscored: Vec<&RatedRow> =
-        work.iter().copied().filter(|rated| Scored::new(rated).is_none()).collect();
-    if !unscored.is_empty() {
-        return Err(some_without_scores(&unscored, fastest, scored.len()));
+    let unranked: Vec<&RatedRow> =
+        work.iter().copied().filter(|rated| RankedRow::new(rated).is_none()).collect();
+    if !unranked.is_empty() {
+        return Err(explain_unranked(&unranked, fastest, ranked.len()));
     }
-    if let [only] = scored.as_slice() {
+    if let [only] = ranked.as_slice() {
         return Err(format!("{} is the only interface with a number", only.row.interface));
     }
-    let rates: Vec<Vec<Option<f64>>> = scored.iter().map(|one| one.rates.to_vec()).collect();
-    let group = fastest_group(&comparison::gaps(&rates)).filter(|group| group.at_most.is_finite());
+    let rates: Vec<Vec<Option<f64>>> = ranked.iter().map(|one| one.rates.to_vec()).collect();
+    let group = find_fastest_group(&comparison::gaps(&rates)).filter(|group| group.at_most.is_finite());
     let Some((group, pick)) = group.and_then(|group| {
-        let pick = scored.get(*group.members.first()?)?;
+        let pick = ranked.get(*group.members.first()?)?;
         Some((group, pick))
     }) else {
         return Err(format!("too few rounds measured both {} and the others", fastest.row.interface));
@@ -339,13 +346,13 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
         return Err(format!(
             "{name} had the highest mean rate ({rate} MB/s), but the runs differ so much that another may be {} faster; \
              a longer --budget narrows this range",
-            percent_above(group.first_at_most)
+            show_bound(group.first_at_most)
         ));
     }
     let members: Vec<&str> =
-        group.members.iter().filter_map(|at| Some(scored.get(*at)?.row.interface.as_str())).collect();
-    let plainest = scored.first().filter(|plainest| plainest.row.interface != pick.row.interface);
-    let sentence = pick.sentence(&members, &group, plainest, slowest, results);
+        group.members.iter().filter_map(|at| Some(ranked.get(*at)?.row.interface.as_str())).collect();
+    let plainest = ranked.first().filter(|plainest| plainest.row.interface != pick.row.interface);
+    let sentence = pick.describe(&members, &group, plainest, slowest, results);
     Ok(Advice {
         work: pick.row.work.clone(),
         interface: pick.row.interface.clone(),
@@ -356,27 +363,27 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
 }
 
 /// Why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
-fn some_without_scores(unscored: &[&RatedRow], fastest: &Scored, scored: usize) -> String {
-    let names: Vec<&str> = unscored.iter().map(|rated| rated.row.interface.as_str()).collect();
-    let mut reasons: Vec<&str> = unscored.iter().map(|rated| rated.why_unscored()).collect();
+fn explain_unranked(unranked: &[&RatedRow], fastest: &RankedRow, ranked: usize) -> String {
+    let names: Vec<&str> = unranked.iter().map(|rated| rated.row.interface.as_str()).collect();
+    let mut reasons: Vec<&str> = unranked.iter().map(|rated| rated.why_unranked()).collect();
     reasons.sort_unstable();
     reasons.dedup();
     let have = if names.len() == 1 { "has" } else { "have" };
-    let (names, reasons, fastest) = (listed(&names), reasons.join("; "), &fastest.row.interface);
-    if scored == 1 {
+    let (names, reasons, fastest) = (list_names(&names), reasons.join("; "), &fastest.row.interface);
+    if ranked == 1 {
         return format!("only {fastest} has a number: {names} {have} none ({reasons})");
     }
     format!("{names} {have} no number ({reasons}); of the others, {fastest} was the fastest on the mean")
 }
 
 /// A bound as a whole percentage, rounded up.
-fn percent_above(share: f64) -> String {
+fn show_bound(share: f64) -> String {
     format!("{} %", (100.0 * share - 1e-9).ceil().max(1.0))
 }
 
 impl RatedRow {
     /// Why the row cannot be ranked, in a few words.
-    fn why_unscored(&self) -> &str {
+    fn why_unranked(&self) -> &str {
         match (self.row.mb_per_s, self.row.stored_after.is_some() && self.row.synced_mb_per_s.is_none()) {
             (None, _) => &self.why_without,
             (Some(_), true) => "a final sync failed",
@@ -385,7 +392,7 @@ impl RatedRow {
     }
 }
 
-impl<'a> Scored<'a> {
+impl<'a> RankedRow<'a> {
     fn new(rated: &'a RatedRow) -> Option<Self> {
         let row = &rated.row;
         let (rate, interval) = match (row.synced_mb_per_s, row.stored_after.is_some()) {
@@ -398,44 +405,40 @@ impl<'a> Scored<'a> {
 
     /// Describes the recommendation of this row, the first of its group. `plainest` is a simpler row outside of the
     /// group.
-    fn sentence(
+    fn describe(
         &self,
         members: &[&str],
         group: &Group,
-        plainest: Option<&Scored>,
-        slowest: &Scored,
+        plainest: Option<&RankedRow>,
+        slowest: &RankedRow,
         results: &[Measured],
     ) -> String {
         let stable = if self.row.stored_after.is_some() { " until it is stable" } else { "" };
         let [low, high] = self.interval.map(show_rate);
         let ApiRow { work, interface, .. } = self.row;
-        let within = percent_above(group.at_most);
-        let known = match members {
-            [_, ..] if members.len() > 1 && group.at_most <= EQUAL => {
+        let within = show_bound(group.at_most);
+        let advice = if members.len() > 1 {
+            let names = list_names(members);
+            if group.at_most <= EQUAL {
+                format!("{names} are equally fast (within {within}): use {interface}, the plainest")
+            } else {
                 format!(
-                    "{} are equally fast (within {within}): use {interface}, the plainest",
-                    listed(members)
+                    "{names} differ by at most {within}, and cannot be told apart: use {interface}, the plainest"
                 )
             }
-            [_, ..] if members.len() > 1 => {
-                format!(
-                    "{} differ by at most {within}, and cannot be told apart: use {interface}, the plainest",
-                    listed(members)
-                )
-            }
-            _ if group.at_most > 0.0 => {
-                format!("use {interface}: no other interface is more than {within} faster")
-            }
-            _ => format!("use {interface}, the fastest"),
+        } else if group.at_most > 0.0 {
+            format!("use {interface}: no other interface is more than {within} faster")
+        } else {
+            format!("use {interface}, the fastest")
         };
         let rate = show_rate(self.rate);
-        let mut sentence = format!("{work}: {known}: {rate} MB/s{stable} ({low} to {high}).");
-        let is_slowest = |one: &Scored| one.row.interface == slowest.row.interface;
+        let mut sentence = format!("{work}: {advice}: {rate} MB/s{stable} ({low} to {high}).");
+        let is_slowest = |one: &RankedRow| one.row.interface == slowest.row.interface;
         if let Some(plainest) = plainest {
             let rank = if is_slowest(plainest) { ", the slowest, does" } else { " does" };
             sentence += &format!(" {}{rank} {}", plainest.row.interface, show_rate(plainest.rate));
-            sentence +=
-                &reason(self.row, plainest.row, results).map_or_else(String::new, |why| format!("; {why}"));
+            sentence += &find_reason(self.row, plainest.row, results)
+                .map_or_else(String::new, |why| format!("; {why}"));
             sentence += ".";
         }
         if !is_slowest(self) && !plainest.is_some_and(is_slowest) {
@@ -458,9 +461,9 @@ impl Conclusion for Api {
         let sentence = match (advice.as_slice(), no_advice.as_slice()) {
             ([], []) if self.rows.is_empty() => "No recommendation, because no run was complete.".into(),
             ([], []) => "No recommendation, because no byte of what was measured reaches the program.".into(),
-            ([], none) => not_recommended(none, true),
+            ([], none) => explain_no_advice(none, true),
             ([only], []) => only.sentence.clone(),
-            (some, none) => [recommended(some), not_recommended(none, false)].join(" ").trim().into(),
+            (some, none) => [recommend(some), explain_no_advice(none, false)].join(" ").trim().into(),
         };
         Some(Answer { word, sentence })
     }
@@ -468,27 +471,24 @@ impl Conclusion for Api {
 
 /// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each of them
 /// no other interface is more than 4 % faster.`
-fn recommended(advice: &[Advice]) -> String {
-    let by_interface = grouped(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
+fn recommend(advice: &[Advice]) -> String {
+    let by_interface = group_by_key(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
     let sentence =
         by_interface.iter().map(|(interface, works)| format!("{interface} for {}", works.join(", ")));
     let use_them = format!("Use {}.", sentence.collect::<Vec<_>>().join("; "));
     let bounds: Option<Vec<f64>> = advice.iter().map(|a| a.others_faster_at_most).collect();
     match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)) {
         Some(most) if most > 0.0 => {
-            format!(
-                "{use_them} In each of them no other interface is more than {} faster.",
-                percent_above(most)
-            )
+            format!("{use_them} In each of them no other interface is more than {} faster.", show_bound(most))
         }
         _ => use_them,
     }
 }
 
-/// `No recommendation, because ...`: a sentence for each reason, with the works unless these are `all`. The list of works
-/// below the table has more than [`REASONS`] reasons.
-fn not_recommended(none: &[NoAdvice], all: bool) -> String {
-    let by_reason = grouped(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
+/// `No recommendation, because ...`: a sentence for each reason. The works are named, unless all works (`is_all`) have the same reason. More
+/// than [`REASONS`] reasons are only in the list of works below the table.
+fn explain_no_advice(none: &[NoAdvice], is_all: bool) -> String {
+    let by_reason = group_by_key(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
     if by_reason.len() > REASONS {
         let works: Vec<&str> = none.iter().map(|n| n.work.as_str()).collect();
         return format!(
@@ -496,16 +496,16 @@ fn not_recommended(none: &[NoAdvice], all: bool) -> String {
             works.join(", ")
         );
     }
-    let unnamed = all && by_reason.len() == 1;
+    let is_unnamed = is_all && by_reason.len() == 1;
     let sentence = |(why, works): &(&str, Vec<&str>)| {
-        let named = if unnamed { String::new() } else { format!(" for {}", works.join(", ")) };
+        let named = if is_unnamed { String::new() } else { format!(" for {}", works.join(", ")) };
         format!("No recommendation{named}, because {why}.")
     };
     by_reason.iter().map(sentence).collect::<Vec<_>>().join(" ")
 }
 
 /// The values of each key, in the order of first occurrence.
-fn grouped<'a, V>(pairs: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, Vec<V>)> {
+fn group_by_key<'a, V>(pairs: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, Vec<V>)> {
     let mut groups: Vec<(&str, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -517,7 +517,7 @@ fn grouped<'a, V>(pairs: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, Ve
 }
 
 /// `a, b and c`, or `a, b, c, d and 3 more`.
-fn listed(names: &[&str]) -> String {
+fn list_names(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [only] => (*only).to_owned(),
@@ -526,8 +526,9 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// The clearest difference between a row and the plainest one.
-fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
+/// The first difference between a row and the plainest one that explains the speed: depth, bytes at the device, page cache, system calls, CPU
+/// time.
+fn find_reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
     let stream =
         |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };
     let in_flight = |row: &ApiRow| stream(row).map(Stream::total_depth);
@@ -570,7 +571,7 @@ use model::record::Trial;
 
 /// Three ways to read the same blocks: one at a time, eight at once, and one that does not deliver the bytes. A fourth way is refused.
 #[cfg(test)]
-fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
+fn record_of_interfaces(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     let named = |name: &str, fixture: Fixture| Fixture { name: name.into(), ..fixture };
     let mut fixtures = vec![
         named("pread, reads", Fixture { depth: 1, depth_seen: 0.98, ops: 2_000, ..Fixture::honest() }),
@@ -621,7 +622,7 @@ fn comparison(record: &mut Record) -> &mut InterfaceComparison {
 
 #[test]
 fn each_row_has_its_cost_per_byte() {
-    let record = compared(|fixtures| fixtures[0].cpu_share = 0.5);
+    let record = record_of_interfaces(|fixtures| fixtures[0].cpu_share = 0.5);
     let rows = table(&record).rows;
     assert_eq!(rows.len(), 3);
     let plain = &rows[0];
@@ -645,11 +646,11 @@ fn issued_bytes(run: &model::record::Run) -> f64 {
 
 #[test]
 fn refused_interfaces_are_named_and_have_no_findings() {
-    let report = judge(&compared(|_| {}), &Judging::default());
+    let report = judge(&record_of_interfaces(|_| {}), &Judging::default());
     assert_eq!(report.results.len(), 3);
     assert_eq!(api_of(&report).missing, ["late, reads: it is late", "polled, reads: it does not poll"]);
     assert_eq!(report.verdict, model::report::Verdict::Valid, "{}", report.verdict_reason);
-    let mut refused = compared(|_| {});
+    let mut refused = record_of_interfaces(|_| {});
     refused.header.self_test.trials[3].refusal = Some("no: none, here".into());
     let polled = NotMeasured { name: "polled, reads".into(), why: "no: none, here".into() };
     assert_eq!(table(&refused).not_measured.last(), Some(&polled), "without flags of fathom");
@@ -657,7 +658,7 @@ fn refused_interfaces_are_named_and_have_no_findings() {
 
 #[test]
 fn planned_coverage_follows_from_the_operations() {
-    let mut record = compared(|_| {});
+    let mut record = record_of_interfaces(|_| {});
     assert_eq!(table(&record).rows[0].planned_coverage, None, "its time ends it");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
     stream.limit.operations = Some(stream.access.span_bytes / 4096 / 2);
@@ -666,11 +667,11 @@ fn planned_coverage_follows_from_the_operations() {
 
 #[test]
 fn findings_about_operations_are_expected_but_traffic_of_others_is_not() {
-    let cached = compared(|fixtures| fixtures[1].delivered = 0.0);
+    let cached = record_of_interfaces(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&cached, &Judging::default());
     let a01 = report.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && report.notes.iter().any(|n| n.contains("A01")));
-    let disturbed = compared(|fixtures| fixtures[1].foreign_ios = 3_000);
+    let disturbed = record_of_interfaces(|fixtures| fixtures[1].foreign_ios = 3_000);
     let report = judge(&disturbed, &Judging::default());
     let d01 = report.findings.iter().find(|f| f.id == CheckId::D01 && f.outcome == Outcome::Finding).unwrap();
     assert!(!d01.accepted && api_of(&report).rows[1].findings.contains(&CheckId::D01));
@@ -678,7 +679,7 @@ fn findings_about_operations_are_expected_but_traffic_of_others_is_not() {
 
 #[test]
 fn a_forged_comparison_has_fewer_rows_and_does_not_panic() {
-    let mut record = compared(|_| {});
+    let mut record = record_of_interfaces(|_| {});
     comparison(&mut record).candidates[0].job = 99;
     record.header.self_test.trials[1].job = 77;
     record.header.self_test.trials[2].moved_bytes = Ok(0);
@@ -689,7 +690,7 @@ fn a_forged_comparison_has_fewer_rows_and_does_not_panic() {
 
 #[test]
 fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
-    let advice = table(&compared(|_| {})).advice;
+    let advice = table(&record_of_interfaces(|_| {})).advice;
     assert_eq!(advice.len(), 1, "{advice:?}");
     assert_eq!(advice[0].interface, "ring");
     assert!(
@@ -699,7 +700,7 @@ fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
     );
     assert!(advice[0].sentence.starts_with("4K random read: use ring, the fastest: "), "{advice:?}");
     // If the plain one is as fast it is recommended.
-    let mut equal = compared(|fixtures| fixtures[0].ops = 9_000);
+    let mut equal = record_of_interfaces(|fixtures| fixtures[0].ops = 9_000);
     comparison(&mut equal).candidates[2].sees = true;
     let advice = table(&equal).advice;
     assert_eq!((advice[0].interface.as_str(), advice[0].also.len()), ("blind", 0));
@@ -715,7 +716,7 @@ fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
 
 #[test]
 fn nothing_is_recommended_while_a_row_has_no_number() {
-    let mut record = compared(|fixtures| fixtures[0].errors = 1);
+    let mut record = record_of_interfaces(|fixtures| fixtures[0].errors = 1);
     let api = table(&record);
     let only = "No recommendation, because only ring has a number: pread has none (I/O errors).";
     let answer = api.answer().unwrap();
@@ -729,9 +730,9 @@ fn nothing_is_recommended_while_a_row_has_no_number() {
 #[test]
 fn the_slowest_interface_is_named_once() {
     let sentence = |record: &Record| table(record).advice[0].sentence.clone();
-    let two = sentence(&compared(|_| {}));
+    let two = sentence(&record_of_interfaces(|_| {}));
     assert!(two.contains(" pread, the slowest, does ") && !two.contains("The slowest is"), "{two}");
-    let mut three = compared(|fixtures| fixtures[2].ops = 1_000);
+    let mut three = record_of_interfaces(|fixtures| fixtures[2].ops = 1_000);
     comparison(&mut three).candidates[2].sees = true;
     let three = sentence(&three);
     assert!(three.contains(" pread does ") && three.contains(" The slowest is blind with "), "{three}");
@@ -740,7 +741,7 @@ fn the_slowest_interface_is_named_once() {
 /// Two interfaces that alternate in being ten times as slow.
 #[cfg(test)]
 fn alternating() -> model::record::Record {
-    let mut record = compared(|fixtures| fixtures[0].ops = 9_000);
+    let mut record = record_of_interfaces(|fixtures| fixtures[0].ops = 9_000);
     for run in record.runs.iter_mut().filter(|r| r.start.job == r.start.repeat as usize % 2) {
         run.end.as_mut().unwrap().streams[0].window_ns *= 10;
     }
@@ -750,7 +751,7 @@ fn alternating() -> model::record::Record {
 #[test]
 fn writes_are_ranked_with_their_final_sync() {
     let late = |ops, sync_ns| Fixture { ops, sync_ns: Some(sync_ns), ..Fixture::honest_write() };
-    let record = compared(|fixtures| {
+    let record = record_of_interfaces(|fixtures| {
         fixtures[0] = Fixture { name: "pread, reads".into(), ..late(9_000, 9_000_000_000) };
         fixtures[1] = Fixture { name: "ring, reads".into(), ..late(5_000, 1_000_000) };
     });
@@ -783,14 +784,14 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
 fn rows_that_may_be_much_slower_are_not_in_the_group() {
     let gap = |at_most, is_sure| Gap { at_most, is_sure };
     // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
-    let group = fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
+    let group = find_fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
     // If no bound is good, rows that cannot be distinguished form one group.
-    let group = fastest_group(&[gap(0.60, false), gap(0.40, false), gap(0.90, false)]);
+    let group = find_fastest_group(&[gap(0.60, false), gap(0.40, false), gap(0.90, false)]);
     assert_eq!(group, Some(Group { members: vec![0, 1], at_most: 0.60, first_at_most: 0.60 }));
-    assert_eq!(fastest_group(&[]), None);
+    assert_eq!(find_fastest_group(&[]), None);
     assert_eq!(
-        (percent_above(0.04), percent_above(0.0401), percent_above(0.0)),
+        (show_bound(0.04), show_bound(0.0401), show_bound(0.0)),
         ("4 %".into(), "5 %".into(), "1 %".into())
     );
 }
@@ -827,7 +828,7 @@ impl Vary {
 /// Simulates tables of interfaces with known rates. Returns how often the recommended row is further from the best than stated, how often any
 /// row of the group is, and how often none is recommended.
 #[cfg(test)]
-fn simulated(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f64) -> [f64; 3] {
+fn simulate(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f64) -> [f64; 3] {
     let best = truth.iter().copied().fold(0.0, f64::max);
     let mut counts = [0.0; 3];
     for seed in 0..tables {
@@ -841,7 +842,7 @@ fn simulated(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f
                 row.push(Some(rate * (round_effect + vary.draw(deviation, at, &mut noise)).exp()));
             }
         }
-        match fastest_group(&comparison::gaps(&rates)).filter(|group| group.first_at_most <= TOO_WIDE) {
+        match find_fastest_group(&comparison::gaps(&rates)).filter(|group| group.first_at_most <= TOO_WIDE) {
             Some(group) => {
                 let exceeds = |at: &usize, bound: f64| best / truth[*at] - 1.0 > bound + 1e-12;
                 counts[0] += f64::from(u8::from(exceeds(&group.members[0], group.first_at_most)));
@@ -861,7 +862,7 @@ const TRUTHS: [&[f64]; 3] =
 fn the_best_is_faster_than_the_recommended_by_more_than_stated_in_one_of_twenty_tables_at_most() {
     for (truth, vary) in TRUTHS.iter().flat_map(|truth| Vary::ALL.map(|vary| (truth, vary))) {
         for deviation in [0.01, 0.03, 0.10] {
-            let [wrong, wrong_group, none] = simulated(200, 6, truth, vary, deviation);
+            let [wrong, wrong_group, none] = simulate(200, 6, truth, vary, deviation);
             let shown = format!("{truth:?}, {vary:?}, {deviation}: {wrong} {wrong_group} {none}");
             // Three deviations of a share of 5 % in 200 tables are 4.6 %.
             assert!(wrong <= 0.05 && wrong_group <= 0.05 + 0.046, "{shown}");
@@ -882,7 +883,7 @@ fn recommendations_by_simulation() {
         for (vary, deviation) in
             Vary::ALL.iter().flat_map(|vary| [0.03, 0.12].map(|deviation| (*vary, deviation)))
         {
-            let shares = simulated(4000, rounds, truth, vary, deviation);
+            let shares = simulate(4000, rounds, truth, vary, deviation);
             let [wrong, wrong_group, none] = shares.map(|share| format!("{:.1}", 100.0 * share));
             let same = truth.iter().all(|rate| (rate - truth[0]).abs() < 1e-9);
             let truth = format!("{}, {}", truth.len(), if same { "equal" } else { "unequal" });

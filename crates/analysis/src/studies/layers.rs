@@ -28,7 +28,7 @@ const NEXT_TO_NOTHING: f64 = 0.01;
 impl Question for LayerComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
         let rows = self.layers.iter().filter_map(|layer| {
-            let row = row(self, layer, judged.answered, judged.results)?;
+            let row = build_row(self, layer, judged.answered, judged.results)?;
             let findings = acting_on(judged.results.get(row.result)?, judged.acting).collect();
             Some(LayerRow { findings, ..row })
         });
@@ -63,7 +63,7 @@ impl Conclusion for Layers {
     }
 }
 
-fn row(
+fn build_row(
     comparison: &LayerComparison,
     layer: &ComparedLayer,
     answered: &[CaseAnswers],
@@ -71,7 +71,7 @@ fn row(
 ) -> Option<LayerRow> {
     let at = result_of(layer, answered)?;
     let (case, result) = (&answered.get(at)?.case, results.get(at)?);
-    let tool_did = tool_did(result);
+    let tool_did = pace_of_tool(result);
     let tool = tool_did.filter(|_| !result.void);
     let with_sync = result.ledger.as_ref().and_then(|l| l.write.as_ref()).and_then(|write| {
         let tops: Option<Vec<Moved>> =
@@ -86,7 +86,7 @@ fn row(
     let below = layer.below.and_then(|b| comparison.layers.get(b));
     let against = below.and_then(|b| {
         let other = result_of(b, answered)?;
-        against(&b.name, other, result, results.get(other)?)
+        compare_with_lower(&b.name, other, result, results.get(other)?)
     });
     Some(LayerRow {
         name: layer.name.clone(),
@@ -96,7 +96,7 @@ fn row(
         tool_did,
         iops_interval: tool.and(result.total.as_ref()?.iops_interval),
         latency_interval_ns: tool.and_then(|_| latency_interval(case)),
-        device: tool_did.and_then(|t| device(case, t.iops)),
+        device: tool_did.and_then(|t| pace_of_device(case, t.iops)),
         device_with_sync: with_sync,
         against,
         findings: Vec::new(),
@@ -109,7 +109,7 @@ fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
 }
 
 /// The operations that fathom completed, even if a finding invalidates the number.
-fn tool_did(result: &Measured) -> Option<Pace> {
+fn pace_of_tool(result: &Measured) -> Option<Pace> {
     let total = result.total.as_ref().filter(|t| t.iops > 0.0)?;
     let parts: Vec<&Figures> = [&result.read, &result.write].into_iter().flatten().collect();
     let ops: f64 = parts.iter().map(|f| f.ops as f64).sum();
@@ -134,7 +134,7 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
 
 /// The rate of the topmost devices in the directions of the case. Their counters span warm-up and drain like the issued operations, so the
 /// ratio of the two also holds for the window.
-fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
+fn pace_of_device(case: &Case, tool_iops: f64) -> Option<Pace> {
     let counted = case.device().ok()?;
     let issued = case.issued_total().ops as f64;
     let flows = [(Kind::Read, counted.read), (Kind::Write, counted.write)];
@@ -150,7 +150,7 @@ fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
 }
 
 /// The ratio of two layers, from the runs of each round, so that a slow drift of the device affects both.
-fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
+fn compare_with_lower(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
     if upper.void || lower.void {
         return None;
     }

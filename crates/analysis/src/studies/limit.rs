@@ -9,8 +9,7 @@ use super::{Conclusion, GatedResult, Question, Subject};
 use crate::case::CaseRun;
 use crate::checks::most_iops;
 use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
-use crate::findings;
-use crate::findings::CaseAnswers;
+use crate::findings::{self, CaseAnswers};
 use crate::runs::{Summary, capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
 use crate::verdict::{Judged, Reasoned, ReportHead, limiter_of};
@@ -40,16 +39,16 @@ impl Question for LatencyTarget {
         if judged.record.header.plan.part.is_some() && judged.record.fleet.is_none() {
             return Studied::Jobs;
         }
-        load_curve(judged.record, self, judged.answered, judged.results).into()
+        build_curve(judged.record, self, judged.answered, judged.results).into()
     }
 
-    /// Expected are overload and lateness of loads, and a closed loop that hides the tail. Lateness at the load whose
-    /// latency is the headline is not expected, because it is part of the quoted number.
+    /// Expected are overload and lateness of loads, and a closed loop that hides the tail. At the load whose latency is the
+    /// headline, overload and lateness are not expected, because they are part of the quoted number.
     fn is_expected(&self, record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
         if finding.outcome != Outcome::Finding {
             return false;
         }
-        let loads = match finding.id {
+        let is_about_loads = match finding.id {
             CheckId::E10 | CheckId::E11 => true,
             CheckId::E09 => false,
             _ => return false,
@@ -57,8 +56,8 @@ impl Question for LatencyTarget {
         let capacity = capacity_of(record).filter(|_| self.latency_ns.is_none());
         let is_quoted = |offered: u64| capacity.is_some_and(|c| (offered as f64 / c - QUOTED).abs() <= NEAR);
         let is_shown = |a: &CaseAnswers| match a.case.offered {
-            Some(offered) => loads && !is_quoted(offered),
-            None => !loads,
+            Some(offered) => is_about_loads && !is_quoted(offered),
+            None => !is_about_loads,
         };
         let mine = |name: &String| answered.iter().any(|a| a.case.name == *name && is_shown(a));
         finding.about.iter().all(mine)
@@ -85,7 +84,7 @@ impl Conclusion for LoadCurve {
 
     /// Returns the head of the report, about the load that the answer depends on.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
-        let headline = headline(judged.record, self, judged.answered);
+        let headline = build_headline(judged.record, self, judged.answered);
         let first = self.rests_on.first().and_then(|at| judged.results.get(*at));
         let mut head = judged.head_about(headline, first, quoted);
         if head.headline.value.is_none() {
@@ -99,7 +98,7 @@ impl Conclusion for LoadCurve {
 
     fn answer(&self) -> Option<Answer> {
         let met = self.latency_target.as_ref()?;
-        let word = match (met.met_iops, met.missed_iops, unsettled(self, met)) {
+        let word = match (met.met_iops, met.missed_iops, lowest_open_load(self, met)) {
             (Some(_), ..) => AnswerWord::Met,
             (None, Some(_), None) => AnswerWord::Missed,
             (None, ..) => AnswerWord::CannotTell,
@@ -116,7 +115,7 @@ impl Conclusion for LoadCurve {
 }
 
 /// Makes a row for each offered load, the knee, and the answer about the latency target.
-fn load_curve(
+fn build_curve(
     record: &Record,
     latency_target: &LatencyTarget,
     answered: &[CaseAnswers],
@@ -136,7 +135,7 @@ fn load_curve(
         let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
             continue;
         };
-        let point_here = load_point(answered, figures, point, latency_target);
+        let point_here = build_point(answered, figures, point, latency_target);
         let share = capacity_iops.map(|c| point.offered as f64 / c);
         points.push(LoadPoint { result, share, ..point_here });
     }
@@ -161,14 +160,14 @@ fn load_curve(
         rests_on: Vec::new(),
     };
     let quoted = quoted_load(&curve);
-    let (on, sentence) = match &curve.latency_target {
+    let (answer_point, sentence) = match &curve.latency_target {
         Some(met) => {
             let end = met.met_iops.or(met.missed_iops);
-            (end.and_then(|iops| point_at(&curve, iops)), target_sentence(&curve, met))
+            (end.and_then(|iops| point_at(&curve, iops)), describe_target(&curve, met))
         }
-        None => (quoted, latency_sentence(quoted, &rank(latency_target.quantile))),
+        None => (quoted, describe_quoted_latency(quoted, &percentile_name(latency_target.quantile))),
     };
-    let rests_on = on.map_or(capacity_result, |p| Some(p.result)).into_iter().collect();
+    let rests_on = answer_point.map_or(capacity_result, |p| Some(p.result)).into_iter().collect();
     LoadCurve { rests_on, sentence, ..curve }
 }
 
@@ -176,14 +175,14 @@ fn is_void(points: &[LoadPoint], offered: u64) -> bool {
     points.iter().any(|p| p.offered_iops == offered && p.state == LoadState::Void)
 }
 
-/// Returns the point of a load. The caller sets its index and its share of the capacity.
-fn load_point(
+/// Builds the point of a load. The caller sets the index of its result and its share of the capacity.
+fn build_point(
     answered: &CaseAnswers,
     figures: &Measured,
     point: &Point,
     latency_target: &LatencyTarget,
 ) -> LoadPoint {
-    let late = lateness(answered);
+    let late = merge_lateness(answered);
     let is_invalid = answered.void_by().any(|id| id != CheckId::E10 && id != CheckId::E11);
     let mut state = match () {
         () if is_invalid => LoadState::Void,
@@ -230,7 +229,7 @@ fn percentile_intervals(
     answered: &CaseAnswers,
     known: &BTreeMap<String, Option<u64>>,
 ) -> BTreeMap<String, [f64; 2]> {
-    let runs: Vec<Histogram> = answered.case.runs.iter().map(all_directions).collect();
+    let runs: Vec<Histogram> = answered.case.runs.iter().map(merge_latencies).collect();
     let interval_of = |(name, q): &(&str, f64)| {
         known.get(*name).copied().flatten()?;
         let values: Option<Vec<f64>> =
@@ -241,7 +240,7 @@ fn percentile_intervals(
 }
 
 /// Latencies of a run, without syncs.
-fn all_directions(ran: &CaseRun) -> Histogram {
+fn merge_latencies(ran: &CaseRun) -> Histogram {
     let mut merged = Histogram::new();
     let moving = ran.stream.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync);
     moving.for_each(|(_, end)| merged.merge(&end.latency));
@@ -249,7 +248,7 @@ fn all_directions(ran: &CaseRun) -> Histogram {
 }
 
 /// Lateness of the submissions of all directions.
-fn lateness(answered: &CaseAnswers) -> Histogram {
+fn merge_lateness(answered: &CaseAnswers) -> Histogram {
     let mut merged = Histogram::new();
     let parts = [Kind::Read, Kind::Write, Kind::Trim].into_iter();
     parts.filter_map(|k| answered.case.open_loop(k)).for_each(|part| merged.merge(&part.lateness));
@@ -261,11 +260,11 @@ fn highest_met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns:
     let loads_that = |met: bool| points.iter().filter(move |p| p.met == Some(met)).map(|p| p.offered_iops);
     let missed_iops = loads_that(false).min();
     let met_iops = loads_that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();
-    MetLoad { percentile: rank(latency_target.quantile), latency_ns, met_iops, missed_iops }
+    MetLoad { percentile: percentile_name(latency_target.quantile), latency_ns, met_iops, missed_iops }
 }
 
 /// The name of a percentile without its `p`.
-fn rank(quantile: f64) -> String {
+fn percentile_name(quantile: f64) -> String {
     let named = PERCENTILES.iter().find(|(_, q)| (q - quantile).abs() < 1e-9);
     named.map_or_else(|| (100.0 * quantile).to_string(), |(name, _)| (*name).to_owned())
 }
@@ -283,33 +282,33 @@ fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
 }
 
 /// Whether lateness is so large that both bounds of a percentile are worth showing.
-fn is_bounded_by_lateness(point: &LoadPoint, rank: &str) -> bool {
-    point.lateness_share(rank).is_some_and(|share| share > LATE_SHARE)
+fn is_bounded_by_lateness(point: &LoadPoint, percentile: &str) -> bool {
+    point.lateness_share(percentile).is_some_and(|share| share > LATE_SHARE)
 }
 
 /// `p99 950 us`, with its bounds if lateness matters, or why it has no value.
-fn latency_at(point: &LoadPoint, rank: &str) -> String {
-    let service = point.service_percentiles_ns.get(rank).copied().flatten();
-    let is_late = is_bounded_by_lateness(point, rank);
-    match (point.percentiles_ns.get(rank).copied().flatten(), service, point.state) {
+fn show_latency(point: &LoadPoint, percentile: &str) -> String {
+    let service = point.service_percentiles_ns.get(percentile).copied().flatten();
+    let is_late = is_bounded_by_lateness(point, percentile);
+    match (point.percentiles_ns.get(percentile).copied().flatten(), service, point.state) {
         (Some(ns), Some(service), _) if is_late => {
-            format!("p{rank} {} to {}", show_ns(service as f64), show_ns(ns as f64))
+            format!("p{percentile} {} to {}", show_ns(service as f64), show_ns(ns as f64))
         }
-        (Some(ns), ..) => format!("p{rank} {}", show_ns(ns as f64)),
+        (Some(ns), ..) => format!("p{percentile} {}", show_ns(ns as f64)),
         (None, _, LoadState::Overload) => "overload".into(),
         (None, _, LoadState::Void) => "invalid".into(),
-        (None, _, LoadState::Served | LoadState::Late) => format!("too few operations for p{rank}"),
+        (None, _, LoadState::Served | LoadState::Late) => format!("too few operations for p{percentile}"),
     }
 }
 
-fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
+fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
     let target = format!("p{} within {}", found.percentile, show_ns(found.latency_ns as f64));
     let load = |p: &LoadPoint| {
-        format!("{} operations/s ({})", show_count(p.offered_iops as f64), latency_at(p, &found.percentile))
+        format!("{} operations/s ({})", show_count(p.offered_iops as f64), show_latency(p, &found.percentile))
     };
     let [met, missed] =
         [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| point_at(curve, iops)));
-    let between = unsettled(curve, found);
+    let between = lowest_open_load(curve, found);
     let invalid = curve.points.iter().filter(|p| p.state == LoadState::Void).count();
     // Without its own lateness fathom would have met the target.
     let misses_by_lateness = |p: &LoadPoint| {
@@ -373,25 +372,26 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
 }
 
 /// The lowest load between the answer and the first miss whose runs prove neither that it meets the target nor that it misses it.
-fn unsettled<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
+fn lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
     let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);
     let open = curve.points.iter().filter(above).filter(below);
     open.filter(|p| p.met.is_none() && p.state != LoadState::Void).min_by_key(|p| p.offered_iops)
 }
 
-fn latency_sentence(quoted: Option<&LoadPoint>, rank: &str) -> String {
+fn describe_quoted_latency(quoted: Option<&LoadPoint>, percentile: &str) -> String {
     let Some(point) = quoted else {
-        return format!("p{rank} at {} of the capacity was not measured.", show_share(QUOTED));
+        return format!("p{percentile} at {} of the capacity was not measured.", show_share(QUOTED));
     };
     let load = show_count(point.offered_iops as f64);
-    format!("At {} of the capacity ({load} operations/s): {}.", show_share(QUOTED), latency_at(point, rank))
+    let latency = show_latency(point, percentile);
+    format!("At {} of the capacity ({load} operations/s): {latency}.", show_share(QUOTED))
 }
 
 /// Returns the number to quote: the highest rate that meets the latency target, otherwise a latency with its load.
-fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
+fn build_headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
     let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
-    let work = on.map_or_else(|| "nothing".into(), |a| findings::work(&a.case, &a.renames()));
+    let work = on.map_or_else(|| "nothing".into(), |a| findings::describe_work(&a.case, &a.renames()));
     if let Some(met) = &curve.latency_target {
         let limit = show_ns(met.latency_ns as f64);
         return Headline {
@@ -401,12 +401,15 @@ fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Hea
             ..Headline::default()
         };
     }
-    let rank = rank(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile));
+    let percentile =
+        percentile_name(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile));
     let point = quoted_load(curve);
     let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
     Headline {
-        name: format!("p{rank} at {} of capacity{load}, {work}", show_share(QUOTED)),
-        value: point.and_then(|p| p.percentiles_ns.get(&rank).copied().flatten()).map(|ns| ns as f64 / 1e3),
+        name: format!("p{percentile} at {} of capacity{load}, {work}", show_share(QUOTED)),
+        value: point
+            .and_then(|p| p.percentiles_ns.get(&percentile).copied().flatten())
+            .map(|ns| ns as f64 / 1e3),
         unit: "us".into(),
         ..Headline::default()
     }
@@ -583,7 +586,7 @@ fn a_load_above_the_first_miss_is_no_answer() {
 fn without_a_target_a_latency_is_quoted_with_its_load() {
     let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
     let arrivals = model::job::Arrivals::Poisson;
-    super::latency_target(
+    super::set_latency_target(
         &mut record,
         LatencyTarget { quantile: 0.99, latency_ns: None, arrivals, curve: true },
     );
@@ -618,11 +621,11 @@ fn a_target_that_no_load_meets_has_no_number_and_a_reason() {
 #[test]
 fn a_curve_that_was_cut_off_keeps_its_loads_and_a_forged_one_does_not_panic() {
     let complete = curve(&Fixture::honest(), &loads(&MEASURED));
-    for met in 0..complete.runs.len() {
+    for runs in 0..complete.runs.len() {
         let mut record = complete.clone();
-        record.runs.truncate(met);
+        record.runs.truncate(runs);
         let points = curve_of(&judge(&record, &Judging::default())).points.len();
-        assert_eq!(points, met.saturating_sub(3).div_ceil(3), "{met} runs");
+        assert_eq!(points, runs.saturating_sub(3).div_ceil(3), "{runs} runs");
     }
     let mut forged = complete;
     forged.runs.iter_mut().for_each(|r| r.start.offered_iops = Some(0));

@@ -1,7 +1,7 @@
 //! Studies: the questions that several jobs answer together, one file each.
 //!
-//! A study implements [`Question`] for its part of the plan and [`Conclusion`] for its part of the report. [`question`]
-//! and [`conclusion`] are the only places that list the studies. The default of each method is the behaviour for
+//! A study implements [`Question`] for its part of the plan and [`Conclusion`] for its part of the report. [`question`],
+//! [`conclusion`] and [`forgives_other_load`] are the only places that list the studies. The default of each method is the behaviour for
 //! independent jobs.
 
 mod hosts;
@@ -174,7 +174,7 @@ use crate::fixture::{Fixture, curve};
 
 /// Turns a record into one of a load curve.
 #[cfg(test)]
-pub(crate) fn latency_target(record: &mut Record, latency_target: model::plan::LatencyTarget) {
+pub(crate) fn set_latency_target(record: &mut Record, latency_target: model::plan::LatencyTarget) {
     record.header.plan.strategy = model::plan::Strategy::Limit(latency_target);
     record.header.plan.study = Study::Limit(latency_target);
 }

@@ -31,7 +31,7 @@ const TOTAL_WEIGHTS: [Weight; 3] =
 
 impl Question for ToolLayout {
     fn conclude(&self, judged: &Judged) -> Studied {
-        card(self, judged.answered, judged.results).into()
+        build_card(self, judged.answered, judged.results).into()
     }
 }
 
@@ -42,11 +42,11 @@ impl Conclusion for ToolResults {
 }
 
 /// Results under the tool's names, with the tool's score if it has one.
-fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
+fn build_card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
     let cell = |row: &LayoutRow, source: &Option<CellSource>| {
         let source = source.as_ref()?;
         let result = answered.iter().position(|a| a.case.at == source.job && a.case.phase == source.phase)?;
-        Some(cell(result, results.get(result)?, row.latency))
+        Some(build_cell(result, results.get(result)?, row.latency))
     };
     let row = |row: &LayoutRow| ToolRow {
         name: row.name.clone(),
@@ -56,21 +56,21 @@ fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> 
     };
     let rows: Vec<ToolRow> = layout.rows.iter().map(row).collect();
     let score = (layout.look == Look::Score).then(|| Score {
-        read: points(&rows, &READ_WEIGHTS),
-        write: points(&rows, &WRITE_WEIGHTS),
-        total: points(&rows, &TOTAL_WEIGHTS),
+        read: add_up_points(&rows, &READ_WEIGHTS),
+        write: add_up_points(&rows, &WRITE_WEIGHTS),
+        total: add_up_points(&rows, &TOTAL_WEIGHTS),
     });
     ToolResults { tool: layout.tool.clone(), rows, score, differs: layout.differs.clone() }
 }
 
-fn cell(index: usize, result: &Measured, latency: bool) -> ToolCell {
+fn build_cell(index: usize, result: &Measured, is_latency: bool) -> ToolCell {
     let has_number = result.total.is_some() && !result.void;
     let mut rates: Vec<f64> = result.runs.iter().map(|r| r.mb_per_s).filter(|_| has_number).collect();
     rates.sort_by(f64::total_cmp);
     let mean_ns =
         result.read.as_ref().or(result.write.as_ref()).map(|f| f.latency_ns.mean).filter(|_| has_number);
     let rate = (!rates.is_empty()).then(|| stats::sample::median(&rates));
-    let (value, range) = match (latency, rates.as_slice()) {
+    let (value, range) = match (is_latency, rates.as_slice()) {
         (true, _) => (mean_ns.map(|ns| ns / 1e6), None),
         (false, [least, .., most]) => (rate, Some([*least, *most])),
         (false, _) => (rate, None),
@@ -78,8 +78,8 @@ fn cell(index: usize, result: &Measured, latency: bool) -> ToolCell {
     ToolCell { result: index, value, range, verdict: result.verdict }
 }
 
-/// The sum of the rows' points; withheld if a row has no number.
-fn points(rows: &[ToolRow], weights: &[Weight]) -> Points {
+/// Adds up the points of the rows; withheld if a weighted rate has no number.
+fn add_up_points(rows: &[ToolRow], weights: &[Weight]) -> Points {
     let parts = weights.iter().flat_map(|w| {
         let row = rows.iter().find(|r| r.name == w.row);
         let sides = [
@@ -100,11 +100,11 @@ fn points(rows: &[ToolRow], weights: &[Weight]) -> Points {
     };
     let least = sum(&|c| Some(c.range?[0]));
     let most = sum(&|c| Some(c.range?[1]));
-    let holds = parts.iter().all(|(.., cell)| cell.is_some_and(|c| c.verdict == Verdict::Valid));
+    let is_valid = parts.iter().all(|(.., cell)| cell.is_some_and(|c| c.verdict == Verdict::Valid));
     Points {
         value: sum(&|c| c.value),
         range: least.zip(most).map(|(least, most)| [least, most]),
-        verdict: if holds { Verdict::Valid } else { Verdict::Suspect },
+        verdict: if is_valid { Verdict::Valid } else { Verdict::Suspect },
         withheld: None,
     }
 }

@@ -1,6 +1,6 @@
 //! Reports a sweep: the fastest setting of a grid, the cheapest one that is as fast, the knees, and deductions from the other cells.
 //!
-//! 1. [`searched`] replays the runs through [`crate::strategy::sweep`], which chose the cells while measuring.
+//! 1. [`replay_search`] replays the runs through [`crate::strategy::sweep`], which chose the cells while measuring.
 //! 2. [`decide_race`] judges each work: a winner, a tie, or no answer.
 //! 3. A grid whose cells were measured in order has no winner, but rounds and its own table ([`sweep_in_order`]).
 
@@ -38,7 +38,7 @@ const FEWEST_REFERENCE_RUNS: usize = 4;
 
 impl Question for Grid {
     fn conclude(&self, judged: &Judged) -> Studied {
-        Box::new(sweep(judged.record, self, judged.answered)).into()
+        Box::new(build_sweep(judged.record, self, judged.answered)).into()
     }
 }
 
@@ -57,7 +57,7 @@ impl Conclusion for Sweep {
     /// not quoted.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
         let first = quoted_cell(self, judged.results).and_then(|cell| judged.results.get(cell.result?));
-        let mut head = judged.head_about(headline(self, judged.results), first, quoted);
+        let mut head = judged.head_about(build_headline(self, judged.results), first, quoted);
         if first.is_none() {
             let none = if self.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
             let why = self.works.first().map_or(none, |work| work.sentence.as_str());
@@ -99,7 +99,7 @@ impl Conclusion for Sweep {
         let Some(grid) = plan.study.grid().filter(|_| !self.winner.is_empty()) else {
             return Subject::Results(every());
         };
-        let search = searched(record, grid, &samples(record));
+        let search = replay_search(record, grid, &samples(record));
         let winners = search.races.iter().filter_map(|race| {
             let winner = race.winner()?;
             let result = answered.iter().position(|a| a.case.at == winner.job)?;
@@ -114,13 +114,13 @@ impl Conclusion for Sweep {
     }
 }
 
-/// The report's part about the grid.
-fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
+/// Builds the report's part about the grid.
+fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     if let How::InOrder(until) = grid.search {
         return sweep_in_order(record, grid, until, answered);
     }
     let runs = samples(record);
-    let search = searched(record, grid, &runs);
+    let search = replay_search(record, grid, &runs);
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let voided = |job: usize| {
         let answers = answered.get(result_of(job)?)?;
@@ -129,10 +129,11 @@ fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     let lanes = || search.races.iter().flat_map(|r| &r.lanes);
     let cells = grid.cells.iter().map(|cell| {
         let lane = lanes().find(|l| l.job == cell.job);
-        figures(&cell.setting, lane, result_of(cell.job))
+        cell_figures(&cell.setting, lane, result_of(cell.job))
     });
     let cells: Vec<CellFigures> = cells.collect();
-    let figures_of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
+    let figures_of =
+        |lane: &Lane| Some(cell_figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
     let chosen_cells = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
         let sound = |race: &&Race| race.winner().is_none_or(|winner| voided(winner.job).is_none());
         search
@@ -160,12 +161,12 @@ fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
             .iter()
             .map(|r| {
                 withhold_invalid_winner(
-                    work(grid, &search, r, &cells, figures_of),
+                    build_work(grid, &search, r, &cells, figures_of),
                     r.winner().and_then(|w| voided(w.job)),
                 )
             })
             .collect(),
-        reference: search.reference().and_then(|job| reference(grid, job, &runs)),
+        reference: search.reference().and_then(|job| build_reference(grid, job, &runs)),
         cells,
         place: None,
         rounds: None,
@@ -177,7 +178,7 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
     let Some(grid) = record.header.plan.study.grid().filter(|g| !matches!(g.search, How::InOrder(_))) else {
         return;
     };
-    let search = searched(record, grid, &samples(record));
+    let search = replay_search(record, grid, &samples(record));
     let lanes = search.races.iter().flat_map(|race| race.lanes.iter().chain(&race.baselines));
     let first_runs: BTreeMap<usize, usize> = lanes.map(|l| (l.job, l.first_figure_run())).collect();
     for case in cases {
@@ -187,9 +188,9 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
     }
 }
 
-/// Returns the figures of a cell: from its fresh runs if it was measured again along with a winner, otherwise from all
+/// Computes the figures of a cell: from its fresh runs if it was measured again along with a winner, otherwise from all
 /// runs.
-fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
+fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
     let samples = lane.map_or(&[][..], Lane::figure_samples);
     let over_runs = |value: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = samples.iter().filter_map(value).collect();
@@ -223,8 +224,8 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
     }
 }
 
-/// The search of a record. A complete one has winners, even if an earlier version ended it by another rule.
-fn searched<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> {
+/// Replays the search of a record. A complete one has winners, even if an earlier version ended it by another rule.
+fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> {
     let plan = &record.header.plan;
     let mut search = Search::after(grid, plan.runs, plan.seed, runs);
     if record.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
@@ -233,7 +234,7 @@ fn searched<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> 
     search
 }
 
-fn work(
+fn build_work(
     grid: &Grid,
     search: &Search,
     race: &Race,
@@ -265,7 +266,7 @@ fn work(
         cheapest_by_winner: cheapest.and_then(by_winner),
         baselines: losses.collect(),
         spread: race.spread(),
-        knees: best.map_or_else(Vec::new, |b| knees(race.by, grid.tolerance, b, &mine)),
+        knees: best.map_or_else(Vec::new, |b| find_knees(race.by, grid.tolerance, b, &mine)),
     }
 }
 
@@ -317,16 +318,16 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
 
 /// The knees of the axes with a scale: for each axis, the value at which the rate stops growing. Latency grows along most axes and has no
 /// knee.
-fn knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
+fn find_knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
     }
     let scales = AXES.iter().filter_map(|axis| Some((axis.name, axis.scale?)));
-    scales.filter_map(|(name, scale)| knee(name, scale, by, tolerance, winner, cells)).collect()
+    scales.filter_map(|(name, scale)| find_knee(name, scale, by, tolerance, winner, cells)).collect()
 }
 
 /// The knee of one axis: larger values gain nothing, with all other settings as the winner has them.
-fn knee(
+fn find_knee(
     axis: &str,
     scale: Scale,
     by: Measure,
@@ -356,8 +357,8 @@ fn knee(
     })
 }
 
-/// The change of the reference's rate over the sweep, from a line through the logarithms; `None` with too few runs.
-fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
+/// Computes the change of the reference's rate over the sweep, from a line through the logarithms; `None` with too few runs.
+fn build_reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
     let mut at = 0.0;
     let mut points: Vec<(f64, f64)> = Vec::new();
     for run in runs {
@@ -419,8 +420,8 @@ fn why_unsteady(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// The number to quote: the winner of the first work.
-fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
+/// The number to quote: that of the quoted cell.
+fn build_headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let quoted = quoted_cell(sweep, results).and_then(|cell| Some((cell, results.get(cell.result?)?)));
     let Some((cell, result)) = quoted else {
         return Headline { name: "nothing".into(), unit: "MB/s".into(), ..Headline::default() };
@@ -458,6 +459,7 @@ fn deduce(sweep: &Sweep) -> Vec<Deduction> {
     sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).chain(by_order).collect()
 }
 
+/// The size from which random offsets are as fast as sequential ones; `None` if there is no such size.
 fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduction> {
     let best = |work: &str| {
         let mut by_size: BTreeMap<u32, f64> = BTreeMap::new();
@@ -629,36 +631,37 @@ fn count_settings(count: usize) -> String {
 
 fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
     let order = InOrder::after(grid, until, &samples(record));
-    let late = order.left_out();
-    let left_out = |job: usize| late.iter().any(|(late, _)| *late == job);
-    let measured = grid.cells.iter().filter(|c| !left_out(c.job));
+    let left_out = order.left_out();
+    let is_left_out = |job: usize| left_out.iter().any(|(cell, _)| *cell == job);
+    let measured = grid.cells.iter().filter(|c| !is_left_out(c.job));
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let cells: Vec<CellFigures> =
         measured.map(|c| cell_in_order(&c.setting, &order, c.job, result_of(c.job))).collect();
-    let late = late.iter().filter_map(|(job, slow)| {
-        let why = too_slow(grid.setting(slow.job)?, slow.iops);
+    let too_slow = left_out.iter().filter_map(|(job, slow)| {
+        let why = describe_slow_cell(grid.setting(slow.job)?, slow.iops);
         Some(Skipped { setting: grid.setting(*job)?.clone(), why })
     });
-    let late: Vec<Skipped> = late.collect();
-    let works = if until == Until::Slow { works(grid, &cells, answered) } else { Vec::new() };
+    let too_slow: Vec<Skipped> = too_slow.collect();
+    let works = if until == Until::Slow { build_works(grid, &cells, answered) } else { Vec::new() };
     Sweep {
         search: IN_ORDER.into(),
         preset: grid.preset.clone(),
         seconds: order.spent_ns() as f64 / 1e9,
         budget_seconds: None,
         tolerance: grid.tolerance,
-        skipped: grid.skipped.iter().cloned().chain(late).collect(),
+        skipped: grid.skipped.iter().cloned().chain(too_slow).collect(),
         winner: BTreeMap::new(),
         cheapest: BTreeMap::new(),
         works,
         reference: None,
         place: measured_target(record),
-        rounds: rounds(grid, until, &order),
+        rounds: build_rounds(grid, until, &order),
         cells,
     }
 }
 
-fn too_slow(setting: &Setting, iops: f64) -> String {
+/// Says why the larger sizes after this cell are left out.
+fn describe_slow_cell(setting: &Setting, iops: f64) -> String {
     let least = least_iops(setting.workers);
     format!(
         "{} reached {} operations a second; with {least} or fewer, larger sizes are not measured with {} threads",
@@ -695,7 +698,7 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
 }
 
 /// Returns the works with their knees, without cells that a finding invalidates.
-fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
+fn build_works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
     let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
     let work_named = |name: String| {
         let mine: Vec<&CellFigures> =
@@ -714,7 +717,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
             cheapest_by_winner: None,
             baselines: Vec::new(),
             knees: mine.first().map_or_else(Vec::new, |first| {
-                knees(Measure::Bandwidth, grid.tolerance, &first.setting, &mine)
+                find_knees(Measure::Bandwidth, grid.tolerance, &first.setting, &mine)
             }),
         }
     };
@@ -729,7 +732,7 @@ fn measured_target(record: &Record) -> Option<SweptTarget> {
     Some(SweptTarget { path: target.path.clone(), bytes: made_bytes.unwrap_or(target.bytes) })
 }
 
-fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
+fn build_rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
     let Until::Rounds { tracked, variable, bytes, rounds_at_most } = until else { return None };
     Some(Rounds {
         tracked: grid.setting(tracked)?.clone(),

@@ -13,7 +13,7 @@ use model::units::{show_change, show_share};
 
 impl Question for TargetComparison {
     fn compare(&self, record: &Record, report: &Report, jobs: &[usize]) -> Option<Studied> {
-        Some(compare(report, self, jobs, record.header.plan.headline).into())
+        Some(build_table(report, self, jobs, record.header.plan.headline).into())
     }
 }
 
@@ -64,18 +64,18 @@ impl Conclusion for Targets {
             }
         };
         let numbers: Vec<String> =
-            all.iter().filter_map(|one| Some(comparison_sentence(name(one), first, one.pair?))).collect();
-        let others: Vec<String> = (1..self.names.len()).map(|target| count_sentence(self, target)).collect();
+            all.iter().filter_map(|one| Some(describe_comparison(name(one), first, one.pair?))).collect();
+        let others: Vec<String> = (1..self.names.len()).map(|target| count_outcomes(self, target)).collect();
         Some(Answer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
     }
 }
 
-/// The table of the study. `jobs` has the job of each result, and `headline` is the job whose test answers.
-fn compare(report: &Report, comparison: &TargetComparison, jobs: &[usize], headline: usize) -> Targets {
+/// Builds the table of the study. `jobs` has the job of each result, and `headline` is the job whose test answers.
+fn build_table(report: &Report, comparison: &TargetComparison, jobs: &[usize], headline: usize) -> Targets {
     let mut rows: Vec<TargetRow> = Vec::new();
     let (mut pairs, mut rows_of_pairs) = (Vec::new(), Vec::new());
     let results = |job: usize| jobs.iter().enumerate().filter(move |(_, j)| **j == job).map(|(at, _)| at);
-    for test in tests(comparison) {
+    for test in list_tests(comparison) {
         let mut first: Option<Vec<usize>> = None;
         for (target, side) in comparison.sides.iter().enumerate() {
             let job = side.tests.iter().find(|(name, _)| name == test).map(|(_, job)| *job);
@@ -103,7 +103,7 @@ fn compare(report: &Report, comparison: &TargetComparison, jobs: &[usize], headl
 }
 
 /// Every test of any target, in the order of first occurrence.
-fn tests(comparison: &TargetComparison) -> Vec<&str> {
+fn list_tests(comparison: &TargetComparison) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for (name, _) in comparison.sides.iter().flat_map(|s| &s.tests) {
         if !all.contains(&name.as_str()) {
@@ -148,8 +148,8 @@ impl Standing<'_> {
     }
 }
 
-/// Compares a target with the first one: `b is 7.4 % (3.1 to 12 %) faster than a`.
-fn comparison_sentence(name: &str, first: &str, pair: &Pair) -> String {
+/// Compares a target with the first one: `b is faster than a by 7.4 % (3.1 to 12 %)`.
+fn describe_comparison(name: &str, first: &str, pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else {
         return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number is in every run"));
     };
@@ -163,7 +163,7 @@ fn comparison_sentence(name: &str, first: &str, pair: &Pair) -> String {
 
 /// Counts the outcomes of all tests of a target: `b against a in 8 tests: faster in 3, slower in 1, no difference seen in
 /// 2 (at most 7.0 %), not decided in 2.`
-fn count_sentence(targets: &Targets, target: usize) -> String {
+fn count_outcomes(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
     let answers: Vec<Word> =
         rows().map(|p| p.metrics.first().map_or_else(|| p.refusal(), |metric| metric.answer)).collect();

@@ -28,13 +28,13 @@ use model::report::{Measured, Report, Verdict};
 use model::watch::{DeviceInterval, Latencies, Latency, Load, MeasuredIn, Requests};
 use std::cmp::Ordering;
 
-/// Below this number of requests per second, a direction counts as unused.
+/// Up to this number of requests per second, a direction counts as unused.
 const IN_USE_PER_S: f64 = 1e-9;
 
 /// Tolerance between two ways to compute the same share.
 const SAME_SHARE: f64 = 1e-6;
 
-/// Smallest mean size of a request in bytes.
+/// Smallest mean size of a request in bytes: a sector.
 const SMALLEST_BYTES: f64 = 512.0;
 
 /// Requests of one direction that are compared with the same classes.
@@ -215,7 +215,7 @@ impl Limits {
             let requests = requests_in(interval, direction);
             let bytes = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S)?;
             let events = events.and_then(|all| all.in_direction(direction));
-            let RequestTime { seconds, class } = self.bounding(direction, &parts_by_order(bytes, events))?;
+            let RequestTime { seconds, class } = self.min_time(direction, &parts_by_order(bytes, events))?;
             ((seconds * requests.per_s / at_least - 1.0).abs() < SAME_SHARE).then_some((
                 direction,
                 bytes * requests.per_s,
@@ -234,7 +234,7 @@ impl Limits {
     }
 
     /// The least mean time that these requests take, and the class that shows the largest part of it.
-    fn bounding(&self, direction: Direction, parts: &[Part]) -> Option<RequestTime<'_>> {
+    fn min_time(&self, direction: Direction, parts: &[Part]) -> Option<RequestTime<'_>> {
         let least = |part: &Part| {
             let least = self.bounds(direction, part).map(|[least, _]| least).min_by(by_time)?;
             Some(RequestTime { seconds: part.share * least.seconds, ..least })
@@ -307,8 +307,8 @@ fn capacity_of_result(plan: &Plan, places: &[Place], result: &Measured) -> Optio
     }
     let [phase] = result.job.phases.as_slice() else { return None };
     let [stream] = phase.streams.as_slice() else { return None };
-    let (direction, sequential) = kind(stream)?;
-    let device = device(plan, places, stream)?;
+    let (direction, sequential) = direction_and_order(stream)?;
+    let device = find_device(plan, places, stream)?;
     let (rates, at_device) = (result.total.as_ref()?, result.at_device()?);
     let moved = at_device.bytes_per_s(rates.iops) / (rates.mb_per_s * 1e6);
     if !moved.is_finite() || (moved - 1.0).abs() > SAME_REQUEST_BYTES {
@@ -332,8 +332,9 @@ fn is_throttled(result: &Measured) -> bool {
     result.verdict == Verdict::Suspect && result.limiter.name == limiter::THROTTLE
 }
 
-/// The one kind of request that a stream makes without a rate limit; `None` if it makes several.
-fn kind(stream: &Stream) -> Option<(Direction, bool)> {
+/// The direction of a stream's requests and whether they are sequential; `None` if the stream is no load of one kind of
+/// requests without a rate limit.
+fn direction_and_order(stream: &Stream) -> Option<(Direction, bool)> {
     if !stream.is_unheld() || stream.flush.is_some() || !stream.cache.is_direct() || stream.cache.is_sync() {
         return None;
     }
@@ -352,7 +353,7 @@ fn kind(stream: &Stream) -> Option<(Direction, bool)> {
 
 /// Returns the topmost device below all targets of a stream, or the disk of a partition. `None` if the targets are on
 /// several devices.
-fn device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p Layer> {
+fn find_device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p Layer> {
     let mut found: Option<&Layer> = None;
     for target in &stream.targets {
         plan.targets.get(*target)?;
@@ -368,7 +369,7 @@ fn device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p L
 }
 
 /// The disk of a partition, else the layer itself.
-pub(crate) fn whole_disk(layers: &[Layer], at: usize) -> Option<&Layer> {
+fn whole_disk(layers: &[Layer], at: usize) -> Option<&Layer> {
     let layer = layers.get(at)?;
     if layer.kind != LayerKind::Partition {
         return Some(layer);

@@ -20,7 +20,7 @@
 //! | rule | condition |
 //! |---|---|
 //! | `at_limit` | the lower bound of the load is 90 to 105 % of the measured capacity |
-//! | `iops_not_throughput` | `at_limit` by a result with requests below 128 KiB, and less than half of the highest measured throughput in that direction, which has requests 8 times as large |
+//! | `iops_not_throughput` | `at_limit` by a result with requests below 128 KiB, and less than half of the highest measured throughput in that direction, which has requests at least 8 times as large |
 //! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of the measured capacity |
 //! | `at_request_size_limit` | the mean request is at least 95 % of `max_sectors_kb`, and the hardware takes larger ones |
 //!
@@ -28,8 +28,8 @@
 //! measures sequential access with large requests only, the lower bound is too low for a conclusion about IOPS.
 //!
 //! The first three need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue
-//! might serve more. They do not apply if the result was limited by a cgroup, because the limit holds for that cgroup
-//! only. A load above 105 % shows that the measured result is not the limit, so it supports no conclusion. Every rule
+//! might serve more. They do not apply if a cgroup limited a result of the device, because the limit holds for that
+//! cgroup only. A load above 105 % shows that the measured result is not the limit, so it supports no conclusion. Every rule
 //! needs 100 requests in the interval.
 
 pub mod head_room;
@@ -84,17 +84,17 @@ pub fn between(before: &BlockStat, after: &BlockStat, seconds: f64) -> Known<Dev
         return Err("no time has passed between two samples".into());
     }
     let discard = match before.discard.zip(after.discard) {
-        Some((a, b)) => Some(requests("discards", a, b, seconds)?),
+        Some((a, b)) => Some(request_figures("discards", a, b, seconds)?),
         None => None,
     };
     let flush = match before.flush.zip(after.flush) {
-        Some((a, b)) => Some(flushes(a, b, seconds)?),
+        Some((a, b)) => Some(flush_figures(a, b, seconds)?),
         None => None,
     };
     Ok(DeviceInterval {
         seconds,
-        read: requests("reads", before.read, after.read, seconds)?,
-        write: requests("writes", before.write, after.write, seconds)?,
+        read: request_figures("reads", before.read, after.read, seconds)?,
+        write: request_figures("writes", before.write, after.write, seconds)?,
         discard,
         flush,
         depth_mean: passed_ms("requests in the queue", before.queue_ms, after.queue_ms)? / 1000.0 / seconds,
@@ -103,11 +103,11 @@ pub fn between(before: &BlockStat, after: &BlockStat, seconds: f64) -> Known<Dev
     })
 }
 
-fn requests(name: &str, a: BlockFlow, b: BlockFlow, seconds: f64) -> Known<Requests> {
-    let ios = counted(name, a.ios, b.ios)?;
-    let merges = counted(name, a.merges, b.merges)?;
-    let bytes = counted(name, a.bytes, b.bytes)?;
-    let ms = passed_ms(name, a.ms, b.ms)?;
+fn request_figures(name: &str, before: BlockFlow, after: BlockFlow, seconds: f64) -> Known<Requests> {
+    let ios = growth(name, before.ios, after.ios)?;
+    let merges = growth(name, before.merges, after.merges)?;
+    let bytes = growth(name, before.bytes, after.bytes)?;
+    let ms = passed_ms(name, before.ms, after.ms)?;
     Ok(Requests {
         per_s: ios / seconds,
         mb_per_s: bytes / MB / seconds,
@@ -119,9 +119,9 @@ fn requests(name: &str, a: BlockFlow, b: BlockFlow, seconds: f64) -> Known<Reque
     })
 }
 
-fn flushes(a: Flushes, b: Flushes, seconds: f64) -> Known<FlushRequests> {
-    let ios = counted("flushes", a.ios, b.ios)?;
-    let ms = passed_ms("flushes", a.ms, b.ms)?;
+fn flush_figures(before: Flushes, after: Flushes, seconds: f64) -> Known<FlushRequests> {
+    let ios = growth("flushes", before.ios, after.ios)?;
+    let ms = passed_ms("flushes", before.ms, after.ms)?;
     Ok(FlushRequests { per_s: ios / seconds, await_ms: quotient(ms, ios) })
 }
 
@@ -131,7 +131,7 @@ fn quotient(sum: f64, number: f64) -> Option<f64> {
 }
 
 /// The difference of a counter that never wraps.
-fn counted(name: &str, before: u64, after: u64) -> Known<f64> {
+fn growth(name: &str, before: u64, after: u64) -> Known<f64> {
     let passed = after.checked_sub(before).ok_or_else(|| backwards_error(name))?;
     Ok(passed as f64)
 }
@@ -142,7 +142,8 @@ fn passed_ms(name: &str, before: u64, after: u64) -> Known<f64> {
     if let Some(passed) = after.checked_sub(before) {
         return Ok(passed as f64);
     }
-    let wrapped = (after + WRAP_MS).checked_sub(before).filter(|ms| *ms < WRAP_MS / 2);
+    let wrapped =
+        after.checked_add(WRAP_MS).and_then(|after| after.checked_sub(before)).filter(|ms| *ms < WRAP_MS / 2);
     wrapped.map(|ms| ms as f64).ok_or_else(|| backwards_error(&format!("the time of {name}")))
 }
 
@@ -166,12 +167,12 @@ pub fn add_interval(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]
         let limit_unknown = device.load.as_ref().and_then(|load| load.as_ref().err().cloned());
         match load.devices.iter_mut().find(|d| d.name == device.name) {
             Some(known) => {
-                known.points.push(point(device, span_s));
+                known.points.push(build_point(device, span_s));
                 known.limit_unknown = limit_unknown;
             }
             None => load.devices.push(DeviceOverTime {
                 name: device.name.clone(),
-                points: vec![point(device, span_s)],
+                points: vec![build_point(device, span_s)],
                 limit_unknown,
             }),
         }
@@ -179,12 +180,12 @@ pub fn add_interval(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]
     let most = load.devices.iter().map(|d| d.points.len()).max().unwrap_or(0);
     if most > POINTS_MAX {
         load.intervals_per_point = load.intervals_per_point.saturating_mul(2);
-        load.devices.iter_mut().for_each(|device| device.points = halved(&device.points));
+        load.devices.iter_mut().for_each(|device| device.points = halve(&device.points));
     }
     load.conclusions.truncate(POINTS_MAX);
 }
 
-fn point(device: &WatchedDevice, span_s: [f64; 2]) -> LoadPoint {
+fn build_point(device: &WatchedDevice, span_s: [f64; 2]) -> LoadPoint {
     let figures = device.figures.as_ref().ok();
     let bounds = device.load.as_ref().and_then(|load| load.as_ref().ok());
     LoadPoint {
@@ -197,12 +198,12 @@ fn point(device: &WatchedDevice, span_s: [f64; 2]) -> LoadPoint {
 }
 
 /// Halves the number of points: each is the mean of two neighbours, weighted by their lengths.
-fn halved(points: &[LoadPoint]) -> Vec<LoadPoint> {
+fn halve(points: &[LoadPoint]) -> Vec<LoadPoint> {
     let mean = |pair: &[LoadPoint]| {
         let [a, b] = pair else { return pair.first().copied() };
-        let [long, short] = [a, b].map(|p| p.span_s[1] - p.span_s[0]);
-        let mean = |x: f64, y: f64| (x * long + y * short) / (long + short);
-        let both = |x: Option<f64>, y: Option<f64>| Some(mean(x?, y?));
+        let [a_seconds, b_seconds] = [a, b].map(|p| p.span_s[1] - p.span_s[0]);
+        let mean = |x: f64, y: f64| (x * a_seconds + y * b_seconds) / (a_seconds + b_seconds);
+        let single = |x: Option<f64>, y: Option<f64>| Some(mean(x?, y?));
         let pairs = |x: Option<[f64; 2]>, y: Option<[f64; 2]>| {
             let (x, y) = (x?, y?);
             Some([mean(x[0], y[0]), mean(x[1], y[1])])
@@ -211,8 +212,8 @@ fn halved(points: &[LoadPoint]) -> Vec<LoadPoint> {
             span_s: [a.span_s[0], b.span_s[1]],
             per_s: pairs(a.per_s, b.per_s),
             mb_per_s: pairs(a.mb_per_s, b.mb_per_s),
-            at_least_percent: both(a.at_least_percent, b.at_least_percent),
-            at_most_percent: both(a.at_most_percent, b.at_most_percent),
+            at_least_percent: single(a.at_least_percent, b.at_least_percent),
+            at_most_percent: single(a.at_most_percent, b.at_most_percent),
         })
     };
     points.chunks(2).filter_map(mean).collect()
@@ -498,6 +499,7 @@ mod tests {
         }
         // A counter of ms that is beyond 32 bits never wrapped.
         assert!(passed_ms("x", 1 << 40, 0).is_err());
+        assert!(passed_ms("x", u64::MAX, u64::MAX - 1).is_err());
     }
 }
 
@@ -510,7 +512,7 @@ fn neighbouring_points_are_averaged_by_length_and_unknown_ones_remain_unknown() 
         at_least_percent: Some(reads / 10.0),
         at_most_percent: most,
     };
-    let all = halved(&[
+    let all = halve(&[
         point(0.0, 1.0, 100.0, Some(20.0)),
         point(1.0, 4.0, 300.0, None),
         point(4.0, 5.0, 7.0, None),
