@@ -79,7 +79,7 @@ impl ToolOutput {
 }
 
 /// Measures and prints the tool's output; does nothing for `None`. The exit code of a failure is 1, as in fio and DISKSPD, and that of an
-/// interruption is [`INTERRUPTED`].
+/// interruption is `INTERRUPTED`.
 pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
     let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, tool_output)| tool_output.tool);
     let done = given.and_then(|given| match given {
