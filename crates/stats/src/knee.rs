@@ -80,7 +80,7 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// Returns the load to measure next; `None` if the knee is known. The load is the middle between the load with the greatest power and the
-/// farther of its neighbours with a much lower power ([`TOP`]), if they are more than 1.2 times `step` apart. If the highest measured load
+/// farther of its neighbours with a much lower power (`TOP`), if they are more than 1.2 times `step` apart. If the highest measured load
 /// has the greatest power, the next load is two steps higher; `None` if that is above `most`.
 pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let powers = log_powers(costs)?;
