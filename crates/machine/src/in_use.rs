@@ -26,11 +26,12 @@ use crate::signature::{Content, signatures};
 use crate::{file_systems, identity, processes, stack};
 use model::machine::Identity;
 use model::name;
+use rustix::fs::Mode;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -599,10 +600,8 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
 
 /// Returns whether a process has one of these files open for writing or mapped writable.
 fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
-    let is_it = |path: &str| {
-        let found = identity::from_path_cached(&root.path(path)).ok();
-        found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
-    };
+    let is_one = |found: &Identity| what.iter().any(|w| w.is_same(found));
+    let is_it = |path: &str| identity::from_path_cached(&root.path(path)).is_ok_and(|found| is_one(&found));
     // Each thread may have its own file table.
     for task in root.list(&format!("/proc/{pid}/task"))? {
         let dir = format!("/proc/{pid}/task/{task}");
@@ -618,11 +617,26 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     }
     // A mapping outlives its descriptor.
     let maps = root.read(&format!("/proc/{pid}/maps"))?;
-    let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions == "rw-s");
+    let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions.ends_with('s'));
     Ok(shared.into_iter().any(|m| {
-        // The line has the device number of the file system. On btrfs and overlays, files have other numbers.
-        is_it(&format!("/proc/{pid}/map_files/{}", m.range)) || what.contains(&m.file)
+        // The kernel pads the addresses in `maps`, but not in the names of these links.
+        let link = root.path(&format!("/proc/{pid}/map_files/{:x}-{:x}", m.addresses.start, m.addresses.end));
+        if !m.permissions.contains('w') && !may_become_writable(&link) {
+            return false;
+        }
+        let is_file = match identity::from_path_cached(&link) {
+            Ok(found) => is_one(&found),
+            // Only a privileged user may follow the link.
+            Err(_) => m.path.is_some_and(|path| is_it(&format!("/proc/{pid}/root{path}"))),
+        };
+        is_file || is_one(&m.file)
     }))
+}
+
+/// Returns whether the descriptor from which a file was mapped could write: then the process can make a read-only mapping writable
+/// (`mprotect(2)`). True also if this is unknown.
+fn may_become_writable(link: &Path) -> bool {
+    link.symlink_metadata().map_or(true, |link| Mode::from_raw_mode(link.mode()).contains(Mode::WUSR))
 }
 
 fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
@@ -867,6 +881,7 @@ mod tests {
 mod writers_tests {
     use super::*;
     use crate::fixture::{link, put};
+    use std::os::unix::fs::PermissionsExt;
 
     /// A machine with a process that has a file open with these flags, and these mappings.
     fn user(flags: &str, maps: &str) -> (tempfile::TempDir, Use) {
@@ -898,9 +913,42 @@ mod writers_tests {
         assert_eq!(user("0100000", "").1, Use::Unused);
         let line =
             |permissions: &str| format!("7f00-7f01 {permissions} 00000000 08:01 42      /gone (deleted)\n");
-        assert_eq!(user("0100000", &line("rw-s")).1, by);
-        assert_eq!(user("0100000", &line("rw-p")).1, Use::Unused);
+        for permissions in ["rw-s", "-w-s", "rwxs", "-wxs"] {
+            assert_eq!(user("0100000", &line(permissions)).1, by, "{permissions}");
+        }
+        for permissions in ["rw-p", "rwxp"] {
+            assert_eq!(user("0100000", &line(permissions)).1, Use::Unused, "{permissions}");
+        }
         assert_eq!(user("0100000", "junk\n\n7f00-7f01 rw-s\n7f-8 rw-s 0 zz:01 x y\n").1, Use::Unused);
+    }
+
+    #[test]
+    fn mappings_are_found_by_link_and_by_name_and_count_if_they_can_become_writable() {
+        let mapped = |permissions: &str, prepare: &dyn Fn(&Path, &Path)| {
+            let line = format!("00500000-00501000 {permissions} 00000000 00:99 5      /dev/a disk\n");
+            let (dir, unseen) = user("0100000", &line);
+            assert_eq!(unseen, Use::Unused);
+            let file = dir.path().join("file");
+            prepare(dir.path(), &file);
+            let what = [identity::from_path(&file).unwrap_or_else(|e| panic!("{e}"))];
+            writer_of_devices(&Root::at(dir.path().to_owned()), &what)
+        };
+        let by = Use::By("open for writing by db (7)".into());
+        let place = "proc/7/map_files/500000-501000";
+        let by_link = |dir: &Path, file: &Path| link(dir, &file.to_string_lossy(), place);
+        let by_name = |dir: &Path, file: &Path| link(dir, &file.to_string_lossy(), "proc/7/root/dev/a disk");
+        let open_for_reading = |dir: &Path, file: &Path| {
+            std::fs::create_dir_all(dir.join("proc/7/map_files"))
+                .and_then(|()| std::fs::hard_link(file, dir.join(place)))
+                .and_then(|()| std::fs::set_permissions(file, PermissionsExt::from_mode(0o400)))
+                .unwrap_or_else(|e| panic!("{e}"));
+        };
+        for permissions in ["rw-s", "r--s", "---s"] {
+            assert_eq!(mapped(permissions, &by_link), by, "{permissions}");
+            assert_eq!(mapped(permissions, &by_name), by, "{permissions}");
+        }
+        assert_eq!(mapped("r--s", &open_for_reading), Use::Unused);
+        assert_eq!(mapped("r--p", &by_link), Use::Unused);
     }
 
     #[test]

@@ -26,6 +26,7 @@ use model::machine::Identity;
 use model::watch::Open;
 use rustix::fs::OFlags;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use sys::open_file::O_DSYNC;
 
 /// Process id and start tick: together unique for a process.
@@ -612,18 +613,24 @@ fn parse_io_counters(text: &str) -> Option<IoCounters> {
 
 /// A line of `/proc/PID/maps`.
 pub(crate) struct Mapping<'t> {
-    pub(crate) range: &'t str,
+    pub(crate) addresses: Range<u64>,
     pub(crate) permissions: &'t str,
+    /// The file or device node. On btrfs and overlays, `stat` shows another device number.
     pub(crate) file: Identity,
+    /// Path of the file, as the process sees it; `None` for memory without a file.
+    pub(crate) path: Option<&'t str>,
 }
 
 pub(crate) fn mapping(line: &str) -> Option<Mapping<'_>> {
     let mut fields = line.split_ascii_whitespace();
-    let (range, permissions, _offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let (start, end) = fields.next()?.split_once('-')?;
+    let address = |hex: &str| u64::from_str_radix(hex, 16).ok();
+    let (addresses, permissions, _offset) = (address(start)?..address(end)?, fields.next()?, fields.next()?);
     let (major, minor) = fields.next()?.split_once(':')?;
     let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
     let device = format!("{}:{}", number(major)?, number(minor)?);
-    Some(Mapping { range, permissions, file: Identity::File { device, inode: fields.next()?.parse().ok()? } })
+    let file = Identity::File { device, inode: fields.next()?.parse().ok()? };
+    Some(Mapping { addresses, permissions, file, path: line.find('/').map(|at| &line[at..]) })
 }
 
 #[test]
