@@ -343,9 +343,9 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
         return Ok(Use::By(describe_loop(root, &user.name)));
     }
     let writers = writer_of_file(root, file);
-    // If no program writes the file, it is neither swap nor below a writable loop device, because the kernel has such files open for
-    // writing.
-    let settled = matches!(writers, Use::Unused);
+    // If the kernel reports no writer, the file is neither swap nor below a writable loop device, because the kernel has such files open
+    // for writing. A search of all processes does not show this.
+    let settled = matches!(writers, Use::Unused) && lease(file) == Ok(false);
     let unseen_swap = swaps.err().filter(|_| !settled);
     match unseen_swap.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
@@ -417,8 +417,8 @@ fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<Str
 fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
     let text = match root.read("/proc/swaps") {
         Ok(text) => text,
-        // A kernel without swap support does not have this file.
-        Err(why) if why == "no such file" && root.has("/proc/self") => return Ok(Vec::new()),
+        // A kernel without swap support does not have this file. A `/proc` that shows only processes has neither file.
+        Err(why) if why == "no such file" && root.has("/proc/filesystems") => return Ok(Vec::new()),
         Err(why) => return Err(format!("/proc/swaps: {why}")),
     };
     let names = text.lines().skip(1).filter_map(|l| l.split_ascii_whitespace().next()).map(unescape);
@@ -867,6 +867,40 @@ mod tests {
             let found = device(&Root::at(dir.path().to_owned()), "sda");
             assert!(found.as_ref().is_err_and(|why| why.contains(unreadable)), "{unreadable}: {found:?}");
         }
+    }
+
+    /// Files of a machine with one process, which has nothing open.
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let dir = fixture(files);
+        put(dir.path(), "proc/1/maps", "");
+        put(dir.path(), "proc/1/task/1/fd/0", "");
+        crate::fixture::link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
+        let root = Root::at(dir.path().to_owned());
+        (dir, root)
+    }
+
+    #[test]
+    fn without_leases_unreadable_swap_and_loop_devices_forbid_writing() -> io::Result<()> {
+        // Like the files of some file systems, this one has no leases.
+        let without = File::open("/dev/null")?;
+        let path = tempfile::NamedTempFile::new()?.into_temp_path();
+        let with = File::open(&path)?;
+        let use_of = |root: &Root, file: &File| direct_user_of_file(root, file);
+        let (dir, root) = machine(&[]);
+        assert_eq!(use_of(&root, &without), Ok(Use::Unused));
+        fs::remove_file(dir.path().join("proc/swaps"))?;
+        assert_eq!(use_of(&root, &with), Ok(Use::Unused), "the kernel reports no writer");
+        assert!(use_of(&root, &without).is_err_and(|why| why.contains("/proc/swaps: no such file")));
+        put(dir.path(), "proc/filesystems", "\text4\n");
+        assert_eq!(use_of(&root, &without), Ok(Use::Unused), "a kernel without swap");
+        put(dir.path(), "sys/class/block/loop1/loop/backing_file", "/gone (deleted)\n");
+        put(dir.path(), "sys/class/block/loop1/ro", "0\n");
+        assert_eq!(use_of(&root, &with), Ok(Use::Unused), "the kernel reports no writer");
+        assert!(use_of(&root, &without).is_err_and(|why| why.contains("the backing file of loop1")));
+        let (dir, root) = machine(&[]);
+        fs::remove_dir_all(dir.path().join("sys/class/block"))?;
+        assert!(use_of(&root, &without).is_err() && use_of(&root, &with).is_err());
+        Ok(())
     }
 
     #[test]
