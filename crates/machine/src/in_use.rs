@@ -897,6 +897,9 @@ mod tests {
         put(dir.path(), "sys/class/block/loop1/ro", "0\n");
         assert_eq!(use_of(&root, &with), Ok(Use::Unused), "the kernel reports no writer");
         assert!(use_of(&root, &without).is_err_and(|why| why.contains("the backing file of loop1")));
+        // A read-only loop device does not show as a writer, and this one may be read-only.
+        fs::remove_file(dir.path().join("sys/class/block/loop1/ro"))?;
+        assert!(use_of(&root, &with).is_err_and(|why| why.contains("the backing file of loop1")));
         let (dir, root) = machine(&[]);
         fs::remove_dir_all(dir.path().join("sys/class/block"))?;
         assert!(use_of(&root, &without).is_err() && use_of(&root, &with).is_err());
