@@ -42,8 +42,8 @@ const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Maximum length of a chain of holders that is followed to name the user.
 const MAX_HOLDERS: usize = 16;
-/// Maximum number of loop devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
-const MAX_STACKED_LOOPS: usize = 16;
+/// Maximum number of devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
+const MAX_LEVELS: usize = 16;
 
 /// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it.
 ///
@@ -51,7 +51,7 @@ const MAX_STACKED_LOOPS: usize = 16;
 ///
 /// Why the use is unknown.
 pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
-    if let Some(user) = user_in_stack(root, name, None, MAX_STACKED_LOOPS)? {
+    if let Some(user) = user_in_stack(root, name, None, MAX_LEVELS)? {
         return Ok(Use::By(user));
     }
     Ok(writer_of_devices(root, &below(root, name)?))
@@ -70,8 +70,9 @@ fn below(root: &Root, name: &str) -> Result<Vec<Identity>, String> {
         if !seen.insert(name.clone()) {
             continue;
         }
-        let family = relatives(root, &name)?;
-        all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::from_device_number));
+        for member in relatives(root, &name)? {
+            all.push(identity::from_device_number(number_of(root, &member)?));
+        }
         let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
         left.extend(list_if_there(root, &format!("/sys/class/block/{disk}/slaves"))?);
         let Some(own) = crate::loop_devices::find_loop(root, &disk) else { continue };
@@ -107,7 +108,7 @@ fn relatives(root: &Root, name: &str) -> Result<Vec<String>, String> {
     Ok(std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect())
 }
 
-/// Finds the user of a device and its relatives, and of the devices and files below `stacked_loops` loop devices at most; `None` if there is
+/// Finds the user of a device and its relatives, and of the devices and files below it, `levels` levels deep at most; `None` if there is
 /// no user. Ignores programs. Also ignores the loop device `above`, from which the search came here.
 ///
 /// # Errors
@@ -117,16 +118,41 @@ fn user_in_stack(
     root: &Root,
     name: &str,
     above: Option<&str>,
-    stacked_loops: usize,
+    levels: usize,
 ) -> Result<Option<String>, String> {
     if let Some(user) = user_of_relatives(root, name, above)? {
         return Ok(Some(user));
     }
-    let disk = stack::disk_of_partition(root, name);
-    backing_user(root, disk.as_deref().unwrap_or(name), stacked_loops)
+    user_below(root, name, levels)
 }
 
-/// As [`user_in_stack`], without what is below a loop device.
+/// Finds a user of the devices and files below a device. The members of a volume or an array can be in use only by loop devices and by
+/// other volumes: the kernel keeps mounts and swap away from them. Other volumes have other bytes.
+fn user_below(root: &Root, name: &str, levels: usize) -> Result<Option<String>, String> {
+    let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
+    let deeper = || {
+        let why = || format!("more than {MAX_LEVELS} devices are on top of each other at {disk}");
+        levels.checked_sub(1).ok_or_else(why)
+    };
+    if let Some(user) = backing_user(root, &disk, deeper)? {
+        return Ok(Some(user));
+    }
+    let slaves = list_if_there(root, &format!("/sys/class/block/{disk}/slaves"))?;
+    let loops = if slaves.is_empty() { Vec::new() } else { crate::loop_devices::bound_loops(root)? };
+    for slave in slaves {
+        for member in relatives(root, &slave)? {
+            if let Some(user) = loop_user(root, &loops, &member)? {
+                return Ok(Some(format!("{disk} is stored on {slave}, and {member} is {user}")));
+            }
+        }
+        if let Some(user) = user_below(root, &slave, deeper()?)? {
+            return Ok(Some(format!("{disk} is stored on {slave}, and {user}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Finds the user of a device and its relatives, or of the devices built on them.
 fn user_of_relatives(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
     for member in relatives(root, name)? {
         let own = direct_user(root, &member, above)?;
@@ -139,16 +165,17 @@ fn user_of_relatives(root: &Root, name: &str, above: Option<&str>) -> Result<Opt
 
 /// Finds another user of a loop device's backing file or device. For example, another loop device on other
 /// bytes of the same file may be mounted.
-fn backing_user(root: &Root, name: &str, stacked_loops: usize) -> Result<Option<String>, String> {
+fn backing_user(
+    root: &Root,
+    name: &str,
+    deeper: impl Fn() -> Result<usize, String>,
+) -> Result<Option<String>, String> {
     let Some(own) = crate::loop_devices::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("the backing file of {name} is unknown: {why}"))?;
     if let Identity::Device { number, .. } = &backing {
         let below = stack::name_of(root, number)
             .ok_or_else(|| format!("/sys shows no name of the device {number}, which backs {name}"))?;
-        let deeper = stacked_loops.checked_sub(1).ok_or_else(|| {
-            format!("more than {MAX_STACKED_LOOPS} loop devices are on top of each other at {name}")
-        })?;
-        let user = user_in_stack(root, &below, Some(name), deeper)?;
+        let user = user_in_stack(root, &below, Some(name), deeper()?)?;
         return Ok(user.map(|user| format!("{name} is backed by {below}, and {user}")));
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
@@ -207,9 +234,7 @@ fn label(root: &Root, name: &str) -> String {
 
 /// Finds a direct user: a mount in any visible namespace, swap, a mounted btrfs, or a loop device.
 fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
-    let Some(number) = stack::number_of(root, name) else {
-        return Err(format!("/sys shows no device number of {name}"));
-    };
+    let number = number_of(root, name)?;
     if let Some(mount) = mounted(root, &number)? {
         return Ok(Some(mount));
     }
@@ -225,10 +250,22 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
     loops.retain(|l| Some(l.name.as_str()) != above);
-    if let Some(user) = loop_over(&loops, &ours) {
+    loop_user(root, &loops, name)
+}
+
+fn number_of(root: &Root, name: &str) -> Result<String, String> {
+    stack::number_of(root, name).ok_or_else(|| format!("/sys shows no device number of {name}"))
+}
+
+/// Finds a loop device among `loops` that has its data on a device.
+///
+/// # Errors
+/// Why that is unknown.
+fn loop_user(root: &Root, loops: &[Loop], name: &str) -> Result<Option<String>, String> {
+    if let Some(user) = loop_over(loops, &identity::from_device_number(number_of(root, name)?)) {
         return Ok(Some(describe_loop(root, &user.name)));
     }
-    unknown_backing(&loops, |_| true).map_or(Ok(None), Err)
+    unknown_backing(loops, |_| true).map_or(Ok(None), Err)
 }
 
 /// Returns the loop device that has its data in this file or device.
@@ -844,8 +881,77 @@ mod tests {
     }
 
     #[test]
+    fn a_volume_is_in_use_if_a_loop_device_uses_a_device_below_it() {
+        let found = |device_of_loop: &str, files: &[(&str, &str)]| {
+            let dir = fixture(files);
+            for (name, number) in [("sdc", "8:32"), ("sdc/sdc1", "8:33"), ("sdc/sdc2", "8:34")] {
+                let place = format!("sys/devices/sdc/{name}");
+                put(dir.path(), &format!("{place}/dev"), number);
+                let file = name.rsplit('/').next().unwrap_or(name);
+                crate::fixture::link(
+                    dir.path(),
+                    &format!("../../../{place}"),
+                    &format!("sys/class/block/{file}"),
+                );
+            }
+            for (part, start) in [("sdc1", "0"), ("sdc2", "10")] {
+                put(dir.path(), &format!("sys/devices/sdc/sdc/{part}/partition"), "1\n");
+                put(dir.path(), &format!("sys/devices/sdc/sdc/{part}/start"), start);
+                put(dir.path(), &format!("sys/devices/sdc/sdc/{part}/size"), "10\n");
+            }
+            put(dir.path(), "sys/class/block/dm-0/slaves/sdc1", "");
+            put(dir.path(), "sys/class/block/dm-1/dev", "253:1\n");
+            put(dir.path(), "sys/class/block/dm-1/slaves/dm-0", "");
+            if !device_of_loop.is_empty() {
+                put(dir.path(), "sys/class/block/loop3/dev", "7:3\n");
+                put(
+                    dir.path(),
+                    "sys/class/block/loop3/loop/backing_file",
+                    &format!("/dev/{device_of_loop}\n"),
+                );
+            }
+            let root = Root::at(dir.path().to_owned());
+            ["dm-1", "dm-0", "sdc1"].map(|name| {
+                match device(&root, name).unwrap_or_else(|why| panic!("{why}")) {
+                    Use::By(user) => user,
+                    Use::Unused | Use::Unseen(_) | Use::Hidden(_) => String::new(),
+                }
+            })
+        };
+        for user in ["sdc", "sdc1"] {
+            let own = format!("{user} is the backing file of loop3");
+            let below = format!("dm-0 is stored on sdc1, and {own}");
+            assert_eq!(found(user, &[]), [format!("dm-1 is stored on dm-0, and {below}"), below, own]);
+        }
+        // Another partition of the disk, and another volume on the same partition.
+        assert_eq!(found("sdc2", &[]), ["", "", ""]);
+        let sibling = [
+            ("sys/devices/sdc/sdc/sdc1/holders/dm-7", ""),
+            ("sys/class/block/dm-7/dev", "253:7\n"),
+            ("proc/self/mountinfo", "1 0 253:7 / /data rw - xfs /dev/dm-7 rw\n"),
+        ];
+        let [upper, lower, part] = found("", &sibling);
+        assert_eq!((upper.as_str(), lower.as_str()), ("", ""));
+        assert_eq!(part, "sdc1 is part of dm-7, which is mounted on /data as xfs");
+
+        // The file below the volume is also below another loop device.
+        let files = [
+            ("image", ""),
+            ("sys/class/block/loop1/dev", "7:1\n"),
+            ("sys/class/block/loop1/loop/backing_file", "/image\n"),
+            ("sys/class/block/loop2/dev", "7:2\n"),
+            ("sys/class/block/loop2/loop/backing_file", "/image\n"),
+            ("sys/class/block/dm-0/slaves/loop1", ""),
+        ];
+        let dir = fixture(&files);
+        let shared =
+            "dm-0 is stored on loop1, and loop1 is backed by a file that is also the backing file of loop2";
+        assert_eq!(device(&Root::at(dir.path().to_owned()), "dm-0"), Ok(Use::By(shared.into())));
+    }
+
+    #[test]
     fn a_stack_that_is_too_deep_or_unreadable_forbids_writing() {
-        let loops = MAX_STACKED_LOOPS + 2;
+        let loops = MAX_LEVELS + 2;
         let stacked = |count: usize| {
             let dir = fixture(&[]);
             for number in 0..count {
@@ -856,10 +962,14 @@ mod tests {
                 put(dir.path(), &format!("{at}/loop/backing_file"), &backing);
             }
             let root = Root::at(dir.path().to_owned());
-            user_in_stack(&root, &format!("loop{}", count - 1), None, MAX_STACKED_LOOPS)
+            user_in_stack(&root, &format!("loop{}", count - 1), None, MAX_LEVELS)
         };
-        assert_eq!(stacked(MAX_STACKED_LOOPS), Ok(None));
-        assert!(stacked(loops).is_err_and(|why| why.contains("more than 16 loop devices")));
+        assert_eq!(stacked(MAX_LEVELS), Ok(None));
+        assert!(stacked(loops).is_err_and(|why| why.contains("more than 16 devices")));
+
+        let dir = fixture(&[("sys/class/block/sda/slaves/sdd", "")]);
+        let found = device(&Root::at(dir.path().to_owned()), "sda");
+        assert!(found.is_err_and(|why| why.contains("no device number of sdd")));
 
         // A file in place of the directory stands for a directory that cannot be listed.
         for unreadable in ["sys/class/block/sda/holders", "sys/class/block/sda/slaves", "sys/fs/btrfs"] {
