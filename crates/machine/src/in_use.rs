@@ -279,7 +279,7 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     if let Some(mount) = mount_of_device(root, &own, number, "") {
         return Ok(Some(format!("mounted on {} as {}", mount.point, mount.kind)));
     }
-    Ok(file_systems::other_namespaces(root).into_iter().find_map(|(process, mounts)| {
+    Ok(file_systems::other_namespaces(root)?.into_iter().find_map(|(process, mounts)| {
         let mount = mount_of_device(root, &mounts, number, &format!("/proc/{process}/root"))?;
         let who = processes::name(root, process);
         Some(format!("mounted on {} as {} in the mount namespace of {who}", mount.point, mount.kind))
@@ -413,7 +413,8 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
     let own = file_systems::read(root)
         .map_err(|why| format!("the mounted files are unknown: /proc/self/mountinfo: {why}"))?;
-    let elsewhere = file_systems::other_namespaces(root);
+    let elsewhere = file_systems::other_namespaces(root)
+        .map_err(|why| format!("the mounted files are unknown: {why}"))?;
     let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
     let mut unknown = None;
     for (process, mounts) in spaces {
@@ -421,14 +422,15 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
         // Mounts of a device have the device's number instead.
         for mount in mounts.iter().filter(|m| m.number.starts_with("0:") && m.kind != "overlay") {
             let describe_mount = || format!("mounted on {} as {}", mount.point, mount.kind);
-            if mount.source.starts_with('/') {
-                let source = root.path(&format!("{inside}{}", mount.source));
-                if identity::from_path_cached(&source).is_ok_and(|it| it.is_same(ours)) {
-                    return Ok(Some(describe_mount()));
-                }
-            } else if MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
-                unknown =
-                    Some(format!("the file {} has a relative name, {}", describe_mount(), mount.source));
+            let source = root.path(&format!("{inside}{}", mount.source));
+            let is_absolute = mount.source.starts_with('/');
+            let file = is_absolute.then(|| identity::from_path_cached(&source).ok()).flatten();
+            if file.as_ref().is_some_and(|file| file.is_same(ours)) {
+                return Ok(Some(describe_mount()));
+            }
+            if file.is_none() && MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
+                let (what, source) = (describe_mount(), &mount.source);
+                unknown = Some(format!("the file {what} cannot be found by its name, {source}"));
             }
         }
     }
@@ -1010,6 +1012,12 @@ mod tests {
         // A read-only loop device does not show as a writer, and this one may be read-only.
         fs::remove_file(dir.path().join("sys/class/block/loop1/ro"))?;
         assert!(use_of(&root, &with).is_err_and(|why| why.contains("the backing file of loop1")));
+        for source in ["image", "/gone", "/not-\u{fffd}-utf-8"] {
+            let mount = format!("1 0 0:50 / /m ro - erofs {source} ro\n");
+            let (_dir, root) = machine(&[("proc/self/mountinfo", &mount)]);
+            let found = use_of(&root, &with);
+            assert!(matches!(&found, Ok(Use::Unseen(why)) if why.contains(source)), "{source}: {found:?}");
+        }
         let (dir, root) = machine(&[]);
         fs::remove_dir_all(dir.path().join("sys/class/block"))?;
         assert!(use_of(&root, &without).is_err() && use_of(&root, &with).is_err());
@@ -1066,6 +1074,10 @@ mod writers_tests {
         for permissions in ["rw-p", "rwxp"] {
             assert_eq!(user("0100000", &line(permissions)).1, Use::Unused, "{permissions}");
         }
+        // A long list is searched to its end.
+        let long = line("r--p").repeat(80_000) + &line("rw-s");
+        assert!(long.len() > 4 << 20);
+        assert_eq!(user("0100000", &long).1, by);
         assert_eq!(user("0100000", "junk\n\n7f00-7f01 rw-s\n7f-8 rw-s 0 zz:01 x y\n").1, Use::Unused);
     }
 
