@@ -520,12 +520,13 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
             ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
         return Use::By(format!("open for writing by {who}"));
     }
-    match (seen, asked) {
-        (_, Ok(_)) | (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Err(_)) => Use::Unused,
-        (Ok(Holders { hidden, init_is_hidden, .. }), Err(why)) => {
+    let Err(why) = asked else { return Use::Unused };
+    match (seen, sees_all_processes(root)) {
+        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
+        (Ok(Holders { hidden, init_is_hidden, .. }), Ok(())) => {
             Use::Unseen(format!("{why}, and {}", others_files(hidden + usize::from(init_is_hidden))))
         }
-        (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
+        (Err(also), _) | (Ok(_), Err(also)) => Use::Unseen(format!("{why}, and {also}")),
     }
 }
 
@@ -1152,6 +1153,18 @@ mod writers_tests {
             let found = writer_of_devices(&Root::at(dir.path().to_owned()), &file);
             assert!(matches!(found, Use::Hidden(_)), "{namespace:?}: {found:?}");
         }
+        // The kernel knows the writers of a file with leases in all namespaces. For other files it cannot be asked.
+        let (dir, _) = user("0100000", "");
+        let root = Root::at(dir.path().to_owned());
+        let null = File::open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(writer_of_file(&root, &null), Use::Unused);
+        std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
+        link(dir.path(), "pid:[4026532177]", "proc/self/ns/pid");
+        let found = writer_of_file(&root, &null);
+        let why = "the file's file system has no leases, and this is a container";
+        assert!(matches!(&found, Use::Unseen(text) if text.starts_with(why)), "{found:?}");
+        let with_leases = File::open(dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(writer_of_file(&root, &with_leases), Use::Unused);
         // A visible user is named in every environment.
         let (dir, by) = user("0100002", "");
         std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
