@@ -504,7 +504,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
         Err(e) => return Use::Unseen(describe(&e)),
     };
     let asked = lease(file);
-    let by_ourselves = || writes(root, std::process::id(), &ours).is_ok_and(|it_does| it_does);
+    let by_ourselves = || writes(root, own_pid(root), &ours).is_ok_and(|it_does| it_does);
     let is_open = || if asked.is_ok() { lease(file) != Ok(false) } else { by_ourselves() };
     if asked.is_ok() && !holds_for(is_open, BRIEF_WAIT) {
         return Use::Unused;
@@ -515,7 +515,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     }
     if holds_for(is_open, CLOSING_WAIT) {
         // The writer may be fathom itself, through its standard output.
-        let ourselves = by_ourselves().then(|| processes::name(root, std::process::id()));
+        let ourselves = by_ourselves().then(|| processes::name(root, own_pid(root)));
         let who =
             ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
         return Use::By(format!("open for writing by {who}"));
@@ -615,7 +615,7 @@ struct Holders {
 /// Searches the files of all other processes.
 fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
-    let own = std::process::id();
+    let own = own_pid(root);
     let all: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
     if all.is_empty() {
         return Err("/proc shows no processes".into());
@@ -636,6 +636,11 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
         }
     }
     Ok(Holders { writer: None, hidden, init_is_hidden })
+}
+
+/// Returns the id of this process in the PID namespace that `/proc` shows, which may not be the process's own.
+fn own_pid(root: &Root) -> u32 {
+    root.link("/proc/self").ok().and_then(|pid| pid.parse().ok()).unwrap_or_else(std::process::id)
 }
 
 /// Returns whether a process has one of these files open for writing or mapped writable.
@@ -1126,6 +1131,19 @@ mod writers_tests {
         std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
         assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(_)));
         assert!(matches!(writer_of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
+    }
+
+    #[test]
+    fn this_process_is_the_one_that_proc_shows_as_itself() {
+        let (dir, by) = user("0100002", "");
+        let root = Root::at(dir.path().to_owned());
+        let file = [identity::from_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"))];
+        assert_eq!(writer_of_devices(&root, &file), by);
+        std::fs::rename(dir.path().join("proc/self/ns"), dir.path().join("proc/7/ns"))
+            .and_then(|()| std::fs::remove_dir(dir.path().join("proc/self")))
+            .unwrap_or_else(|e| panic!("{e}"));
+        link(dir.path(), "7", "proc/self");
+        assert_eq!(writer_of_devices(&root, &file), Use::Unused);
     }
 
     #[test]
