@@ -556,6 +556,26 @@ fn replaced_loop_backing_file_is_not_measured() {
 }
 
 #[test]
+fn file_with_the_name_of_a_removed_image_is_not_inspected_as_the_image() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::shared();
+    let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
+    let measure = || {
+        let out = stage.fathom(&format!("run --rw randread {TWO_RUNS} --quiet"), &device.path);
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        let sessions: Vec<String> = stage.sessions().iter().map(|p| fs::read_to_string(p).unwrap()).collect();
+        sessions.iter().any(|session| session.contains("is not the file below the loop device"))
+    };
+    assert!(!measure());
+    // The kernel shows this name for an image without a name.
+    fs::remove_file(&device.image).unwrap();
+    stage.file("image (deleted)", 16);
+    assert!(measure());
+}
+
+#[test]
 fn several_names_of_a_file_are_one_target() {
     let stage = Stage::shared();
     let file = stage.file("data", 32);
