@@ -347,8 +347,6 @@ pub fn show(pieces: &[Piece]) -> String {
 const MAX_FILES: u64 = 1 << 20;
 /// Maximum number of extents that are kept.
 const MAX_EXTENTS: usize = 1 << 22;
-/// Maximum number of extents of one file.
-const MAX_EXTENTS_OF_A_FILE: usize = 1 << 20;
 /// Flags of an extent that has no separate place on the device.
 const WITHOUT_PLACE: u32 = Extent::UNPLACED | Extent::DELAYED | Extent::INLINE;
 
@@ -432,10 +430,9 @@ impl FileExtents {
         if self.stretches.len() > MAX_EXTENTS {
             self.stretches = merge_touching(std::mem::take(&mut self.stretches));
         }
-        if all.len() >= MAX_EXTENTS_OF_A_FILE || self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES
-        {
+        if self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES {
             return Err(why(&format!(
-                "there are too many files or extents; name fewer files (at most {MAX_FILES} files, {MAX_EXTENTS_OF_A_FILE} extents in one and {MAX_EXTENTS} in all)"
+                "there are too many files or extents; name fewer files (at most {MAX_FILES} files and {MAX_EXTENTS} extents)"
             )));
         }
         Ok(())
