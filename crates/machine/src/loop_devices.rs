@@ -9,7 +9,7 @@ use crate::{file_systems, identity};
 use model::Known;
 use model::machine::Identity;
 use std::fs::File;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use sys::ioctl::LoopStatus;
 
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
@@ -102,14 +102,19 @@ pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u6
 /// has no such device.
 ///
 /// # Errors
-/// Why the device cannot be opened or read.
+/// Why the device cannot be opened or read, or that its name in `/dev` is that of another device.
 pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     let path = root.path(&format!("/dev/{name}"));
     let at = |why: String| format!("{}: {why}", model::name::shown(&path));
     let mut options = File::options();
     let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(describe(&e)))?;
-    if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {
+    let metadata = file.metadata().map_err(|e| at(describe(&e)))?;
+    if !metadata.file_type().is_block_device() {
         return Err(at("not a block device".into()));
+    }
+    let number = number_of(metadata.rdev());
+    if root.word(&format!("/sys/class/block/{name}/dev")).is_some_and(|shown| shown != number) {
+        return Err(at(format!("this node is of another device, {number}")));
     }
     sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))
 }
@@ -156,4 +161,19 @@ fn the_name_in_sys_counts_without_a_device_node_and_unreadable_facts_are_unknown
     assert_eq!(loops[0].backing.as_ref().ok(), identity::from_path(&root.path("/images/a")).ok().as_ref());
     assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
     assert!(bound_loops(&Root::at("/nonexistent-prefix".into())).is_err());
+}
+
+#[test]
+fn a_node_of_another_loop_device_does_not_answer() {
+    use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    crate::fixture::put(dir.path(), "sys/class/block/loop3/dev", "7:3\n");
+    std::fs::create_dir(dir.path().join("dev")).unwrap_or_else(|e| panic!("{e}"));
+    let node = dir.path().join("dev/loop3");
+    let made = mknodat(CWD, &node, FileType::BlockDevice, Mode::RUSR, makedev(7, 0));
+    if made.is_err() || File::open(&node).is_err() {
+        return println!("skipped: no device nodes or loop devices here");
+    }
+    let status = loop_status(&Root::at(dir.path().to_owned()), "loop3");
+    assert!(status.is_err_and(|why| why.contains("this node is of another device, 7:0")));
 }
