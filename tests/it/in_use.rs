@@ -359,6 +359,23 @@ fn swap_file_is_refused_under_a_second_name() {
     assert!(matches!(run().code, Some(0 | 1)));
 }
 
+/// Address (0: any) and protection of mappings: writable, also executable, only writable, and not yet writable. The kernel pads the
+/// lowest addresses with zeros.
+const MAPPINGS: [(u64, u8); 5] = [(0, 3), (0, 7), (0, 2), (0, 1), (0x2_0000, 3)];
+
+/// A program that has a file or device mapped through a writable descriptor, which is closed.
+fn mapper_of(stage: &Stage, path: &Path, address: u64, protection: u8) -> Background {
+    // MAP_SHARED, and MAP_FIXED at an address.
+    let flags = if address == 0 { 1 } else { 0x11 };
+    let mapped = format!(
+        "import ctypes\nf = os.open(sys.argv[1], os.O_RDWR)\nmmap = ctypes.CDLL(None).mmap\n\
+         mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]\n\
+         mmap.restype = ctypes.c_void_p\n\
+         assert mmap({address} or None, 4096, {protection}, {flags}, f, 0) != ctypes.c_void_p(-1).value\nos.close(f)"
+    );
+    python(stage, &mapped, path)
+}
+
 #[test]
 fn file_open_for_writing_is_refused_and_open_for_reading_is_not() {
     let stage = Stage::shared();
@@ -367,13 +384,10 @@ fn file_open_for_writing_is_refused_and_open_for_reading_is_not() {
     refused_and_whole(&stage, &file, &["open for writing by python3", &writer.id().to_string()]);
     refused_and_whole(&stage, &hard_link(&stage, &file), &["open for writing by python3"]);
     drop(writer);
-    // A mapping remains after its descriptor is closed.
-    let mapped = "import ctypes\nf = os.open(sys.argv[1], os.O_RDWR)\nmmap = ctypes.CDLL(None).mmap\n\
-                  mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]\n\
-                  mmap.restype = ctypes.c_void_p\nmmap(None, 4096, 3, 1, f, 0)\nos.close(f)";
-    let mapper = python(&stage, mapped, &file);
-    refused_and_whole(&stage, &file, &["open for writing by python3", &mapper.id().to_string()]);
-    drop(mapper);
+    for (address, protection) in MAPPINGS {
+        let mapper = mapper_of(&stage, &file, address, protection);
+        refused_and_whole(&stage, &file, &["open for writing by python3", &mapper.id().to_string()]);
+    }
     let reader = python(&stage, "f = open(sys.argv[1], 'rb')", &file);
     let out = destroy(&stage, &file);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
@@ -417,6 +431,10 @@ fn device_open_for_writing_is_refused_with_the_program() {
     let writer = python(&stage, "f = os.open(sys.argv[1], os.O_RDWR)", &device.image);
     refused_and_whole(&stage, &device.path, &["open for writing by python3"]);
     drop(writer);
+    for (address, protection) in MAPPINGS {
+        let mapper = mapper_of(&stage, &device.path, address, protection);
+        refused_and_whole(&stage, &device.path, &["open for writing by python3", &mapper.id().to_string()]);
+    }
     let out = destroy(&stage, &device.path);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
 }
@@ -535,6 +553,26 @@ fn replaced_loop_backing_file_is_not_measured() {
         &second,
         &["has changed since the plan was made", "a loop over inode"],
     );
+}
+
+#[test]
+fn file_with_the_name_of_a_removed_image_is_not_inspected_as_the_image() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::shared();
+    let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
+    let measure = || {
+        let out = stage.fathom(&format!("run --rw randread {TWO_RUNS} --quiet"), &device.path);
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        let sessions: Vec<String> = stage.sessions().iter().map(|p| fs::read_to_string(p).unwrap()).collect();
+        sessions.iter().any(|session| session.contains("is not the file below the loop device"))
+    };
+    assert!(!measure());
+    // The kernel shows this name for an image without a name.
+    fs::remove_file(&device.image).unwrap();
+    stage.file("image (deleted)", 16);
+    assert!(measure());
 }
 
 #[test]

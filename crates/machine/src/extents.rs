@@ -9,11 +9,12 @@
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
+use crate::{identity, loop_devices, stack};
 use model::Known;
 use model::evidence::{Extents, SECTOR_BYTES};
 use model::machine::{Layer, LayerKind, Place};
 use model::units::show_bytes;
-use rustix::fs::fstatfs;
+use rustix::fs::{OFlags, fstatfs};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::io::ErrorKind;
@@ -42,16 +43,24 @@ pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Exten
 /// Adds up the extents of a loop device's backing file; `None` if the device is not a loop device.
 pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Extents>> {
     let metadata = device.metadata().ok().filter(|f| f.file_type().is_block_device())?;
-    let dir = format!("/sys/dev/block/{}/loop", number_of(metadata.rdev()));
+    let number = number_of(metadata.rdev());
+    let dir = format!("/sys/dev/block/{number}/loop");
     let path = root.word(&format!("{dir}/backing_file"))?;
     if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
         return Some(Err(format!("the device may not begin at the start of {path}")));
     }
-    Some(
-        File::open(root.path(&path))
-            .map_err(|e| format!("{path}: {}", describe(&e)))
-            .and_then(|f| map_file_extents(&f)),
-    )
+    let backing = stack::name_of(root, &number).and_then(|name| loop_devices::backing(root, &name));
+    let options = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(options).open(root.path(&path));
+    let is_it = |file: &File| {
+        identity::from_file(file).is_ok_and(|it| backing.as_ref().is_none_or(|b| b.is_same(&it)))
+    };
+    Some(match file {
+        Err(e) => Err(format!("{path}: {}", describe(&e))),
+        // The name may be that of another file by now, or lead elsewhere in this mount namespace.
+        Ok(file) if !is_it(&file) => Err(format!("{path} is not the file below the loop device")),
+        Ok(file) => map_file_extents(&file),
+    })
 }
 
 fn read(file: &File, region: Range<u64>) -> Known<Extents> {
@@ -338,8 +347,6 @@ pub fn show(pieces: &[Piece]) -> String {
 const MAX_FILES: u64 = 1 << 20;
 /// Maximum number of extents that are kept.
 const MAX_EXTENTS: usize = 1 << 22;
-/// Maximum number of extents of one file.
-const MAX_EXTENTS_OF_A_FILE: usize = 1 << 20;
 /// Flags of an extent that has no separate place on the device.
 const WITHOUT_PLACE: u32 = Extent::UNPLACED | Extent::DELAYED | Extent::INLINE;
 
@@ -423,10 +430,9 @@ impl FileExtents {
         if self.stretches.len() > MAX_EXTENTS {
             self.stretches = merge_touching(std::mem::take(&mut self.stretches));
         }
-        if all.len() >= MAX_EXTENTS_OF_A_FILE || self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES
-        {
+        if self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES {
             return Err(why(&format!(
-                "there are too many files or extents; name fewer files (at most {MAX_FILES} files, {MAX_EXTENTS_OF_A_FILE} extents in one and {MAX_EXTENTS} in all)"
+                "there are too many files or extents; name fewer files (at most {MAX_FILES} files and {MAX_EXTENTS} extents)"
             )));
         }
         Ok(())

@@ -14,7 +14,7 @@ use model::machine::Identity;
 use model::{Known, name};
 use rustix::fs::{Access, Mode, OFlags, access, fstatfs, statfs};
 use rustix::io::Errno;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -198,21 +198,33 @@ pub fn read(root: &Root) -> Known<Vec<Mount>> {
 /// Returns the mounts of all other visible mount namespaces, such as those of containers, each with one of
 /// its processes. A process with another root (chroot) sees only the mounts below it, so each root is read
 /// separately.
-pub(crate) fn other_namespaces(root: &Root) -> Vec<(u32, Vec<Mount>)> {
+///
+/// # Errors
+/// Why the processes cannot be listed, or the mounts of a visible namespace cannot be read.
+pub(crate) fn other_namespaces(root: &Root) -> Known<Vec<(u32, Vec<Mount>)>> {
     let link = |process: &str, name: &str| root.link(&format!("/proc/{process}/{name}")).ok();
     let namespace = |process: &str| Some((link(process, "ns/mnt")?, link(process, "root")));
     let mut known: BTreeSet<(String, Option<String>)> = namespace("self").into_iter().collect();
-    let processes = root.list("/proc").unwrap_or_default();
+    let mut unread = BTreeMap::new();
     let mut found = Vec::new();
+    let processes = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
     for process in processes.iter().filter_map(|p| p.parse().ok()) {
         let Some(new) = namespace(&format!("{process}")).filter(|own| !known.contains(own)) else { continue };
-        // If a process ends, the next one in the same namespace is read instead.
-        if let Ok(text) = root.read(&format!("/proc/{process}/mountinfo")) {
-            known.insert(new);
-            found.push((process, parse(&text)));
+        let path = format!("/proc/{process}/mountinfo");
+        match root.read(&path) {
+            Ok(text) => {
+                unread.remove(&new);
+                known.insert(new);
+                found.push((process, parse(&text)));
+            }
+            // If a process ends, the next one in the same namespace is read instead.
+            Err(_) if !root.has(&path) || namespace(&format!("{process}")).as_ref() != Some(&new) => {}
+            Err(why) => {
+                unread.insert(new, format!("{path}: {why}"));
+            }
         }
     }
-    found
+    unread.into_values().next().map_or(Ok(found), Err)
 }
 
 /// Parses the text of `mountinfo`. Ignores lines that are not mounts.
@@ -541,9 +553,17 @@ fn a_namespace_is_read_through_another_process_if_the_first_is_gone() {
     for process in [11, 12] {
         put(dir.path(), &format!("proc/{process}/mountinfo"), "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
     }
-    let found = other_namespaces(&Root::at(dir.path().to_owned()));
-    let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
-    assert_eq!(seen, [(11, 1)]);
+    let root = Root::at(dir.path().to_owned());
+    let seen = |found: Vec<(u32, Vec<Mount>)>| -> Vec<(u32, usize)> {
+        found.iter().map(|(process, mounts)| (*process, mounts.len())).collect()
+    };
+    assert_eq!(other_namespaces(&root).map(seen), Ok(vec![(11, 1)]));
+    // A directory stands for a file that cannot be read. Another process of the same namespace may show its mounts.
+    put(dir.path(), "proc/10/mountinfo/unreadable", "");
+    assert_eq!(other_namespaces(&root).map(seen), Ok(vec![(11, 1)]));
+    put(dir.path(), "proc/20/mountinfo/unreadable", "");
+    assert!(other_namespaces(&root).is_err_and(|why| why.contains("/proc/20/mountinfo")));
+    assert!(other_namespaces(&Root::at("/nonexistent-prefix".into())).is_err());
 }
 
 #[test]
@@ -563,7 +583,7 @@ fn a_chrooted_process_does_not_represent_its_namespace() {
         link(dir.path(), at, &format!("proc/{process}/root"));
         put(dir.path(), &format!("proc/{process}/mountinfo"), mounts);
     }
-    let found = other_namespaces(&Root::at(dir.path().to_owned()));
+    let found = other_namespaces(&Root::at(dir.path().to_owned())).unwrap_or_else(|e| panic!("{e}"));
     let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
     assert_eq!(seen, [(10, 0), (11, 1), (13, 0)]);
 }

@@ -1,7 +1,7 @@
 //! The identity of a file or device ([`Identity`]) and its status, by name or by descriptor.
 //!
 //! The kernel reuses device numbers. So [`crate::stack::marked`] adds what distinguishes a device from a later one with the same number:
-//! serial number, disk sequence, backing file and first sector. A file is identified by its inode alone. `in_use` finds the users.
+//! serial number, disk sequence, backing file and first sector. A file is identified by its file system's number and its inode.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};

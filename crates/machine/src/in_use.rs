@@ -26,11 +26,12 @@ use crate::signature::{Content, signatures};
 use crate::{file_systems, identity, processes, stack};
 use model::machine::Identity;
 use model::name;
+use rustix::fs::Mode;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -41,8 +42,8 @@ const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Maximum length of a chain of holders that is followed to name the user.
 const MAX_HOLDERS: usize = 16;
-/// Maximum number of loop devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
-const MAX_STACKED_LOOPS: usize = 16;
+/// Maximum number of devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
+const MAX_LEVELS: usize = 16;
 
 /// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it.
 ///
@@ -50,7 +51,7 @@ const MAX_STACKED_LOOPS: usize = 16;
 ///
 /// Why the use is unknown.
 pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
-    if let Some(user) = user_in_stack(root, name, None, MAX_STACKED_LOOPS)? {
+    if let Some(user) = user_in_stack(root, name, None, MAX_LEVELS)? {
         return Ok(Use::By(user));
     }
     Ok(writer_of_devices(root, &below(root, name)?))
@@ -69,8 +70,9 @@ fn below(root: &Root, name: &str) -> Result<Vec<Identity>, String> {
         if !seen.insert(name.clone()) {
             continue;
         }
-        let family = relatives(root, &name)?;
-        all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::from_device_number));
+        for member in relatives(root, &name)? {
+            all.push(identity::from_device_number(number_of(root, &member)?));
+        }
         let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
         left.extend(list_if_there(root, &format!("/sys/class/block/{disk}/slaves"))?);
         let Some(own) = crate::loop_devices::find_loop(root, &disk) else { continue };
@@ -106,7 +108,7 @@ fn relatives(root: &Root, name: &str) -> Result<Vec<String>, String> {
     Ok(std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect())
 }
 
-/// Finds the user of a device and its relatives, and of the devices and files below `stacked_loops` loop devices at most; `None` if there is
+/// Finds the user of a device and its relatives, and of the devices and files below it, `levels` levels deep at most; `None` if there is
 /// no user. Ignores programs. Also ignores the loop device `above`, from which the search came here.
 ///
 /// # Errors
@@ -116,16 +118,41 @@ fn user_in_stack(
     root: &Root,
     name: &str,
     above: Option<&str>,
-    stacked_loops: usize,
+    levels: usize,
 ) -> Result<Option<String>, String> {
     if let Some(user) = user_of_relatives(root, name, above)? {
         return Ok(Some(user));
     }
-    let disk = stack::disk_of_partition(root, name);
-    backing_user(root, disk.as_deref().unwrap_or(name), stacked_loops)
+    user_below(root, name, levels)
 }
 
-/// As [`user_in_stack`], without what is below a loop device.
+/// Finds a user of the devices and files below a device. The members of a volume or an array can be in use only by loop devices and by
+/// other volumes: the kernel keeps mounts and swap away from them. Other volumes have other bytes.
+fn user_below(root: &Root, name: &str, levels: usize) -> Result<Option<String>, String> {
+    let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
+    let deeper = || {
+        let why = || format!("more than {MAX_LEVELS} devices are on top of each other at {disk}");
+        levels.checked_sub(1).ok_or_else(why)
+    };
+    if let Some(user) = backing_user(root, &disk, deeper)? {
+        return Ok(Some(user));
+    }
+    let slaves = list_if_there(root, &format!("/sys/class/block/{disk}/slaves"))?;
+    let loops = if slaves.is_empty() { Vec::new() } else { crate::loop_devices::bound_loops(root)? };
+    for slave in slaves {
+        for member in relatives(root, &slave)? {
+            if let Some(user) = loop_user(root, &loops, &member)? {
+                return Ok(Some(format!("{disk} is stored on {slave}, and {member} is {user}")));
+            }
+        }
+        if let Some(user) = user_below(root, &slave, deeper()?)? {
+            return Ok(Some(format!("{disk} is stored on {slave}, and {user}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Finds the user of a device and its relatives, or of the devices built on them.
 fn user_of_relatives(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
     for member in relatives(root, name)? {
         let own = direct_user(root, &member, above)?;
@@ -138,16 +165,17 @@ fn user_of_relatives(root: &Root, name: &str, above: Option<&str>) -> Result<Opt
 
 /// Finds another user of a loop device's backing file or device. For example, another loop device on other
 /// bytes of the same file may be mounted.
-fn backing_user(root: &Root, name: &str, stacked_loops: usize) -> Result<Option<String>, String> {
+fn backing_user(
+    root: &Root,
+    name: &str,
+    deeper: impl Fn() -> Result<usize, String>,
+) -> Result<Option<String>, String> {
     let Some(own) = crate::loop_devices::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("the backing file of {name} is unknown: {why}"))?;
     if let Identity::Device { number, .. } = &backing {
         let below = stack::name_of(root, number)
             .ok_or_else(|| format!("/sys shows no name of the device {number}, which backs {name}"))?;
-        let deeper = stacked_loops.checked_sub(1).ok_or_else(|| {
-            format!("more than {MAX_STACKED_LOOPS} loop devices are on top of each other at {name}")
-        })?;
-        let user = user_in_stack(root, &below, Some(name), deeper)?;
+        let user = user_in_stack(root, &below, Some(name), deeper()?)?;
         return Ok(user.map(|user| format!("{name} is backed by {below}, and {user}")));
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
@@ -206,9 +234,7 @@ fn label(root: &Root, name: &str) -> String {
 
 /// Finds a direct user: a mount in any visible namespace, swap, a mounted btrfs, or a loop device.
 fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
-    let Some(number) = stack::number_of(root, name) else {
-        return Err(format!("/sys shows no device number of {name}"));
-    };
+    let number = number_of(root, name)?;
     if let Some(mount) = mounted(root, &number)? {
         return Ok(Some(mount));
     }
@@ -224,10 +250,22 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
     loops.retain(|l| Some(l.name.as_str()) != above);
-    if let Some(user) = loop_over(&loops, &ours) {
+    loop_user(root, &loops, name)
+}
+
+fn number_of(root: &Root, name: &str) -> Result<String, String> {
+    stack::number_of(root, name).ok_or_else(|| format!("/sys shows no device number of {name}"))
+}
+
+/// Finds a loop device among `loops` that has its data on a device.
+///
+/// # Errors
+/// Why that is unknown.
+fn loop_user(root: &Root, loops: &[Loop], name: &str) -> Result<Option<String>, String> {
+    if let Some(user) = loop_over(loops, &identity::from_device_number(number_of(root, name)?)) {
         return Ok(Some(describe_loop(root, &user.name)));
     }
-    unknown_backing(&loops, |_| true).map_or(Ok(None), Err)
+    unknown_backing(loops, |_| true).map_or(Ok(None), Err)
 }
 
 /// Returns the loop device that has its data in this file or device.
@@ -241,7 +279,7 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     if let Some(mount) = mount_of_device(root, &own, number, "") {
         return Ok(Some(format!("mounted on {} as {}", mount.point, mount.kind)));
     }
-    Ok(file_systems::other_namespaces(root).into_iter().find_map(|(process, mounts)| {
+    Ok(file_systems::other_namespaces(root)?.into_iter().find_map(|(process, mounts)| {
         let mount = mount_of_device(root, &mounts, number, &format!("/proc/{process}/root"))?;
         let who = processes::name(root, process);
         Some(format!("mounted on {} as {} in the mount namespace of {who}", mount.point, mount.kind))
@@ -342,9 +380,9 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
         return Ok(Use::By(describe_loop(root, &user.name)));
     }
     let writers = writer_of_file(root, file);
-    // If no program writes the file, it is neither swap nor below a writable loop device, because the kernel has such files open for
-    // writing.
-    let settled = matches!(writers, Use::Unused);
+    // If the kernel reports no writer, the file is neither swap nor below a writable loop device, because the kernel has such files open
+    // for writing. A search of all processes does not show this.
+    let settled = matches!(writers, Use::Unused) && lease(file) == Ok(false);
     let unseen_swap = swaps.err().filter(|_| !settled);
     match unseen_swap.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
@@ -375,7 +413,8 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
     let own = file_systems::read(root)
         .map_err(|why| format!("the mounted files are unknown: /proc/self/mountinfo: {why}"))?;
-    let elsewhere = file_systems::other_namespaces(root);
+    let elsewhere = file_systems::other_namespaces(root)
+        .map_err(|why| format!("the mounted files are unknown: {why}"))?;
     let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
     let mut unknown = None;
     for (process, mounts) in spaces {
@@ -383,14 +422,15 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
         // Mounts of a device have the device's number instead.
         for mount in mounts.iter().filter(|m| m.number.starts_with("0:") && m.kind != "overlay") {
             let describe_mount = || format!("mounted on {} as {}", mount.point, mount.kind);
-            if mount.source.starts_with('/') {
-                let source = root.path(&format!("{inside}{}", mount.source));
-                if identity::from_path_cached(&source).is_ok_and(|it| it.is_same(ours)) {
-                    return Ok(Some(describe_mount()));
-                }
-            } else if MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
-                unknown =
-                    Some(format!("the file {} has a relative name, {}", describe_mount(), mount.source));
+            let source = root.path(&format!("{inside}{}", mount.source));
+            let is_absolute = mount.source.starts_with('/');
+            let file = is_absolute.then(|| identity::from_path_cached(&source).ok()).flatten();
+            if file.as_ref().is_some_and(|file| file.is_same(ours)) {
+                return Ok(Some(describe_mount()));
+            }
+            if file.is_none() && MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
+                let (what, source) = (describe_mount(), &mount.source);
+                unknown = Some(format!("the file {what} cannot be found by its name, {source}"));
             }
         }
     }
@@ -416,8 +456,8 @@ fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<Str
 fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
     let text = match root.read("/proc/swaps") {
         Ok(text) => text,
-        // A kernel without swap support does not have this file.
-        Err(why) if why == "no such file" && root.has("/proc/self") => return Ok(Vec::new()),
+        // A kernel without swap support does not have this file. A `/proc` that shows only processes has neither file.
+        Err(why) if why == "no such file" && root.has("/proc/filesystems") => return Ok(Vec::new()),
         Err(why) => return Err(format!("/proc/swaps: {why}")),
     };
     let names = text.lines().skip(1).filter_map(|l| l.split_ascii_whitespace().next()).map(unescape);
@@ -464,7 +504,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
         Err(e) => return Use::Unseen(describe(&e)),
     };
     let asked = lease(file);
-    let by_ourselves = || writes(root, std::process::id(), &ours).is_ok_and(|it_does| it_does);
+    let by_ourselves = || writes(root, own_pid(root), &ours).is_ok_and(|it_does| it_does);
     let is_open = || if asked.is_ok() { lease(file) != Ok(false) } else { by_ourselves() };
     if asked.is_ok() && !holds_for(is_open, BRIEF_WAIT) {
         return Use::Unused;
@@ -475,17 +515,18 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     }
     if holds_for(is_open, CLOSING_WAIT) {
         // The writer may be fathom itself, through its standard output.
-        let ourselves = by_ourselves().then(|| processes::name(root, std::process::id()));
+        let ourselves = by_ourselves().then(|| processes::name(root, own_pid(root)));
         let who =
             ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
         return Use::By(format!("open for writing by {who}"));
     }
-    match (seen, asked) {
-        (_, Ok(_)) | (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Err(_)) => Use::Unused,
-        (Ok(Holders { hidden, init_is_hidden, .. }), Err(why)) => {
+    let Err(why) = asked else { return Use::Unused };
+    match (seen, sees_all_processes(root)) {
+        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
+        (Ok(Holders { hidden, init_is_hidden, .. }), Ok(())) => {
             Use::Unseen(format!("{why}, and {}", others_files(hidden + usize::from(init_is_hidden))))
         }
-        (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
+        (Err(also), _) | (Ok(_), Err(also)) => Use::Unseen(format!("{why}, and {also}")),
     }
 }
 
@@ -574,7 +615,7 @@ struct Holders {
 /// Searches the files of all other processes.
 fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
-    let own = std::process::id();
+    let own = own_pid(root);
     let all: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
     if all.is_empty() {
         return Err("/proc shows no processes".into());
@@ -597,12 +638,15 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     Ok(Holders { writer: None, hidden, init_is_hidden })
 }
 
+/// Returns the id of this process in the PID namespace that `/proc` shows, which may not be the process's own.
+fn own_pid(root: &Root) -> u32 {
+    root.link("/proc/self").ok().and_then(|pid| pid.parse().ok()).unwrap_or_else(std::process::id)
+}
+
 /// Returns whether a process has one of these files open for writing or mapped writable.
 fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
-    let is_it = |path: &str| {
-        let found = identity::from_path_cached(&root.path(path)).ok();
-        found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
-    };
+    let is_one = |found: &Identity| what.iter().any(|w| w.is_same(found));
+    let is_it = |path: &str| identity::from_path_cached(&root.path(path)).is_ok_and(|found| is_one(&found));
     // Each thread may have its own file table.
     for task in root.list(&format!("/proc/{pid}/task"))? {
         let dir = format!("/proc/{pid}/task/{task}");
@@ -618,11 +662,26 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     }
     // A mapping outlives its descriptor.
     let maps = root.read(&format!("/proc/{pid}/maps"))?;
-    let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions == "rw-s");
+    let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions.ends_with('s'));
     Ok(shared.into_iter().any(|m| {
-        // The line has the device number of the file system. On btrfs and overlays, files have other numbers.
-        is_it(&format!("/proc/{pid}/map_files/{}", m.range)) || what.contains(&m.file)
+        // The kernel pads the addresses in `maps`, but not in the names of these links.
+        let link = root.path(&format!("/proc/{pid}/map_files/{:x}-{:x}", m.addresses.start, m.addresses.end));
+        if !m.permissions.contains('w') && !may_become_writable(&link) {
+            return false;
+        }
+        let is_file = match identity::from_path_cached(&link) {
+            Ok(found) => is_one(&found),
+            // Only a privileged user may follow the link.
+            Err(_) => m.path.is_some_and(|path| is_it(&format!("/proc/{pid}/root{path}"))),
+        };
+        is_file || is_one(&m.file)
     }))
+}
+
+/// Returns whether the descriptor from which a file was mapped could write: then the process can make a read-only mapping writable
+/// (`mprotect(2)`). True also if this is unknown.
+fn may_become_writable(link: &Path) -> bool {
+    link.symlink_metadata().map_or(true, |link| Mode::from_raw_mode(link.mode()).contains(Mode::WUSR))
 }
 
 fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
@@ -830,8 +889,77 @@ mod tests {
     }
 
     #[test]
+    fn a_volume_is_in_use_if_a_loop_device_uses_a_device_below_it() {
+        let found = |device_of_loop: &str, files: &[(&str, &str)]| {
+            let dir = fixture(files);
+            for (name, number) in [("sdc", "8:32"), ("sdc/sdc1", "8:33"), ("sdc/sdc2", "8:34")] {
+                let place = format!("sys/devices/sdc/{name}");
+                put(dir.path(), &format!("{place}/dev"), number);
+                let file = name.rsplit('/').next().unwrap_or(name);
+                crate::fixture::link(
+                    dir.path(),
+                    &format!("../../../{place}"),
+                    &format!("sys/class/block/{file}"),
+                );
+            }
+            for (part, start) in [("sdc1", "0"), ("sdc2", "10")] {
+                put(dir.path(), &format!("sys/devices/sdc/sdc/{part}/partition"), "1\n");
+                put(dir.path(), &format!("sys/devices/sdc/sdc/{part}/start"), start);
+                put(dir.path(), &format!("sys/devices/sdc/sdc/{part}/size"), "10\n");
+            }
+            put(dir.path(), "sys/class/block/dm-0/slaves/sdc1", "");
+            put(dir.path(), "sys/class/block/dm-1/dev", "253:1\n");
+            put(dir.path(), "sys/class/block/dm-1/slaves/dm-0", "");
+            if !device_of_loop.is_empty() {
+                put(dir.path(), "sys/class/block/loop3/dev", "7:3\n");
+                put(
+                    dir.path(),
+                    "sys/class/block/loop3/loop/backing_file",
+                    &format!("/dev/{device_of_loop}\n"),
+                );
+            }
+            let root = Root::at(dir.path().to_owned());
+            ["dm-1", "dm-0", "sdc1"].map(|name| {
+                match device(&root, name).unwrap_or_else(|why| panic!("{why}")) {
+                    Use::By(user) => user,
+                    Use::Unused | Use::Unseen(_) | Use::Hidden(_) => String::new(),
+                }
+            })
+        };
+        for user in ["sdc", "sdc1"] {
+            let own = format!("{user} is the backing file of loop3");
+            let below = format!("dm-0 is stored on sdc1, and {own}");
+            assert_eq!(found(user, &[]), [format!("dm-1 is stored on dm-0, and {below}"), below, own]);
+        }
+        // Another partition of the disk, and another volume on the same partition.
+        assert_eq!(found("sdc2", &[]), ["", "", ""]);
+        let sibling = [
+            ("sys/devices/sdc/sdc/sdc1/holders/dm-7", ""),
+            ("sys/class/block/dm-7/dev", "253:7\n"),
+            ("proc/self/mountinfo", "1 0 253:7 / /data rw - xfs /dev/dm-7 rw\n"),
+        ];
+        let [upper, lower, part] = found("", &sibling);
+        assert_eq!((upper.as_str(), lower.as_str()), ("", ""));
+        assert_eq!(part, "sdc1 is part of dm-7, which is mounted on /data as xfs");
+
+        // The file below the volume is also below another loop device.
+        let files = [
+            ("image", ""),
+            ("sys/class/block/loop1/dev", "7:1\n"),
+            ("sys/class/block/loop1/loop/backing_file", "/image\n"),
+            ("sys/class/block/loop2/dev", "7:2\n"),
+            ("sys/class/block/loop2/loop/backing_file", "/image\n"),
+            ("sys/class/block/dm-0/slaves/loop1", ""),
+        ];
+        let dir = fixture(&files);
+        let shared =
+            "dm-0 is stored on loop1, and loop1 is backed by a file that is also the backing file of loop2";
+        assert_eq!(device(&Root::at(dir.path().to_owned()), "dm-0"), Ok(Use::By(shared.into())));
+    }
+
+    #[test]
     fn a_stack_that_is_too_deep_or_unreadable_forbids_writing() {
-        let loops = MAX_STACKED_LOOPS + 2;
+        let loops = MAX_LEVELS + 2;
         let stacked = |count: usize| {
             let dir = fixture(&[]);
             for number in 0..count {
@@ -842,10 +970,14 @@ mod tests {
                 put(dir.path(), &format!("{at}/loop/backing_file"), &backing);
             }
             let root = Root::at(dir.path().to_owned());
-            user_in_stack(&root, &format!("loop{}", count - 1), None, MAX_STACKED_LOOPS)
+            user_in_stack(&root, &format!("loop{}", count - 1), None, MAX_LEVELS)
         };
-        assert_eq!(stacked(MAX_STACKED_LOOPS), Ok(None));
-        assert!(stacked(loops).is_err_and(|why| why.contains("more than 16 loop devices")));
+        assert_eq!(stacked(MAX_LEVELS), Ok(None));
+        assert!(stacked(loops).is_err_and(|why| why.contains("more than 16 devices")));
+
+        let dir = fixture(&[("sys/class/block/sda/slaves/sdd", "")]);
+        let found = device(&Root::at(dir.path().to_owned()), "sda");
+        assert!(found.is_err_and(|why| why.contains("no device number of sdd")));
 
         // A file in place of the directory stands for a directory that cannot be listed.
         for unreadable in ["sys/class/block/sda/holders", "sys/class/block/sda/slaves", "sys/fs/btrfs"] {
@@ -853,6 +985,49 @@ mod tests {
             let found = device(&Root::at(dir.path().to_owned()), "sda");
             assert!(found.as_ref().is_err_and(|why| why.contains(unreadable)), "{unreadable}: {found:?}");
         }
+    }
+
+    /// Files of a machine with one process, which has nothing open.
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let dir = fixture(files);
+        put(dir.path(), "proc/1/maps", "");
+        put(dir.path(), "proc/1/task/1/fd/0", "");
+        crate::fixture::link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
+        let root = Root::at(dir.path().to_owned());
+        (dir, root)
+    }
+
+    #[test]
+    fn without_leases_unreadable_swap_and_loop_devices_forbid_writing() -> io::Result<()> {
+        // Like the files of some file systems, this one has no leases.
+        let without = File::open("/dev/null")?;
+        let path = tempfile::NamedTempFile::new()?.into_temp_path();
+        let with = File::open(&path)?;
+        let use_of = |root: &Root, file: &File| direct_user_of_file(root, file);
+        let (dir, root) = machine(&[]);
+        assert_eq!(use_of(&root, &without), Ok(Use::Unused));
+        fs::remove_file(dir.path().join("proc/swaps"))?;
+        assert_eq!(use_of(&root, &with), Ok(Use::Unused), "the kernel reports no writer");
+        assert!(use_of(&root, &without).is_err_and(|why| why.contains("/proc/swaps: no such file")));
+        put(dir.path(), "proc/filesystems", "\text4\n");
+        assert_eq!(use_of(&root, &without), Ok(Use::Unused), "a kernel without swap");
+        put(dir.path(), "sys/class/block/loop1/loop/backing_file", "/gone (deleted)\n");
+        put(dir.path(), "sys/class/block/loop1/ro", "0\n");
+        assert_eq!(use_of(&root, &with), Ok(Use::Unused), "the kernel reports no writer");
+        assert!(use_of(&root, &without).is_err_and(|why| why.contains("the backing file of loop1")));
+        // A read-only loop device does not show as a writer, and this one may be read-only.
+        fs::remove_file(dir.path().join("sys/class/block/loop1/ro"))?;
+        assert!(use_of(&root, &with).is_err_and(|why| why.contains("the backing file of loop1")));
+        for source in ["image", "/gone", "/not-\u{fffd}-utf-8"] {
+            let mount = format!("1 0 0:50 / /m ro - erofs {source} ro\n");
+            let (_dir, root) = machine(&[("proc/self/mountinfo", &mount)]);
+            let found = use_of(&root, &with);
+            assert!(matches!(&found, Ok(Use::Unseen(why)) if why.contains(source)), "{source}: {found:?}");
+        }
+        let (dir, root) = machine(&[]);
+        fs::remove_dir_all(dir.path().join("sys/class/block"))?;
+        assert!(use_of(&root, &without).is_err() && use_of(&root, &with).is_err());
+        Ok(())
     }
 
     #[test]
@@ -867,6 +1042,7 @@ mod tests {
 mod writers_tests {
     use super::*;
     use crate::fixture::{link, put};
+    use std::os::unix::fs::PermissionsExt;
 
     /// A machine with a process that has a file open with these flags, and these mappings.
     fn user(flags: &str, maps: &str) -> (tempfile::TempDir, Use) {
@@ -898,9 +1074,46 @@ mod writers_tests {
         assert_eq!(user("0100000", "").1, Use::Unused);
         let line =
             |permissions: &str| format!("7f00-7f01 {permissions} 00000000 08:01 42      /gone (deleted)\n");
-        assert_eq!(user("0100000", &line("rw-s")).1, by);
-        assert_eq!(user("0100000", &line("rw-p")).1, Use::Unused);
+        for permissions in ["rw-s", "-w-s", "rwxs", "-wxs"] {
+            assert_eq!(user("0100000", &line(permissions)).1, by, "{permissions}");
+        }
+        for permissions in ["rw-p", "rwxp"] {
+            assert_eq!(user("0100000", &line(permissions)).1, Use::Unused, "{permissions}");
+        }
+        // A long list is searched to its end.
+        let long = line("r--p").repeat(80_000) + &line("rw-s");
+        assert!(long.len() > 4 << 20);
+        assert_eq!(user("0100000", &long).1, by);
         assert_eq!(user("0100000", "junk\n\n7f00-7f01 rw-s\n7f-8 rw-s 0 zz:01 x y\n").1, Use::Unused);
+    }
+
+    #[test]
+    fn mappings_are_found_by_link_and_by_name_and_count_if_they_can_become_writable() {
+        let mapped = |permissions: &str, prepare: &dyn Fn(&Path, &Path)| {
+            let line = format!("00500000-00501000 {permissions} 00000000 00:99 5      /dev/a disk\n");
+            let (dir, unseen) = user("0100000", &line);
+            assert_eq!(unseen, Use::Unused);
+            let file = dir.path().join("file");
+            prepare(dir.path(), &file);
+            let what = [identity::from_path(&file).unwrap_or_else(|e| panic!("{e}"))];
+            writer_of_devices(&Root::at(dir.path().to_owned()), &what)
+        };
+        let by = Use::By("open for writing by db (7)".into());
+        let place = "proc/7/map_files/500000-501000";
+        let by_link = |dir: &Path, file: &Path| link(dir, &file.to_string_lossy(), place);
+        let by_name = |dir: &Path, file: &Path| link(dir, &file.to_string_lossy(), "proc/7/root/dev/a disk");
+        let open_for_reading = |dir: &Path, file: &Path| {
+            std::fs::create_dir_all(dir.join("proc/7/map_files"))
+                .and_then(|()| std::fs::hard_link(file, dir.join(place)))
+                .and_then(|()| std::fs::set_permissions(file, PermissionsExt::from_mode(0o400)))
+                .unwrap_or_else(|e| panic!("{e}"));
+        };
+        for permissions in ["rw-s", "r--s", "---s"] {
+            assert_eq!(mapped(permissions, &by_link), by, "{permissions}");
+            assert_eq!(mapped(permissions, &by_name), by, "{permissions}");
+        }
+        assert_eq!(mapped("r--s", &open_for_reading), Use::Unused);
+        assert_eq!(mapped("r--p", &by_link), Use::Unused);
     }
 
     #[test]
@@ -918,6 +1131,19 @@ mod writers_tests {
         std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
         assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(_)));
         assert!(matches!(writer_of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
+    }
+
+    #[test]
+    fn this_process_is_the_one_that_proc_shows_as_itself() {
+        let (dir, by) = user("0100002", "");
+        let root = Root::at(dir.path().to_owned());
+        let file = [identity::from_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"))];
+        assert_eq!(writer_of_devices(&root, &file), by);
+        std::fs::rename(dir.path().join("proc/self/ns"), dir.path().join("proc/7/ns"))
+            .and_then(|()| std::fs::remove_dir(dir.path().join("proc/self")))
+            .unwrap_or_else(|e| panic!("{e}"));
+        link(dir.path(), "7", "proc/self");
+        assert_eq!(writer_of_devices(&root, &file), Use::Unused);
     }
 
     #[test]
@@ -945,6 +1171,18 @@ mod writers_tests {
             let found = writer_of_devices(&Root::at(dir.path().to_owned()), &file);
             assert!(matches!(found, Use::Hidden(_)), "{namespace:?}: {found:?}");
         }
+        // The kernel knows the writers of a file with leases in all namespaces. For other files it cannot be asked.
+        let (dir, _) = user("0100000", "");
+        let root = Root::at(dir.path().to_owned());
+        let null = File::open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(writer_of_file(&root, &null), Use::Unused);
+        std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
+        link(dir.path(), "pid:[4026532177]", "proc/self/ns/pid");
+        let found = writer_of_file(&root, &null);
+        let why = "the file's file system has no leases, and this is a container";
+        assert!(matches!(&found, Use::Unseen(text) if text.starts_with(why)), "{found:?}");
+        let with_leases = File::open(dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(writer_of_file(&root, &with_leases), Use::Unused);
         // A visible user is named in every environment.
         let (dir, by) = user("0100002", "");
         std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));

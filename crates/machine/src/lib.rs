@@ -1,9 +1,9 @@
 //! The machine that fathom runs on: devices, file systems, who uses them, test files and kernel counters.
 //!
 //! Four groups of modules:
-//! 1. `host`, `devices`, `stack`, `file_systems`, `resolve` and `extents` find what is there.
-//! 2. `in_use`, `signature` and `safety` decide what may be written.
-//! 3. `test_file`, `kept_file` and `page_cache` prepare targets.
+//! 1. `host`, `rights`, `devices`, `stack`, `file_systems`, `resolve`, `extents` and `named_files` find what is there.
+//! 2. `identity`, `loop_devices`, `in_use`, `signature` and `safety` decide what may be written.
+//! 3. `test_file`, `kept_file`, `mark`, `page_cache` and `probe` prepare targets.
 //! 4. `snapshot`, `cgroup`, `processes`, `threads` and `tracer` record what the kernel reports.
 //!
 //! Readers of `/proc` and `/sys` take a [`root::Root`], so that a recorded copy can be read like the running

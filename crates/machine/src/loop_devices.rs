@@ -9,7 +9,7 @@ use crate::{file_systems, identity};
 use model::Known;
 use model::machine::Identity;
 use std::fs::File;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use sys::ioctl::LoopStatus;
 
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
@@ -22,7 +22,7 @@ pub(crate) struct Loop {
     pub(crate) backing: Known<Identity>,
     /// Files below an overlay that hold the same bytes as the backing file.
     pub(crate) beneath: Vec<Identity>,
-    /// Whether the device is bound read-only. Otherwise the kernel has its backing file open for writing.
+    /// Whether the device is or may be bound read-only. Otherwise the kernel has its backing file open for writing.
     pub(crate) read_only: bool,
 }
 
@@ -44,12 +44,11 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let dir = format!("/sys/class/block/{name}");
     let shown = root.has(&format!("{dir}/loop"));
     let status = loop_status(root, name);
-    // The directory exists while the device is bound, unless another mount covers it. An unbound device has a size of 0.
-    let has_bytes = || root.word(&format!("{dir}/size")).is_some_and(|bytes| bytes != "0");
-    if !shown && status.is_err() && !has_bytes() {
+    // The directory exists while the device is bound, unless another mount covers it.
+    if !shown && status.is_err() && is_unbound(root, &dir) {
         return None;
     }
-    let read_only = root.word(&format!("{dir}/ro")).is_some_and(|w| w == "1")
+    let read_only = root.word(&format!("{dir}/ro")).is_none_or(|w| w != "0")
         || status.as_ref().is_ok_and(|status| status.read_only);
     let backing = status
         .map(|status| backing_identity(&status))
@@ -59,6 +58,14 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
         return None;
     }
     Some(Loop { name: name.to_owned(), backing, beneath: files_beneath(root, name), read_only })
+}
+
+/// Returns whether `/sys` shows that a loop device is unbound: its size is 0, or the device has been removed.
+fn is_unbound(root: &Root, dir: &str) -> bool {
+    match root.read(&format!("{dir}/size")) {
+        Ok(sectors) => sectors.trim() == "0",
+        Err(why) => why == "no such file" && !root.has(dir),
+    }
 }
 
 /// Returns the files that hold the loop device's data, if the name of its backing file is in an overlay or a mirrored directory. A
@@ -95,14 +102,19 @@ pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u6
 /// has no such device.
 ///
 /// # Errors
-/// Why the device cannot be opened or read.
+/// Why the device cannot be opened or read, or that its name in `/dev` is that of another device.
 pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     let path = root.path(&format!("/dev/{name}"));
     let at = |why: String| format!("{}: {why}", model::name::shown(&path));
     let mut options = File::options();
     let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(describe(&e)))?;
-    if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {
+    let metadata = file.metadata().map_err(|e| at(describe(&e)))?;
+    if !metadata.file_type().is_block_device() {
         return Err(at("not a block device".into()));
+    }
+    let number = number_of(metadata.rdev());
+    if root.word(&format!("/sys/class/block/{name}/dev")).is_some_and(|shown| shown != number) {
+        return Err(at(format!("this node is of another device, {number}")));
     }
     sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))
 }
@@ -123,7 +135,7 @@ fn backing_by_name(root: &Root, name: &str) -> Known<Identity> {
 }
 
 #[test]
-fn the_name_in_sys_counts_without_a_device_node_and_removed_files_are_unknown() {
+fn the_name_in_sys_counts_without_a_device_node_and_unreadable_facts_are_unknown() {
     use crate::fixture::put;
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let root = Root::at(dir.path().to_owned());
@@ -133,14 +145,35 @@ fn the_name_in_sys_counts_without_a_device_node_and_removed_files_are_unknown() 
     put(dir.path(), "sys/class/block/loop1/ro", "1\n");
     put(dir.path(), "sys/class/block/loop2/dev", "7:2\n");
     put(dir.path(), "sys/class/block/loop2/size", "0\n");
+    put(dir.path(), "sys/class/block/loop0/ro", "0\n");
     // The directory of loop3 is covered. The device has a size, so it is bound, but its backing file is unknown.
     put(dir.path(), "sys/class/block/loop3/size", "2048\n");
     put(dir.path(), "sys/class/block/loop3p1/size", "1024\n");
+    // The size of loop4 cannot be read, and loop5 has been removed.
+    put(dir.path(), "sys/class/block/loop4/dev", "7:4\n");
+    crate::fixture::link(dir.path(), "/gone", "sys/class/block/loop5");
     let loops = bound_loops(&root).unwrap_or_else(|e| panic!("{e}"));
     let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
-    assert_eq!(names, ["loop0", "loop1", "loop3"]);
-    assert!(loops[2].backing.is_err());
+    assert_eq!(names, ["loop0", "loop1", "loop3", "loop4"]);
+    assert!(loops[2].backing.is_err() && loops[3].backing.is_err());
+    // If this cannot be read, the device may be read-only.
+    assert!(!loops[0].read_only && loops[3].read_only);
     assert_eq!(loops[0].backing.as_ref().ok(), identity::from_path(&root.path("/images/a")).ok().as_ref());
     assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
     assert!(bound_loops(&Root::at("/nonexistent-prefix".into())).is_err());
+}
+
+#[test]
+fn a_node_of_another_loop_device_does_not_answer() {
+    use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    crate::fixture::put(dir.path(), "sys/class/block/loop3/dev", "7:3\n");
+    std::fs::create_dir(dir.path().join("dev")).unwrap_or_else(|e| panic!("{e}"));
+    let node = dir.path().join("dev/loop3");
+    let made = mknodat(CWD, &node, FileType::BlockDevice, Mode::RUSR, makedev(7, 0));
+    if made.is_err() || File::open(&node).is_err() {
+        return println!("skipped: no device nodes or loop devices here");
+    }
+    let status = loop_status(&Root::at(dir.path().to_owned()), "loop3");
+    assert!(status.is_err_and(|why| why.contains("this node is of another device, 7:0")));
 }

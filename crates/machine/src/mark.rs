@@ -55,7 +55,7 @@ enum State {
     Ours,
     /// Fathom made the file, but for this reason it may hold other data now.
     Void(String),
-    /// The file has no mark.
+    /// The file has no mark, or its file system does not show every change.
     Unmarked,
 }
 

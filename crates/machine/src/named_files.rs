@@ -13,6 +13,7 @@ use model::command::FilesState;
 use model::evidence::SECTOR_BYTES;
 use model::machine::Place;
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -85,23 +86,27 @@ pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns the files at or below a path.
+/// Returns the files at or below a path; none if nothing is there.
 ///
 /// # Errors
-/// Returns the reason if a directory cannot be read, or holds more than `MAX_FILES` files.
+/// The reason if the path or a directory cannot be read, or if there are more than `MAX_FILES` files.
 pub fn files(path: &Path) -> Known<Vec<PathBuf>> {
-    let Ok(metadata) = fs::metadata(path) else { return Ok(Vec::new()) };
-    if !metadata.is_dir() {
-        return Ok(vec![path.to_owned()]);
+    match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(format!("{}: {e}", path.display())),
+        Ok(metadata) if !metadata.is_dir() => return Ok(vec![path.to_owned()]),
+        Ok(_) => {}
     }
     let (mut out, mut dirs) = (Vec::new(), vec![path.to_owned()]);
     while let Some(dir) = dirs.pop() {
-        let entries = fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-        for entry in entries.flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
-                Ok(kind) if kind.is_file() => out.push(entry.path()),
-                _ => {}
+        let failed = |e: io::Error| format!("{}: {e}", dir.display());
+        for entry in fs::read_dir(&dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let kind = entry.file_type().map_err(failed)?;
+            if kind.is_dir() {
+                dirs.push(entry.path());
+            } else if kind.is_file() {
+                out.push(entry.path());
             }
         }
         if out.len() as u64 > MAX_FILES {
@@ -206,6 +211,9 @@ mod tests {
         assert_eq!(state.hole_bytes, 1 << 20);
         assert!(state.cached_bytes.is_none_or(|cached| cached >= 8192), "{state:?}");
         assert_eq!(super::state(&dir.path().join("none"), false).map(|state| state.files), Ok(0));
+        let endless = dir.path().join("endless");
+        std::os::unix::fs::symlink(&endless, &endless)?;
+        assert!(files(&endless).is_err_and(|why| why.contains("endless")));
         Ok(())
     }
 }

@@ -26,6 +26,7 @@ use model::machine::Identity;
 use model::watch::Open;
 use rustix::fs::OFlags;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use sys::open_file::O_DSYNC;
 
 /// Process id and start tick: together unique for a process.
@@ -285,7 +286,7 @@ pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
 
 /// Maximum number of descriptors read per process. The remaining descriptors of a process are ignored.
 const MAX_DESCRIPTORS: usize = 256;
-/// Maximum number of threads read per process.
+/// Maximum number of threads read per process. The descriptors of the remaining threads are ignored.
 const MAX_THREADS: usize = 64;
 /// The link target of an io_uring.
 const IO_URING_LINK: &str = "anon_inode:[io_uring]";
@@ -293,7 +294,7 @@ const IO_URING_LINK: &str = "anon_inode:[io_uring]";
 /// Reads how a process has files on these devices open.
 ///
 /// # Errors
-/// Why the process's descriptors are not visible.
+/// Why the process's descriptors or mappings are not visible.
 pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Open> {
     let dir = format!("/proc/{pid}");
     let names = root.list(&format!("{dir}/fd"))?;
@@ -301,14 +302,16 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     let mut left = MAX_DESCRIPTORS;
     read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
     // Threads may have separate file tables. If two tables have the same descriptor numbers, only one of them is read.
-    for task in root.list(&format!("{dir}/task")).unwrap_or_default().iter().take(MAX_THREADS) {
+    let tasks = root.list(&format!("{dir}/task"))?;
+    open.cut |= tasks.len() > MAX_THREADS;
+    for task in tasks.iter().take(MAX_THREADS) {
         let task = format!("{dir}/task/{task}");
         let own_names = root.list(&format!("{task}/fd")).unwrap_or_default();
         if own_names != names {
             read_descriptor_table(root, &task, &own_names, on, &mut open, &mut left);
         }
     }
-    open.mmap = root.read(&format!("{dir}/maps")).is_ok_and(|text| is_mapped(&text, on));
+    open.mmap = is_mapped(&root.read(&format!("{dir}/maps"))?, on);
     Ok(open)
 }
 
@@ -612,18 +615,24 @@ fn parse_io_counters(text: &str) -> Option<IoCounters> {
 
 /// A line of `/proc/PID/maps`.
 pub(crate) struct Mapping<'t> {
-    pub(crate) range: &'t str,
+    pub(crate) addresses: Range<u64>,
     pub(crate) permissions: &'t str,
+    /// The file or device node. On btrfs and overlays, `stat` shows another device number.
     pub(crate) file: Identity,
+    /// Path of the file, as the process sees it; `None` for memory without a file.
+    pub(crate) path: Option<&'t str>,
 }
 
 pub(crate) fn mapping(line: &str) -> Option<Mapping<'_>> {
     let mut fields = line.split_ascii_whitespace();
-    let (range, permissions, _offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let (start, end) = fields.next()?.split_once('-')?;
+    let address = |hex: &str| u64::from_str_radix(hex, 16).ok();
+    let (addresses, permissions, _offset) = (address(start)?..address(end)?, fields.next()?, fields.next()?);
     let (major, minor) = fields.next()?.split_once(':')?;
     let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
     let device = format!("{}:{}", number(major)?, number(minor)?);
-    Some(Mapping { range, permissions, file: Identity::File { device, inode: fields.next()?.parse().ok()? } })
+    let file = Identity::File { device, inode: fields.next()?.parse().ok()? };
+    Some(Mapping { addresses, permissions, file, path: line.find('/').map(|at| &line[at..]) })
 }
 
 #[test]
@@ -1049,6 +1058,22 @@ mod open_files_tests {
         // A library has parts that are not executed.
         assert!(!seen("0100000", &(line("r--p", 42) + &line("r-xp", 42))).mmap);
         assert!(!seen("0100000", "7f00-7f01 rw-p 0 00:00 0 \njunk\n").mmap);
+    }
+
+    #[test]
+    fn threads_and_mappings_that_are_not_read_are_reported() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let root = Root::at(dir.path().to_owned());
+        let read = || open_flags_of_process(&root, 7, &OnDevices::default());
+        link(dir.path(), "pipe:[11]", "proc/7/fd/4");
+        for task in 0..MAX_THREADS {
+            put(dir.path(), &format!("proc/7/task/{}/comm", 7 + task), "x\n");
+        }
+        assert!(read().is_err_and(|why| why.contains("no such file")));
+        put(dir.path(), "proc/7/maps", "");
+        assert_eq!(read().map(|open| open.cut), Ok(false));
+        put(dir.path(), "proc/7/task/99/comm", "x\n");
+        assert_eq!(read().map(|open| open.cut), Ok(true));
     }
 
     #[test]

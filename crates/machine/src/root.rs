@@ -5,14 +5,15 @@
 
 use crate::error::describe;
 use model::Known;
+use model::units::show_bytes;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statfs, statx};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a kernel file in bytes. `/proc/stat` of the largest machines is smaller.
-const MAX_FILE_BYTES: u64 = 4 << 20;
+/// Maximum size of a kernel file in bytes. The mappings of a large database take up to 26 MB (262,144 lines).
+const MAX_FILE_BYTES: u64 = 32 << 20;
 /// `PROC_SUPER_MAGIC`.
 const PROCFS: i64 = 0x9fa0;
 /// `SYSFS_MAGIC`.
@@ -72,16 +73,19 @@ impl Root {
         }
     }
 
-    /// Returns the text of a file. Bytes that are not UTF-8 are replaced.
+    /// Returns the whole text of a file. Bytes that are not UTF-8 are replaced by U+FFFD.
     ///
     /// # Errors
-    /// The reason: no such file, permission denied, ...
+    /// The reason: no such file, permission denied, too large, ...
     pub fn read(&self, path: &str) -> Known<String> {
         // Most of these files fit into this buffer. The kernel reports their size as 0, and an empty vector
         // would grow in many small steps.
         let mut bytes = Vec::with_capacity(4096);
         let file = File::open(self.genuine(path)?).map_err(|e| describe(&e))?;
-        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|e| describe(&e))?;
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| describe(&e))?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(format!("larger than {}", show_bytes(MAX_FILE_BYTES)));
+        }
         Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 
@@ -92,14 +96,14 @@ impl Root {
         (!word.is_empty()).then(|| word.to_owned())
     }
 
-    /// Returns the names in a directory, sorted.
+    /// Returns all names in a directory, sorted. Bytes that are not UTF-8 are replaced by U+FFFD.
     ///
     /// # Errors
-    /// Why the directory cannot be listed.
+    /// Why the directory cannot be listed completely.
     pub fn list(&self, path: &str) -> Known<Vec<String>> {
         let entries = fs::read_dir(self.genuine(path)?).map_err(|e| describe(&e))?;
-        let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.collect();
+        let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        let mut names = names.collect::<io::Result<Vec<String>>>().map_err(|e| describe(&e))?;
         names.sort();
         Ok(names)
     }
@@ -213,6 +217,21 @@ fn failures_have_a_reason() {
     assert_eq!(root.read("/proc/meminfo"), Err("no such file".to_owned()));
     assert_eq!(root.list("/sys"), Err("no such file".to_owned()));
     assert!(root.link("/sys/x").is_err() && root.word("/sys/x").is_none() && !root.has("/sys"));
+}
+
+#[test]
+fn files_and_directories_are_read_whole_or_not_at_all() -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempfile::tempdir()?;
+    let file = File::create(dir.path().join("maps"))?;
+    let root = Root::at(dir.path().to_owned());
+    file.set_len(MAX_FILE_BYTES)?;
+    assert_eq!(root.read("/maps").map(|text| text.len() as u64), Ok(MAX_FILE_BYTES));
+    file.set_len(MAX_FILE_BYTES + 1)?;
+    assert_eq!(root.read("/maps").map(|text| text.len()), Err("larger than 32 MiB".to_owned()));
+    File::create(dir.path().join(std::ffi::OsStr::from_bytes(b"\xff.slice")))?;
+    assert_eq!(root.list("/"), Ok(vec!["maps".to_owned(), "\u{fffd}.slice".to_owned()]));
+    Ok(())
 }
 
 #[test]

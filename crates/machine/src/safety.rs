@@ -52,11 +52,7 @@ pub fn may_write_device(
     refuse_used(root, path, &name, unseen)?;
     if !claimed().contains_key(&number) {
         // Opening for reading with `O_EXCL` tests for exclusive use and changes nothing.
-        let probe = open(
-            path,
-            OpenOptions::new().read(true).custom_flags(O_EXCL | O_NONBLOCK),
-            "opened exclusively",
-        )?;
+        let probe = open_exclusively(root, path, &number, false)?;
         refuse_signature(path, &probe)?;
     }
     let serial = stack::serial(root, &name);
@@ -273,13 +269,22 @@ fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), Machi
     if claimed.contains_key(number) {
         return Ok(());
     }
-    let file =
-        open(path, OpenOptions::new().read(true).write(true).custom_flags(O_EXCL), "opened for writing")?;
+    let file = open_exclusively(root, path, number, true)?;
     // The plan and `users_unseen` handle users who may be hidden.
     refuse_used(root, path, name, true)?;
     refuse_signature(path, &file)?;
     claimed.insert(number.to_owned(), file);
     Ok(())
+}
+
+/// Opens the device `number` exclusively. Refuses another device that has taken its path meanwhile: a claim of that one would protect
+/// nothing.
+fn open_exclusively(root: &Root, path: &Path, number: &str, write: bool) -> Result<File, MachineError> {
+    let what = if write { "opened for writing" } else { "opened exclusively" };
+    let file =
+        open(path, OpenOptions::new().read(true).write(write).custom_flags(O_EXCL | O_NONBLOCK), what)?;
+    must_be_open(root, path, &file, Some(&identity::from_device_number(number.to_owned())))?;
+    Ok(file)
 }
 
 fn claimed() -> std::sync::MutexGuard<'static, BTreeMap<String, File>> {
@@ -456,6 +461,13 @@ mod tests {
     fn only_block_devices_are_opened_as_devices() -> io::Result<()> {
         let file = tempfile::NamedTempFile::new()?;
         let root = Root::real();
+        // Another file has taken the path of the device since the device was identified.
+        let refusal = claim(&root, file.path(), "loop0", "7:0");
+        assert!(
+            refusal.as_ref().is_err_and(|e| e.to_string().contains("it was device 7:0 and is inode")),
+            "{refusal:?}"
+        );
+        assert!(!claimed().contains_key("7:0"));
         assert!(may_write_device(&root, file.path(), Some("x"), false).is_err());
         assert!(open_device(&root, file.path(), None, true, Cache::Buffered).is_err());
         assert!(

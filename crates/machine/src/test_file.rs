@@ -15,6 +15,7 @@ use crate::root::Root;
 use crate::{extents, file_systems, identity, in_use, page_cache, safety};
 use model::evidence::{Extents, meminfo_bytes};
 use model::job::Cache;
+use model::machine::Identity;
 use model::name;
 use model::payload::{fill, split_mix};
 use model::units::{MIB, minutes, show_bytes};
@@ -41,7 +42,7 @@ const CHECK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
 /// Test files of this process that have a name. Their owner or a forced exit removes them.
-static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static NAMED: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
 
 /// A test file. Dropping it removes the file.
 #[derive(Debug)]
@@ -131,16 +132,14 @@ impl TestFile {
     pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
         let path = self.name.clone().unwrap_or_else(|| by_descriptor(&self.file));
         // Check the name first: opening another file, such as a FIFO, could block forever.
-        if !is_path_of(&path, &self.file) {
-            return Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                format!(
-                    "{} no longer leads to the test file: it was removed or replaced",
-                    name::shown(&path)
-                ),
-            ));
-        }
-        safety::open_file(&path, write, cache)
+        let opened =
+            if is_path_of(&path, &self.file) { Some(safety::open_file(&path, write, cache)?) } else { None };
+        // The name may have been given to another file meanwhile.
+        opened.filter(|opened| is_same(opened, &self.file)).ok_or_else(|| {
+            let shown = name::shown(&path);
+            let why = format!("{shown} no longer leads to the test file: it was removed or replaced");
+            io::Error::new(ErrorKind::NotFound, why)
+        })
     }
 
     /// Returns the largest size in whole MiB that leaves enough free space.
@@ -274,11 +273,11 @@ impl Drop for TestFile {
             let _ = self.file.set_len(0);
         }
         if let Some(name) = self.name.take() {
-            named_files().retain(|n| *n != name);
+            named_files().retain(|(n, _)| *n != name);
             // The host that created the file may be lost.
             let is_left = self.creator_ended.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed));
-            if is_ours || (is_left && is_path_of(&name, &self.file)) {
-                let _ = std::fs::remove_file(name);
+            if let (true, Ok(identity)) = (is_ours || is_left, identity::from_file(&self.file)) {
+                let _ = remove(&name, &identity);
             }
         }
     }
@@ -323,6 +322,19 @@ fn is_path_of(path: &Path, file: &File) -> bool {
         .is_ok_and(|there| identity::from_file(file).is_ok_and(|open| there.is_same(&open)))
 }
 
+/// Whether two descriptors are of the same file.
+fn is_same(a: &File, b: &File) -> bool {
+    identity::from_file(a).is_ok_and(|a| identity::from_file(b).is_ok_and(|b| a.is_same(&b)))
+}
+
+/// Removes a file, unless another file has taken its name.
+fn remove(path: &Path, identity: &Identity) -> io::Result<()> {
+    if identity::from_metadata(&path.symlink_metadata()?).is_same(identity) {
+        return std::fs::remove_file(path);
+    }
+    Err(io::Error::other("another file has its name"))
+}
+
 fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineError> {
     file_systems::refuse_synthetic_at(dir, dir)?;
     // The working directory may change before the file is removed.
@@ -334,18 +346,19 @@ fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineE
     options.read(true).write(true).create_new(true);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(&path).map_err(|e| MachineError::at(&dir, "written to", &e))?;
-    names.push(path.clone());
+    let identity = identity::from_file(&file).map_err(|e| MachineError::at(&path, "accessed", &e))?;
+    names.push((path.clone(), identity));
     Ok((file, Some(path)))
 }
 
 /// Removes every named test file of this process, right before a forced exit.
 pub fn remove_all_now() {
-    for name in named_files().drain(..) {
-        let _ = std::fs::remove_file(name);
+    for (name, identity) in named_files().drain(..) {
+        let _ = remove(&name, &identity);
     }
 }
 
-fn named_files() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+fn named_files() -> std::sync::MutexGuard<'static, Vec<(PathBuf, Identity)>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -547,8 +560,9 @@ impl TestFile {
                 Err(_) => std::thread::sleep(BETWEEN_CHECKS),
             }
         };
-        let bytes = file.metadata().map_err(|e| MachineError::at(&path, "accessed", &e))?.len();
-        named_files().push(path.clone());
+        let metadata = file.metadata().map_err(|e| MachineError::at(&path, "accessed", &e))?;
+        let bytes = metadata.len();
+        named_files().push((path.clone(), identity::from_metadata(&metadata)));
         Ok(Self { file, name: Some(path), bytes, notes: Vec::new(), creator_ended: Some(Arc::clone(ended)) })
     }
 
@@ -613,13 +627,14 @@ impl Leftover {
     /// If the file is in use by now, or may not be removed.
     pub fn remove(&self) -> Result<(), MachineError> {
         // Hold the lock until the name is removed.
-        let Some(_lock) = lock_stale(&self.path) else {
+        let Some(lock) = lock_stale(&self.path) else {
             return Err(MachineError::Refused(format!(
                 "{} was not removed: it is in use, or belongs to another user",
                 name::shown(&self.path)
             )));
         };
-        std::fs::remove_file(&self.path).map_err(|e| MachineError::at(&self.path, "removed", &e))
+        let removed = identity::from_file(&lock).and_then(|identity| remove(&self.path, &identity));
+        removed.map_err(|e| MachineError::at(&self.path, "removed", &e))
     }
 }
 
@@ -725,6 +740,36 @@ mod tests {
                 .is_err_and(|e| e.class() == crate::error::Class::Usage)
         );
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_that_replaced_a_test_file_is_neither_written_nor_removed()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let other = dir.path().join("other");
+        for is_link in [false, true] {
+            // The test of forced exits removes all files that `create_as` made.
+            let path = dir.path().join("made");
+            let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+            let identity = identity::from_file(&file)?;
+            let made = TestFile::from_open(file, Some(path.clone()));
+            made.reopen(Cache::Buffered, true)?.write_all_at(b"x", 0)?;
+            if is_link {
+                std::fs::rename(&path, &other)?;
+                std::os::unix::fs::symlink(&other, &path)?;
+            } else {
+                std::fs::write(&other, "theirs")?;
+                std::fs::rename(&other, &path)?;
+                assert!(made.reopen(Cache::Buffered, true).is_err_and(|e| e.kind() == ErrorKind::NotFound));
+            }
+            // A forced exit removes files this way.
+            assert!(remove(&path, &identity).is_err());
+            drop(made);
+            assert!(path.symlink_metadata().is_ok(), "{}", path.display());
+            assert!(is_link || std::fs::read(&path)? == b"theirs");
+            std::fs::remove_file(&path)?;
+        }
         Ok(())
     }
 

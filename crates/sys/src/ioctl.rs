@@ -155,11 +155,18 @@ struct FiemapRequest {
 /// Returns all extents that overlap the first `bytes` of a file, after flushing its dirty pages.
 ///
 /// # Errors
-/// `EOPNOTSUPP` or `ENOTTY` on file systems without fiemap.
+/// `EOPNOTSUPP` or `ENOTTY` on file systems without fiemap; an error without a number if the file has too many extents.
 pub fn extents(file: &File, bytes: u64) -> io::Result<Vec<Extent>> {
+    extents_up_to(file, bytes, MAX_EXTENTS)
+}
+
+fn extents_up_to(file: &File, bytes: u64, max_count: usize) -> io::Result<Vec<Extent>> {
     let mut out: Vec<Extent> = Vec::new();
     let mut start = 0;
-    while start < bytes && out.len() < MAX_EXTENTS {
+    while start < bytes {
+        if out.len() >= max_count {
+            return Err(io::Error::other(format!("the file has more than {max_count} extents")));
+        }
         let mut request = Box::new(FiemapRequest {
             start,
             length: bytes - start,
@@ -196,6 +203,27 @@ pub fn discard(device: &File, offset: u64, bytes: u64) -> io::Result<()> {
     let range = [offset, bytes];
     // SAFETY: the kernel reads two u64 from the pointer, which is to two of this frame; the descriptor is open.
     check(unsafe { libc::ioctl(device.as_raw_fd(), BLKDISCARD, range.as_ptr()) })
+}
+
+#[test]
+fn a_list_of_extents_is_whole_or_an_error() -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let path = std::env::temp_dir().join(format!("fathom-extents-{}", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    let count = 2 * EXTENTS_PER_CALL;
+    for at in 0..count as u64 {
+        file.write_all_at(&[1; 4096], at * 65536)?;
+    }
+    match extents_up_to(&file, u64::MAX, count + 1) {
+        Ok(all) if all.len() == count => {
+            let cut = extents_up_to(&file, u64::MAX, EXTENTS_PER_CALL);
+            assert!(cut.is_err_and(|e| e.to_string() == "the file has more than 256 extents"));
+        }
+        Ok(all) => println!("skipped: this file system keeps the file in {} extents", all.len()),
+        Err(why) => println!("skipped: {why}"),
+    }
+    Ok(())
 }
 
 #[test]
