@@ -17,10 +17,15 @@ use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Maximum number of rows of a block.
 pub const BLOCK_ROWS: usize = 1 << 14;
-/// Maximum number of bytes of an uncompressed block, more than [`BLOCK_ROWS`] rows ever need.
-const MAX_BLOCK_BYTES: usize = 4 << 20;
 /// Maximum number of bytes of a name. Longer names are cut.
 const MAX_NAME_BYTES: usize = 256;
+/// Maximum number of bytes of an encoded number.
+const MAX_NUMBER_BYTES: usize = 10;
+/// Maximum number of bytes of a row with its own task and its own flags: two names and at most 14 numbers.
+const MAX_ROW_BYTES: usize = 2 * MAX_NAME_BYTES + 14 * MAX_NUMBER_BYTES;
+/// Maximum number of bytes of an uncompressed block: its rows, and five numbers before them. The limit bounds the memory that a hostile file
+/// can use.
+const MAX_BLOCK_BYTES: usize = BLOCK_ROWS * MAX_ROW_BYTES + 5 * MAX_NUMBER_BYTES;
 /// Flag of a block: the rows are ordered by issue.
 const IN_ORDER: u64 = 1;
 /// Flag of a block: the rows have a queue time.
@@ -291,8 +296,9 @@ impl<'b> Bytes<'b> {
 pub const MAGIC: &[u8] = b"fathom capture 1\n";
 /// Bytes of a frame before its content.
 const FRAME_HEAD_BYTES: usize = 9;
-/// Maximum number of bytes in a frame, far more than any block has. Limits the memory that a wrong length can take.
-const MAX_FRAME_BYTES: usize = 4 << 20;
+/// Maximum number of bytes in a frame. LZ4 makes a block that it cannot compress longer, by less than one part in 200. The limit bounds the
+/// memory that a wrong length can take.
+const MAX_FRAME_BYTES: usize = MAX_BLOCK_BYTES + MAX_BLOCK_BYTES / 200;
 
 /// The kinds of frames, with their letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
