@@ -391,10 +391,23 @@ pub struct Merge {
 
 impl Merge {
     /// Passes on all events before this time, in order.
-    pub fn before(&mut self, at_ns: u64, mut each: impl FnMut(&Event)) {
+    pub fn before(&mut self, at_ns: u64, each: impl FnMut(&Event)) {
+        self.sort();
+        self.pass_on(self.waiting.partition_point(|event| event.at_ns < at_ns), each);
+    }
+
+    /// Passes on the `count` oldest events, in order.
+    pub fn oldest(&mut self, count: usize, each: impl FnMut(&Event)) {
+        self.sort();
+        self.pass_on(count.min(self.waiting.len()), each);
+    }
+
+    fn sort(&mut self) {
         // The buffer consists of ordered runs, which a stable sort merges.
         self.waiting.sort_by_key(|event| event.at_ns);
-        let count = self.waiting.partition_point(|event| event.at_ns < at_ns);
+    }
+
+    fn pass_on(&mut self, count: usize, mut each: impl FnMut(&Event)) {
         self.waiting.drain(..count).for_each(|event| each(&event));
     }
 }
