@@ -15,10 +15,12 @@
 use crate::row::{Flags, Names, Row, RowKind};
 use crate::{Event, Step};
 use model::captured::{Completed, Op, Unit};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// How long to wait for requests in flight after events were lost.
 pub const PATIENCE_NS: u64 = 5_000_000_000;
+/// Longest time in the scheduler before a request counts as merged into another one. The scheduler's own deadlines are a few seconds.
+const MAX_QUEUED_NS: u64 = 60_000_000_000;
 /// Maximum delay between the completion event and the kernel's counting of the request, unless a task is stopped in between.
 const COUNTING_DELAY_NS: u64 = 1_000_000;
 
@@ -108,9 +110,7 @@ impl Pairing {
                 self.lossy_until = Some((self.slots.next(), event.at_ns.saturating_add(PATIENCE_NS)));
                 self.inserted.clear();
             }
-            Step::Inserted => {
-                self.inserted.insert(place(&event), (event.at_ns, event.task));
-            }
+            Step::Inserted => self.insert(&event),
             Step::Asked => self.ask(&event, names),
             Step::Issued => self.issue(&event, names),
             Step::Requeued => self.give_back(&event),
@@ -177,6 +177,16 @@ impl Pairing {
         }
     }
 
+    fn insert(&mut self, event: &Event) {
+        // The kernel never issues a request that it merged into another one. Remove such requests before the map would grow.
+        if self.inserted.len() == self.inserted.capacity() {
+            let first_ns = event.at_ns.saturating_sub(MAX_QUEUED_NS);
+            self.inserted.retain(|_, (at_ns, _)| *at_ns >= first_ns);
+            self.inserted.reserve(self.inserted.len());
+        }
+        self.inserted.insert(place(event), (event.at_ns, event.task));
+    }
+
     fn issue(&mut self, event: &Event, names: &mut Names) {
         let place = place(event);
         if let Some(number) = self.requeued.remove(&place) {
@@ -206,7 +216,7 @@ impl Pairing {
         row.flags = names.flags(&Flags::parse(&asked.rwbs));
         if issued_with_fua && !asked.has_preflush() {
             // The device flushes and writes in one operation, so no separate end follows.
-            slot.state = State::Dropped;
+            self.slots.finish(number, State::Dropped);
         } else {
             self.ending.entry(event.sector).or_default().push_back(number);
         }
@@ -239,7 +249,6 @@ impl Pairing {
             self.append_in_flight(rest, number);
             return;
         }
-        slot.state = State::Done;
         let issued = slot.row.issue_ns.saturating_add(self.scope.start_ns);
         slot.row.latency_ns = Some(event.at_ns.saturating_sub(issued));
         let error = names.flags_at(event.flags).map_or(0, |flags| flags.error);
@@ -247,27 +256,24 @@ impl Pairing {
             let flags = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
             slot.row.flags = names.flags(&Flags { error, ..flags });
         }
+        self.slots.finish(number, State::Done);
         self.count(event.op, event.at_ns);
     }
 
     /// Handles the completion that follows all parts of a flush.
     fn finish_flush(&mut self, event: &Event) {
-        let number = match pop(&mut self.ending, event.sector) {
-            Some(number) => Some(number),
-            None if event.sector > 0 => return,
-            None => {
-                if self.is_between(event.at_ns) {
-                    self.counts.completed.empty_flushes += 1;
-                }
-                self.empty.pop_front()
+        let mut number = pop(&mut self.ending, event.sector);
+        if number.is_none() && event.sector == 0 {
+            if self.is_between(event.at_ns) {
+                self.counts.completed.empty_flushes += 1;
             }
-        };
-        let start_ns = self.scope.start_ns;
-        if let Some(slot) = number.and_then(|number| self.slots.pending(number)) {
-            slot.state = State::Done;
-            let asked = slot.row.issue_ns.saturating_add(start_ns);
-            slot.row.latency_ns = Some(event.at_ns.saturating_sub(asked));
+            number = self.empty.pop_front();
         }
+        let Some(number) = number else { return };
+        let Some(slot) = self.slots.pending(number) else { return };
+        let asked = slot.row.issue_ns.saturating_add(self.scope.start_ns);
+        slot.row.latency_ns = Some(event.at_ns.saturating_sub(asked));
+        self.slots.finish(number, State::Done);
     }
 
     /// Counts a completion in the group in which the kernel counts it (`op_stat_group`).
@@ -359,8 +365,8 @@ impl Pairing {
 
     /// Finishes a request whose completion was not seen.
     fn give_up_one(&mut self, number: u64) {
-        if let Some(slot) = self.slots.pending(number) {
-            slot.state = State::Done;
+        if self.slots.pending(number).is_some() {
+            self.slots.finish(number, State::Done);
             self.counts.without_completion += 1;
         }
     }
@@ -443,8 +449,10 @@ struct Slots {
     queue: VecDeque<Slot>,
     /// Number of the first request in the queue.
     first: u64,
-    /// Pending requests that later requests no longer wait for.
-    late: HashMap<u64, Slot>,
+    /// Requests that later requests no longer wait for.
+    late: BTreeMap<u64, Slot>,
+    /// Numbers of the late requests that are no longer pending.
+    late_finished: Vec<u64>,
     /// How long requests wait for an older one, in ns; `None` for no limit.
     patience_ns: Option<u64>,
 }
@@ -471,6 +479,15 @@ impl Slots {
         slot.filter(|slot| slot.state == State::Pending)
     }
 
+    /// Ends a pending request.
+    fn finish(&mut self, number: u64, state: State) {
+        let Some(slot) = self.pending(number) else { return };
+        slot.state = state;
+        if number < self.first {
+            self.late_finished.push(number);
+        }
+    }
+
     /// Returns the next request at the same place, in any state.
     fn next_at_place(&self, number: u64) -> Option<u64> {
         match number.checked_sub(self.first) {
@@ -490,7 +507,7 @@ impl Slots {
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
-    /// Releases the finished requests that no longer wait for an older pending request, and every finished late request.
+    /// Releases the finished requests that no longer wait for an older pending request, and the finished late requests.
     fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {
@@ -507,10 +524,10 @@ impl Slots {
             self.queue.pop_front();
             self.first += 1;
         }
-        if !self.late.is_empty() {
-            let done = |slot: &Slot| slot.state == State::Done;
-            self.late.values().filter(|slot| done(slot)).for_each(|slot| each(&slot.row));
-            self.late.retain(|_, slot| slot.state == State::Pending);
+        for number in self.late_finished.drain(..) {
+            if let Some(slot) = self.late.remove(&number).filter(|slot| slot.state == State::Done) {
+                each(&slot.row);
+            }
         }
     }
 }
@@ -546,9 +563,7 @@ fn rows_leave_in_the_order_of_their_issue_and_a_stuck_one_does_not_block_them() 
     let [stuck, two, three] = [1, 2, 3].map(|at| slots.push(row(at)));
     let mut seen: Vec<u64> = Vec::new();
     let mut done = |slots: &mut Slots, number| {
-        if let Some(slot) = slots.pending(number) {
-            slot.state = State::Done;
-        }
+        slots.finish(number, State::Done);
         slots.release(0, &mut |row| seen.push(row.issue_ns));
         seen.clone()
     };
@@ -567,8 +582,8 @@ fn with_a_limit_a_slow_request_leaves_after_the_others() {
     let mut slots = Slots { patience_ns: Some(50), ..Slots::default() };
     let [slow, quick] = [10, 20].map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() }));
     let left = |slots: &mut Slots, done: Option<u64>, now_ns| {
-        if let Some(slot) = done.and_then(|number| slots.pending(number)) {
-            slot.state = State::Done;
+        if let Some(number) = done {
+            slots.finish(number, State::Done);
         }
         let mut seen = Vec::new();
         slots.release(now_ns, &mut |row| seen.push(row.issue_ns));
@@ -578,6 +593,24 @@ fn with_a_limit_a_slow_request_leaves_after_the_others() {
     assert!(left(&mut slots, None, 60).is_empty());
     assert_eq!(left(&mut slots, None, 61), [20]);
     assert_eq!(left(&mut slots, Some(slow), 900), [10]);
+}
+
+#[test]
+fn late_requests_leave_as_they_end() {
+    let mut slots = Slots { patience_ns: Some(50), ..Slots::default() };
+    let numbers: Vec<u64> =
+        (0..20_000).map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() })).collect();
+    let mut seen = Vec::new();
+    slots.release(100_000, &mut |row| seen.push(row.issue_ns));
+    assert!(seen.is_empty());
+    // The cost of an event does not depend on the number of late requests, or this would take minutes.
+    for two in numbers.rchunks(2) {
+        two.iter().for_each(|number| slots.finish(*number, State::Done));
+        (0..10).for_each(|_| slots.release(100_000, &mut |row| seen.push(row.issue_ns)));
+    }
+    let expected: Vec<u64> = numbers.rchunks(2).flatten().copied().collect();
+    assert_eq!(seen, expected);
+    assert!(slots.late.is_empty());
 }
 
 #[cfg(test)]

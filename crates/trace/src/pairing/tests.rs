@@ -121,6 +121,27 @@ fn partial_completions_and_requeues_are_one_request() {
 }
 
 #[test]
+fn merged_requests_are_not_kept_for_ever() {
+    let mut load = Load::new(Unit::Requests, None);
+    load.event(Step::Inserted, 0, 8, 8, "W", 5);
+    // A thousand requests a second are merged into others for five minutes.
+    (1..300_000).for_each(|at| load.event(Step::Inserted, at * 1_000_000, at * 64, 8, "W", 5));
+    assert!(load.pairing.inserted.capacity() < 300_000, "{}", load.pairing.inserted.capacity());
+    // A later request at the sector of the first one was never in the scheduler.
+    load.event(Step::Issued, 300_000 * 1_000_000, 8, 8, "W", 9);
+    let last = 299_999;
+    load.event(Step::Issued, 300_000 * 1_000_000, last * 64, 8, "W", 9);
+    let queued: Vec<_> = load
+        .paired()
+        .iter()
+        .map(|row| row.5)
+        .zip(&load.rows)
+        .map(|(tid, row)| (tid, row.queued_ns))
+        .collect();
+    assert_eq!(queued, [(9, None), (5, Some(1_000_000))]);
+}
+
+#[test]
 fn lost_events_cause_no_wrong_pairs() {
     let mut load = Load::new(Unit::Requests, None);
     load.event(Step::Issued, 1, 8, 8, "R", 1);
