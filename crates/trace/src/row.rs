@@ -81,8 +81,11 @@ impl Flags {
 
     /// Returns whether a letter follows the operation: `F` FUA, `A` read-ahead, `S` synchronous, `M` metadata.
     pub fn has(&self, letter: u8) -> bool {
-        let (_, rest) = split(self.rwbs.as_bytes());
-        rest.get(1..).is_some_and(|letters| letters.contains(&letter))
+        match split(self.rwbs.as_bytes()).1 {
+            // The operations of zoned devices have two letters.
+            [b'Z', _, rest @ ..] | [_, rest @ ..] => rest.contains(&letter),
+            [] => false,
+        }
     }
 }
 
@@ -254,6 +257,8 @@ fn kernel_letters_give_the_operation() {
     assert_eq!((Flags::parse("FWS").op(0), Flags::parse("N").op(0)), (Op::Flush, Op::Other));
     let all = Flags::parse("FWFSM");
     assert!(all.has_preflush() && all.has_fua() && all.has(b'M') && !all.has(b'A'));
+    let append = Flags::parse("ZAS");
+    assert!(append.has(b'S') && !append.has(b'A') && !Flags::parse("").has(b'S'));
     let fua = Flags::parse("WFS");
     assert!(!fua.has_preflush() && fua.has_fua() && !Flags::parse("FWS").has_fua());
 }
