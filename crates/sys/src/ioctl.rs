@@ -98,7 +98,7 @@ const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
 const FIEMAP_FLAG_SYNC: u32 = 1;
 /// Extents per call: 14 KiB of memory.
 const EXTENTS_PER_CALL: usize = 256;
-/// Maximum number of extents read per file.
+/// Maximum number of extents of a file, which takes 56 MiB of memory.
 const MAX_EXTENTS: usize = 1 << 20;
 /// `FIEMAP_EXTENT_LAST`: the last extent of a file.
 const LAST_EXTENT: u32 = 0x1;
@@ -155,11 +155,15 @@ struct FiemapRequest {
 /// Returns all extents that overlap the first `bytes` of a file, after flushing its dirty pages.
 ///
 /// # Errors
-/// `EOPNOTSUPP` or `ENOTTY` on file systems without fiemap.
+/// `EOPNOTSUPP` or `ENOTTY` on file systems without fiemap; a message for a file with too many extents.
 pub fn extents(file: &File, bytes: u64) -> io::Result<Vec<Extent>> {
+    extents_up_to(MAX_EXTENTS, file, bytes)
+}
+
+fn extents_up_to(most: usize, file: &File, bytes: u64) -> io::Result<Vec<Extent>> {
     let mut out: Vec<Extent> = Vec::new();
     let mut start = 0;
-    while start < bytes && out.len() < MAX_EXTENTS {
+    while start < bytes {
         let mut request = Box::new(FiemapRequest {
             start,
             length: bytes - start,
@@ -174,6 +178,10 @@ pub fn extents(file: &File, bytes: u64) -> io::Result<Vec<Extent>> {
         check(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *request) })?;
         let found = &request.extents[..(request.mapped as usize).min(EXTENTS_PER_CALL)];
         out.extend_from_slice(found);
+        if out.len() > most {
+            // The rest of the file would look like a hole.
+            return Err(io::Error::other(format!("the file has more than {most} extents")));
+        }
         let Some(last) = found.last().filter(|e| !e.has(LAST_EXTENT)) else { break };
         let next = last.logical.saturating_add(last.length);
         if next <= start {
@@ -196,6 +204,26 @@ pub fn discard(device: &File, offset: u64, bytes: u64) -> io::Result<()> {
     let range = [offset, bytes];
     // SAFETY: the kernel reads two u64 from the pointer, which is to two of this frame; the descriptor is open.
     check(unsafe { libc::ioctl(device.as_raw_fd(), BLKDISCARD, range.as_ptr()) })
+}
+
+#[test]
+fn a_file_with_too_many_extents_is_an_error() -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let path = std::env::temp_dir().join(format!("fathom-extents-{}", std::process::id()));
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    for piece in 0..3_u64 {
+        file.write_all_at(&[7; 4096], piece << 20)?;
+    }
+    match extents(&file, u64::MAX) {
+        Ok(all) if all.len() > 2 => {
+            let why = extents_up_to(2, &file, u64::MAX).err().map(|e| e.to_string());
+            assert_eq!(why.as_deref(), Some("the file has more than 2 extents"));
+            assert_eq!(extents_up_to(all.len(), &file, u64::MAX)?, all);
+        }
+        other => println!("SKIPPED: this file has no three extents: {other:?}"),
+    }
+    Ok(())
 }
 
 #[test]

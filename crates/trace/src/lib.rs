@@ -5,7 +5,7 @@
 //!    record and a commit word. The commit word has the number of bytes in use, and two bits for lost records; the number of lost records
 //!    may follow the records. Each record has a 32-bit word before it: five bits of type or length, 27 bits of time since the last
 //!    record.
-//! 3. [`Decoder`] turns records into events, and looks up each task once.
+//! 3. [`Decoder`] turns records into events, and looks up each new task.
 //!
 //! `pairing` turns events into rows, `syscall_counter` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
 //! `events.rst`, and each event's own `format` file. The crate `machine` reads tracefs.
@@ -316,7 +316,10 @@ struct EventFields {
     comm: Option<Field>,
 }
 
-/// Decodes pages, and remembers every task and every combination of flags.
+/// Number of known tasks from which on they are looked up again, so that memory does not grow with each new process.
+const MAX_KNOWN_TASKS: usize = 1 << 16;
+
+/// Decodes pages, and remembers tasks and combinations of flags.
 #[derive(Debug)]
 pub struct Decoder {
     layout: Layout,
@@ -428,6 +431,9 @@ impl Decoder {
         name.copy_from_slice(comm);
         if let Some(number) = self.tasks.get(&(tid, name)) {
             return *number;
+        }
+        if self.tasks.len() >= MAX_KNOWN_TASKS {
+            self.tasks.clear();
         }
         let length = name.iter().position(|b| *b == 0).unwrap_or(name.len());
         let (pid, kernel) = ask(tid);
@@ -589,6 +595,18 @@ mod event_tests {
         let task = decoder.names.task_at(read.task).map(|task| (task.name.as_str(), task.pid));
         assert_eq!(task, Some(("fio", Some(40))));
         assert_eq!(decoder.names.flags_at(write.flags), Some(&Flags::parse("FWFSM")));
+        Ok(())
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_the_number_of_tasks() -> Result<(), Foreign> {
+        let mut decoder = Decoder::new(HEADER, &[(Step::Issued, ISSUE.to_owned())])?;
+        let mut ask = |tid| (Some(tid), false);
+        let mut task = |tid| decoder.task_of(tid, b"cc\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &mut ask);
+        let first = task(1);
+        (2..2 * MAX_KNOWN_TASKS as u32).for_each(|tid| assert_ne!(task(tid), first));
+        assert_eq!(task(1), first, "a task keeps its number");
+        assert!(decoder.tasks.len() <= MAX_KNOWN_TASKS);
         Ok(())
     }
 
