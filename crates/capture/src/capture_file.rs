@@ -5,8 +5,9 @@
 //! 2. Header and end are JSON. A block has up to [`BLOCK_ROWS`] rows in columns, compressed with LZ4. A block can be decoded without the
 //!    others, so a truncated file is readable up to its last complete block.
 //! 3. A block lists its tasks and flags. Its columns are, for each row: task and flags by their index in these lists; time since the last
-//!    issue; latency + 1, or 0 without a latency; sectors; for rows with sectors the distance from the end of the previous row, in the
-//!    largest unit that divides all distances; queue time + 1 if the queue was traced. Similar numbers next to each other compress well.
+//!    issue; latency + 1, or 0 without a latency; sectors; for rows with sectors the distance from the end of the previous row; queue
+//!    time + 1 if the queue was traced. Sectors and distances are in the largest power of two that divides all of them. Similar numbers
+//!    next to each other compress well.
 //! 4. Numbers have as many bytes as they need: seven bits each, the lowest first.
 
 use model::captured::{Ending, Origin};

@@ -236,7 +236,7 @@ pub mod cxx {
         #[inline]
         fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
             // SAFETY: the stream is open, and `&mut self` gives exclusive access; the memory is borrowed and has these bytes. No exception
-            // leaves the shim: those of the buffer set the stream's state.
+            // leaves the shim, which returns their error numbers.
             answer(unsafe {
                 fathom_fstream_read(self.0.as_ptr(), data.as_mut_ptr().cast(), data.len() as c_long)
             })
