@@ -348,6 +348,8 @@ const HAS_CGROUP: u32 = 1 << 8;
 const WRITE: u32 = 1 << 1;
 const FLUSH: u32 = 1 << 2;
 const SYNC: u32 = 1 << 3;
+/// A command of a driver or a program, which has no place on the device.
+const COMMAND: u32 = 1 << 9;
 const NOTIFY: u32 = 1 << 10;
 const AHEAD: u32 = 1 << 11;
 const META: u32 = 1 << 12;
@@ -488,7 +490,8 @@ fn step(action: u32) -> Option<Step> {
 }
 
 fn event(step: Step, record: &Record, paired: &mut Paired, processes: &HashMap<u32, String>) -> Event {
-    let sectors = record.bytes / trace::SECTOR as u32;
+    let is_command = record.action >> 16 & COMMAND != 0;
+    let sectors = if is_command { 0 } else { record.bytes / trace::SECTOR as u32 };
     let letters = letters(record.action >> 16, sectors);
     let error = if step == Step::Completed { record.error } else { 0 };
     let flags = paired.names.flags(&Flags { error, ..Flags::parse(&letters) });
@@ -510,6 +513,7 @@ fn letters(categories: u32, sectors: u32) -> String {
         letters.push('F');
     }
     letters += match () {
+        () if has(COMMAND) => "N",
         () if has(DISCARD) => "D",
         () if has(WRITE) && sectors > 0 => "W",
         () if has(FLUSH) => "F",

@@ -405,6 +405,11 @@ impl Decoder {
         let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);
         let letters = &letters[..length];
         let op = op(letters, sectors);
+        // A command of a driver or a program (SG_IO) is issued at sector 0 without sectors, and completes at no sector with those of its data.
+        let (op, sector, sectors) = match op {
+            Op::Other | Op::Zeroes if sector == u64::MAX => (Op::Other, 0, 0),
+            _ => (op, sector, sectors),
+        };
         let flags = self.flags_of(letters, error);
         let task = match comm.and_then(|field| field.bytes(record)) {
             Some(comm) if step != Step::Completed => self.task_of(tid, comm, ask),
@@ -595,6 +600,22 @@ mod event_tests {
         let task = decoder.names.task_at(read.task).map(|task| (task.name.as_str(), task.pid));
         assert_eq!(task, Some(("fio", Some(40))));
         assert_eq!(decoder.names.flags_at(write.flags), Some(&Flags::parse("FWFSM")));
+        Ok(())
+    }
+
+    #[test]
+    fn the_completion_of_a_command_has_the_place_of_its_issue() -> Result<(), Foreign> {
+        let formats = [(Step::Issued, ISSUE.to_owned()), (Step::Completed, ISSUE.replace("2104", "2105"))];
+        let mut decoder = Decoder::new(HEADER, &formats)?;
+        let mut completed = issue(u64::MAX, 8, "N", 42, "");
+        completed[..2].copy_from_slice(&2105_u16.to_ne_bytes());
+        let mut flushed = issue(u64::MAX, 0, "FF", 42, "");
+        flushed[..2].copy_from_slice(&2105_u16.to_ne_bytes());
+        let data = [record(1, &issue(0, 0, "N", 42, "smartd")), record(1, &completed), record(1, &flushed)];
+        let mut events = Vec::new();
+        decoder.page(&page(100, 0, &data.concat(), 0), &mut |_| (None, false), &mut events);
+        let places: Vec<_> = events.iter().map(|event| (event.op, event.sector, event.sectors)).collect();
+        assert_eq!(places, [(Op::Other, 0, 0), (Op::Other, 0, 0), (Op::Flush, u64::MAX, 0)]);
         Ok(())
     }
 

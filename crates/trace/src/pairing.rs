@@ -16,6 +16,7 @@ use crate::row::{Flags, Names, Row, RowKind};
 use crate::{Event, Step};
 use model::captured::{Completed, Op, Unit};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::Hash;
 
 /// How long to wait for requests in flight after events were lost.
 pub const PATIENCE_NS: u64 = 5_000_000_000;
@@ -67,7 +68,7 @@ pub struct Pairing {
     /// Requests that were inserted and not issued yet: the time of insertion, and the task.
     inserted: HashMap<Place, (u64, u32)>,
     /// Requests that the driver returned.
-    requeued: HashMap<Place, u64>,
+    requeued: HashMap<Place, VecDeque<u64>>,
     /// By sector: writes with a flush that were requested and not issued yet.
     asked: HashMap<u64, VecDeque<u64>>,
     /// By sector: writes with a flush that were issued and have not ended yet.
@@ -189,13 +190,15 @@ impl Pairing {
 
     fn issue(&mut self, event: &Event, names: &mut Names) {
         let place = place(event);
-        if let Some(number) = self.requeued.remove(&place) {
+        // The kernel inserts a returned request again.
+        let inserted = self.inserted.remove(&place);
+        if let Some(number) = pop(&mut self.requeued, &place) {
             self.append_in_flight(place, number);
             return;
         }
         self.give_up_at(place);
         let mut row = self.row(event);
-        if let Some((at_ns, task)) = self.inserted.remove(&place) {
+        if let Some((at_ns, task)) = inserted {
             row.queued_ns = Some(event.at_ns.saturating_sub(at_ns));
             row.task = task;
         }
@@ -208,7 +211,7 @@ impl Pairing {
 
     /// Copies the task and the letters of the request to the row of a write with a flush.
     fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
-        let Some(number) = pop(&mut self.asked, event.sector) else { return };
+        let Some(number) = pop(&mut self.asked, &event.sector) else { return };
         let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
         let Some(slot) = self.slots.pending(number) else { return };
         row.task = slot.row.task;
@@ -226,7 +229,7 @@ impl Pairing {
         let place = place(event);
         if let Some(number) = self.take_oldest(place) {
             self.counts.requeued += 1;
-            self.requeued.insert(place, number);
+            self.requeued.entry(place).or_default().push_back(number);
         }
     }
 
@@ -262,7 +265,7 @@ impl Pairing {
 
     /// Handles the completion that follows all parts of a flush.
     fn finish_flush(&mut self, event: &Event) {
-        let mut number = pop(&mut self.ending, event.sector);
+        let mut number = pop(&mut self.ending, &event.sector);
         if number.is_none() && event.sector == 0 {
             if self.is_between(event.at_ns) {
                 self.counts.completed.empty_flushes += 1;
@@ -353,14 +356,10 @@ impl Pairing {
         }
         let slots = &mut self.slots;
         self.in_flight.retain(|_, queue| slots.pending(queue.newest).is_some());
-        for queues in [&mut self.asked, &mut self.ending] {
-            for queue in queues.values_mut() {
-                queue.retain(|number| slots.pending(*number).is_some());
-            }
-            queues.retain(|_, queue| !queue.is_empty());
-        }
         self.empty.retain(|number| slots.pending(*number).is_some());
-        self.requeued.retain(|_, number| slots.pending(*number).is_some());
+        retain_pending(&mut self.asked, slots);
+        retain_pending(&mut self.ending, slots);
+        retain_pending(&mut self.requeued, slots);
     }
 
     /// Finishes a request whose completion was not seen.
@@ -379,13 +378,22 @@ fn place(event: &Event) -> Place {
     }
 }
 
-fn pop(queues: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
-    let queue = queues.get_mut(&sector)?;
+/// Removes the oldest number from the queue at a place, and the queue if it is empty.
+fn pop<K: Eq + Hash>(queues: &mut HashMap<K, VecDeque<u64>>, place: &K) -> Option<u64> {
+    let queue = queues.get_mut(place)?;
     let number = queue.pop_front();
     if queue.is_empty() {
-        queues.remove(&sector);
+        queues.remove(place);
     }
     number
+}
+
+/// Removes the requests that are no longer pending.
+fn retain_pending<K: Eq + Hash>(queues: &mut HashMap<K, VecDeque<u64>>, slots: &mut Slots) {
+    queues.retain(|_, queue| {
+        queue.retain(|number| slots.pending(*number).is_some());
+        !queue.is_empty()
+    });
 }
 
 /// Events of all CPUs that wait to be ordered.
