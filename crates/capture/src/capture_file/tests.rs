@@ -123,7 +123,9 @@ fn every_row_may_have_its_own_long_names() {
         .collect();
     let origin = Origin { queue: true, ..Origin::default() };
     let mut writer = Writer::new(Vec::new(), &origin).unwrap_or_else(|e| panic!("{e}"));
-    rows.iter().for_each(|row| writer.push(row, &names).unwrap_or_else(|e| panic!("{e}")));
+    for row in &rows {
+        writer.push(row, &names).unwrap_or_else(|e| panic!("{e}"));
+    }
     let bytes = writer.finish(&names, &Ending::default()).unwrap_or_else(|e| panic!("{e}"));
     let (back, reader) = read(&bytes).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((reader.damage, back), (None, rows));

@@ -147,13 +147,13 @@ fn returned_requests_at_one_sector_keep_their_rows() {
 fn merged_requests_are_not_kept_for_ever() {
     let mut load = Load::new(Unit::Requests, None);
     load.event(Step::Inserted, 0, 8, 8, "W", 5);
-    // A thousand requests a second are merged into others for five minutes.
-    (1..300_000).for_each(|at| load.event(Step::Inserted, at * 1_000_000, at * 64, 8, "W", 5));
-    assert!(load.pairing.inserted.capacity() < 300_000, "{}", load.pairing.inserted.capacity());
+    // A thousand requests a second are merged into others for ten minutes.
+    let last = 599_999;
+    (1..=last).for_each(|at| load.event(Step::Inserted, at * 1_000_000, at * 64, 8, "W", 5));
+    assert!(load.pairing.inserted.capacity() < 500_000, "{}", load.pairing.inserted.capacity());
     // A later request at the sector of the first one was never in the scheduler.
-    load.event(Step::Issued, 300_000 * 1_000_000, 8, 8, "W", 9);
-    let last = 299_999;
-    load.event(Step::Issued, 300_000 * 1_000_000, last * 64, 8, "W", 9);
+    load.event(Step::Issued, (last + 1) * 1_000_000, 8, 8, "W", 9);
+    load.event(Step::Issued, (last + 1) * 1_000_000, last * 64, 8, "W", 9);
     let queued: Vec<_> = load
         .paired()
         .iter()
