@@ -203,13 +203,16 @@ fn blktrace_files_of_several_cpus_are_read_in_either_byte_order() -> Result<(), 
 }
 
 #[test]
-fn commands_of_blktrace_are_no_reads() -> Result<(), String> {
-    const COMMAND: u32 = (1 | 1 << 9) << 16;
-    let mut trace = record(false, 1000, 0, 4096, 7 | 1 << 22 | COMMAND, &[]);
-    trace.extend(record(false, 2000, 0, 4096, 8 | 1 << 23 | COMMAND, &[]));
-    let all = convert_all(&[&trace])?;
-    assert_eq!(all.0.iter().map(|row| (row.sectors, row.latency_ns)).collect::<Vec<_>>(), [(0, Some(1000))]);
-    assert_eq!(profile(&all).operations.iter().map(|o| o.op).collect::<Vec<_>>(), [Op::Other]);
+fn commands_of_blktrace_are_no_reads_or_writes() -> Result<(), String> {
+    for direction in [1, 1 << 1] {
+        let command = (direction | 1 << 9) << 16;
+        let mut trace = record(false, 1000, 0, 4096, 7 | 1 << 22 | command, &[]);
+        trace.extend(record(false, 2000, 0, 4096, 8 | 1 << 23 | command, &[]));
+        let all = convert_all(&[&trace])?;
+        let rows: Vec<_> = all.0.iter().map(|row| (row.sectors, row.latency_ns)).collect();
+        assert_eq!(rows, [(0, Some(1000))]);
+        assert_eq!(profile(&all).operations.iter().map(|o| o.op).collect::<Vec<_>>(), [Op::Other]);
+    }
     Ok(())
 }
 
