@@ -487,15 +487,16 @@ impl<R: Read> Reader<R> {
     pub fn new(mut from: R) -> Result<Self, Unreadable> {
         let mut magic = Vec::new();
         let line = MAGIC.len() as u64;
-        let read = from.by_ref().take(line).read_to_end(&mut magic);
-        if read.is_err() || magic != MAGIC {
+        let header = |why: &str| Unreadable::Header(why.into());
+        from.by_ref().take(line).read_to_end(&mut magic).map_err(|e| header(&format!("unreadable: {e}")))?;
+        if magic != MAGIC {
             return Err(unreadable(&magic));
         }
         let mut content = Vec::new();
-        let header = |why: &str| Unreadable::Header(why.into());
         match read_frame(&mut from, &mut content) {
             Next::Frame(FrameKind::Header) => {}
-            Next::Frame(_) | Next::Damaged(_) => return Err(header("damaged")),
+            Next::Frame(_) => return Err(header("damaged")),
+            Next::Damaged(why) => return Err(header(&format!("damaged: {why}"))),
             Next::Nothing | Next::Cut => return Err(header("cut off")),
         }
         let origin = serde_json::from_slice(&content).map_err(|_| header("damaged"))?;

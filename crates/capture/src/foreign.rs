@@ -409,7 +409,7 @@ impl Source {
             return Err(error_at("the blktrace format version is not 7"));
         }
         let mut trailing = vec![0; half(46) as usize];
-        if self.from.read_exact(&mut trailing).is_err() {
+        if read_full(&mut self.from, &mut trailing)? < trailing.len() {
             return Ok(None);
         }
         self.at += (HEAD + trailing.len()) as u64;

@@ -142,5 +142,17 @@ fn other_files_and_other_versions_are_distinguished() {
     let mut hostile = file(&[], false);
     let at = MAGIC.len();
     hostile[at + 1..at + 5].reverse();
-    assert!(why(&hostile).contains("header is damaged"));
+    assert!(why(&hostile).contains("header is damaged: a block has"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_may_be_a_capture() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is broken"))
+        }
+    }
+    let why = Reader::new(Broken).map_or_else(|why| why.to_string(), |_| String::new());
+    assert!(why.ends_with("its header is unreadable: the disk is broken"), "{why}");
 }

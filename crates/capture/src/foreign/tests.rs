@@ -217,6 +217,26 @@ fn commands_of_blktrace_are_no_reads_or_writes() -> Result<(), String> {
 }
 
 #[test]
+fn a_read_error_is_not_the_end_of_a_trace() {
+    struct Broken(Cursor<Vec<u8>>);
+    impl Read for Broken {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(to)? {
+                0 => Err(io::Error::other("the disk is broken")),
+                got => Ok(got),
+            }
+        }
+    }
+    let mut trace = record(false, 1000, 8, 4096, 7 | 1 << 16, &[]);
+    trace.extend(record(false, 2000, 8, 4096, 8 | 1 << 16, &[7; 64]));
+    for end in [trace.len() - 20, trace.len() - 90] {
+        let from: Box<dyn BufRead> = Box::new(io::BufReader::new(Broken(Cursor::new(trace[..end].to_vec()))));
+        let converted = Language::Blktrace.convert(vec![from], &mut |_, _| Ok(()));
+        assert!(converted.is_err_and(|why| why.to_string() == "the disk is broken"), "{end}");
+    }
+}
+
+#[test]
 fn errors_say_where_a_trace_is_invalid() {
     let why = |text: &str| convert(text).map_or_else(|why| why, |_| "converted".into());
     assert!(
