@@ -210,12 +210,12 @@ fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, 
 
 /// Waits for another process of fathom. Returns its exit code and its message without the prefix.
 fn wait(child: &mut Child) -> Result<(Option<i32>, String), Failure> {
-    let mut words = String::new();
+    let mut message = String::new();
     if let Some(stderr) = &mut child.stderr {
-        let _ = stderr.read_to_string(&mut words);
+        let _ = stderr.read_to_string(&mut message);
     }
     let code = child.wait().map_err(not_started)?.code();
-    Ok((code, words.trim().trim_start_matches("fathom: ").to_owned()))
+    Ok((code, message.trim().trim_start_matches("fathom: ").to_owned()))
 }
 
 /// The failure of another process of fathom, from its exit code.

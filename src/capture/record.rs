@@ -317,8 +317,6 @@ fn keep_file_requests(
                 writer.push(row, names).map_err(cannot)?;
             }
         }
-        // The rows in the writer refer to the names of this block, and the next block may add names.
-        writer.flush(names).map_err(cannot)?;
     }
     if let Some(damage) = &reader.damage {
         return Err(Failure::Refused(format!(

@@ -5,8 +5,9 @@
 //! 2. Header and end are JSON. A block has up to [`BLOCK_ROWS`] rows in columns, compressed with LZ4. A block can be decoded without the
 //!    others, so a truncated file is readable up to its last complete block.
 //! 3. A block lists its tasks and flags. Its columns are, for each row: task and flags by their index in these lists; time since the last
-//!    issue; latency + 1, or 0 without a latency; sectors; for rows with sectors the distance from the end of the previous row, in the
-//!    largest unit that divides all distances; queue time + 1 if the queue was traced. Similar numbers next to each other compress well.
+//!    issue; latency + 1, or 0 without a latency; sectors; for rows with sectors the distance from the end of the previous row; queue
+//!    time + 1 if the queue was traced. Sectors and distances are in the largest power of two that divides all of them. Similar numbers
+//!    next to each other compress well.
 //! 4. Numbers have as many bytes as they need: seven bits each, the lowest first.
 
 use model::captured::{Ending, Origin};
@@ -17,10 +18,15 @@ use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Maximum number of rows of a block.
 pub const BLOCK_ROWS: usize = 1 << 14;
-/// Maximum number of bytes of an uncompressed block, more than [`BLOCK_ROWS`] rows ever need.
-const MAX_BLOCK_BYTES: usize = 4 << 20;
 /// Maximum number of bytes of a name. Longer names are cut.
 const MAX_NAME_BYTES: usize = 256;
+/// Maximum number of bytes of an encoded number.
+const MAX_NUMBER_BYTES: usize = 10;
+/// Maximum number of bytes of a row with its own task and its own flags: two names and at most 14 numbers.
+const MAX_ROW_BYTES: usize = 2 * MAX_NAME_BYTES + 14 * MAX_NUMBER_BYTES;
+/// Maximum number of bytes of an uncompressed block: its rows, and five numbers before them. The limit bounds the memory that a hostile file
+/// can use.
+const MAX_BLOCK_BYTES: usize = BLOCK_ROWS * MAX_ROW_BYTES + 5 * MAX_NUMBER_BYTES;
 /// Flag of a block: the rows are ordered by issue.
 const IN_ORDER: u64 = 1;
 /// Flag of a block: the rows have a queue time.
@@ -291,8 +297,9 @@ impl<'b> Bytes<'b> {
 pub const MAGIC: &[u8] = b"fathom capture 1\n";
 /// Bytes of a frame before its content.
 const FRAME_HEAD_BYTES: usize = 9;
-/// Maximum number of bytes in a frame, far more than any block has. Limits the memory that a wrong length can take.
-const MAX_FRAME_BYTES: usize = 4 << 20;
+/// Maximum number of bytes in a frame. LZ4 makes a block that it cannot compress longer, by less than one part in 200. The limit bounds the
+/// memory that a wrong length can take.
+const MAX_FRAME_BYTES: usize = MAX_BLOCK_BYTES + MAX_BLOCK_BYTES / 200;
 
 /// The kinds of frames, with their letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -480,15 +487,16 @@ impl<R: Read> Reader<R> {
     pub fn new(mut from: R) -> Result<Self, Unreadable> {
         let mut magic = Vec::new();
         let line = MAGIC.len() as u64;
-        let read = from.by_ref().take(line).read_to_end(&mut magic);
-        if read.is_err() || magic != MAGIC {
+        let header = |why: &str| Unreadable::Header(why.into());
+        from.by_ref().take(line).read_to_end(&mut magic).map_err(|e| header(&format!("unreadable: {e}")))?;
+        if magic != MAGIC {
             return Err(unreadable(&magic));
         }
         let mut content = Vec::new();
-        let header = |why: &str| Unreadable::Header(why.into());
         match read_frame(&mut from, &mut content) {
             Next::Frame(FrameKind::Header) => {}
-            Next::Frame(_) | Next::Damaged(_) => return Err(header("damaged")),
+            Next::Frame(_) => return Err(header("damaged")),
+            Next::Damaged(why) => return Err(header(&format!("damaged: {why}"))),
             Next::Nothing | Next::Cut => return Err(header("cut off")),
         }
         let origin = serde_json::from_slice(&content).map_err(|_| header("damaged"))?;

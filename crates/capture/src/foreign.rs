@@ -21,7 +21,7 @@ use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::{Flags, Names, Row, RowKind, Task, op};
 use trace::{Event, Step};
 
-/// Maximum length of a line in bytes. A file with longer lines is not a trace.
+/// Length of a line in bytes from which on a file is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 /// Number of events that are sorted together. Events of different CPUs are out of order by fewer places than this.
 const ORDERED_AT_ONCE: usize = 1 << 16;
@@ -178,6 +178,9 @@ impl<'r> Lines<'r> {
             }
             self.number += 1;
             self.line = String::from_utf8_lossy(&bytes).trim().to_owned();
+            if read as u64 == MAX_LINE_BYTES {
+                return Err(self.error_at("a trace has no line of 64 KiB or more"));
+            }
             if !self.line.is_empty() {
                 return Ok(Some(self.line.clone()));
             }
@@ -210,23 +213,20 @@ impl Paired {
     fn add(&mut self, mut event: Event, into: &mut Output<'_>) -> io::Result<()> {
         let first = *self.first_ns.get_or_insert(event.at_ns);
         event.at_ns = event.at_ns.saturating_sub(first);
-        // Do not use the sector of a flush: a flush may complete at any sector.
-        if event.step != Step::Lost {
-            self.events += 1;
-        }
+        self.events += 1;
         self.merge.waiting.push(event);
         if self.merge.waiting.len() < ORDERED_AT_ONCE {
             return Ok(());
         }
-        let mut times: Vec<u64> = self.merge.waiting.iter().map(|event| event.at_ns).collect();
-        times.sort_unstable();
-        self.settle(times[ORDERED_AT_ONCE / 2], into)
+        // The later half waits for events of other CPUs.
+        self.pair(ORDERED_AT_ONCE / 2, into)
     }
 
-    fn settle(&mut self, before_ns: u64, into: &mut Output<'_>) -> io::Result<()> {
+    /// Pairs the `count` oldest events.
+    fn pair(&mut self, count: usize, into: &mut Output<'_>) -> io::Result<()> {
         let (pairing, names) = (&mut self.pairing, &mut self.names);
         let mut rows = Vec::new();
-        self.merge.before(before_ns, |event| pairing.take(event, names, &mut |row| rows.push(*row)));
+        self.merge.oldest(count, |event| pairing.take(event, names, &mut |row| rows.push(*row)));
         self.pass_on(&rows, into)
     }
 
@@ -240,7 +240,7 @@ impl Paired {
     }
 
     fn finish(mut self, into: &mut Output<'_>, ending: &mut Ending) -> io::Result<()> {
-        self.settle(u64::MAX, into)?;
+        self.pair(usize::MAX, into)?;
         let mut rows = Vec::new();
         self.pairing.finish(&mut |row| rows.push(*row));
         self.pass_on(&rows, into)?;
@@ -275,7 +275,7 @@ fn time_ns(word: &str) -> Option<u64> {
 /// Returns the text in brackets at the end of a line: the name of a task, which may contain spaces, or the
 /// error of a completion.
 fn text_in_brackets(line: &str) -> &str {
-    line.split_once(" [").map_or("", |(_, rest)| rest.trim_end().trim_end_matches(']'))
+    line.split_once(" [").and_then(|(_, rest)| rest.trim_end().strip_suffix(']')).unwrap_or_default()
 }
 
 /// Parses the error number of a completion, which is negative. blkparse prints the kernel's 16 bits as an
@@ -348,6 +348,8 @@ const HAS_CGROUP: u32 = 1 << 8;
 const WRITE: u32 = 1 << 1;
 const FLUSH: u32 = 1 << 2;
 const SYNC: u32 = 1 << 3;
+/// A command of a driver or a program, which has no place on the device.
+const COMMAND: u32 = 1 << 9;
 const NOTIFY: u32 = 1 << 10;
 const AHEAD: u32 = 1 << 11;
 const META: u32 = 1 << 12;
@@ -407,7 +409,7 @@ impl Source {
             return Err(error_at("the blktrace format version is not 7"));
         }
         let mut trailing = vec![0; half(46) as usize];
-        if self.from.read_exact(&mut trailing).is_err() {
+        if read_full(&mut self.from, &mut trailing)? < trailing.len() {
             return Ok(None);
         }
         self.at += (HEAD + trailing.len()) as u64;
@@ -488,7 +490,8 @@ fn step(action: u32) -> Option<Step> {
 }
 
 fn event(step: Step, record: &Record, paired: &mut Paired, processes: &HashMap<u32, String>) -> Event {
-    let sectors = record.bytes / trace::SECTOR as u32;
+    let is_command = record.action >> 16 & COMMAND != 0;
+    let sectors = if is_command { 0 } else { record.bytes / trace::SECTOR as u32 };
     let letters = letters(record.action >> 16, sectors);
     let error = if step == Step::Completed { record.error } else { 0 };
     let flags = paired.names.flags(&Flags { error, ..Flags::parse(&letters) });
@@ -510,6 +513,7 @@ fn letters(categories: u32, sectors: u32) -> String {
         letters.push('F');
     }
     letters += match () {
+        () if has(COMMAND) => "N",
         () if has(DISCARD) => "D",
         () if has(WRITE) && sectors > 0 => "W",
         () if has(FLUSH) => "F",
@@ -548,7 +552,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
     let mut first = None;
     while let Some(line) = lines.next()? {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        if lines.number == 1 && fields.first().is_some_and(|field| field.eq_ignore_ascii_case("timestamp")) {
+        if first.is_none() && fields[0].eq_ignore_ascii_case("timestamp") {
             continue;
         }
         let [time, host, disk, word, offset, size, response] = fields[..] else {
@@ -690,22 +694,24 @@ impl<W: Write> Export<W> {
     /// Why the log cannot be written.
     pub fn add(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         let Some(flags) = names.flags_at(row.flags) else { return Ok(()) };
-        let action = match (flags.kind, flags.op(row.sectors)) {
-            (RowKind::Asked, _) if row.sectors == 0 => "datasync",
+        let (is_asked, op) = (flags.kind == RowKind::Asked, flags.op(row.sectors));
+        // fio refuses a log in which times go backwards.
+        self.last_us = self.last_us.max(row.issue_ns / US);
+        let flushes = op == Op::Flush || (op == Op::Write && flags.has_preflush());
+        if flushes && (is_asked || !self.asked) {
+            writeln!(self.to, "{} {} datasync 0 0", self.last_us, self.file)?;
+        }
+        let action = match op {
             // The data of a write with a flush is a separate row.
-            (RowKind::Asked, _) => return Ok(()),
-            (_, Op::Flush) if self.asked => return Ok(()),
-            (_, Op::Flush) => "datasync",
-            (_, Op::Read) => "read",
-            (_, Op::Write) => "write",
-            (_, Op::Discard) => "trim",
-            (_, Op::Zeroes | Op::Other) => {
+            _ if is_asked || op == Op::Flush => return Ok(()),
+            Op::Read if row.sectors > 0 => "read",
+            Op::Write if row.sectors > 0 => "write",
+            Op::Discard if row.sectors > 0 => "trim",
+            _ => {
                 self.left_out += 1;
                 return Ok(());
             }
         };
-        // fio refuses a log in which times go backwards.
-        self.last_us = self.last_us.max(row.issue_ns / US);
         let (offset, bytes) = (row.sector.saturating_mul(trace::SECTOR), row.bytes());
         writeln!(self.to, "{} {} {action} {offset} {bytes}", self.last_us, self.file)
     }

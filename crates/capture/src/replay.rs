@@ -194,7 +194,7 @@ struct KindFigures {
     /// Number of operations that begin where the previous one of this kind ended.
     sequential: u64,
     /// End of the last operation.
-    end_sector: u64,
+    end_sector: Option<u64>,
     latency: Histogram,
 }
 
@@ -286,8 +286,8 @@ impl Figures {
             self.extents.add(sector, sectors);
             self.bits |= sector | u64::from(sectors);
             let seen = &mut self.kinds[kind as usize];
-            seen.sequential += u64::from(seen.end_sector == sector);
-            seen.end_sector = sector.saturating_add(u64::from(sectors));
+            let end = sector.saturating_add(u64::from(sectors));
+            seen.sequential += u64::from(seen.end_sector.replace(end) == Some(sector));
         }
         self.has_stable |= operation.is_stable;
         let task = operation.task as usize;

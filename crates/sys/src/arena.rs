@@ -157,7 +157,7 @@ impl MemoryFile {
         Ok(Self { file, base, stride, slot_bytes, slots })
     }
 
-    /// Returns the file, whose length must not change.
+    /// Returns the file. Do not change its length, and do not duplicate it: a call on the duplicate could write to a borrowed slot.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -173,8 +173,8 @@ impl MemoryFile {
     /// If the slot does not exist: a defect of the caller.
     pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);
-        // SAFETY: the slot lies inside the mapping, whose pages are all allocated. No other process has the file, and calls that move
-        // bytes into it need `&self` or `&mut self`, so no such reference lives meanwhile.
+        // SAFETY: the slot lies inside the mapping, whose pages are all allocated. No other process has the file. Calls that move bytes into
+        // it use the reference that `file` returns, which cannot live as long as the slot's, because that one borrows `self` mutably.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(slot * self.stride), self.slot_bytes) }
     }
 }

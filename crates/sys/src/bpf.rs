@@ -173,14 +173,15 @@ const fn fields(first: u64, second: u64) -> u64 {
     first | second << 32
 }
 
-/// Calls `bpf(2)`.
+/// Calls `bpf(2)`. Some commands write results into the attributes, such as the result of a test run.
 ///
 /// # Safety
 /// Each address in `attributes` must be of memory that lives during the call and has as many bytes as the command reads or writes there.
-unsafe fn bpf(command: libc::c_long, attributes: &[u64]) -> io::Result<i32> {
-    // SAFETY: the kernel reads the attributes, whose length is given. The caller answers for the addresses in them.
+unsafe fn bpf(command: libc::c_long, attributes: &mut [u64]) -> io::Result<i32> {
+    // SAFETY: the kernel reads and writes the attributes only within the given length, and they are borrowed mutably. The caller answers
+    // for the addresses in them.
     let result =
-        unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_ptr(), size_of_val(attributes)) };
+        unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_mut_ptr(), size_of_val(attributes)) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
 }
 
@@ -188,7 +189,7 @@ unsafe fn bpf(command: libc::c_long, attributes: &[u64]) -> io::Result<i32> {
 ///
 /// # Safety
 /// As for [`bpf`]. The command must make a descriptor.
-unsafe fn bpf_file(command: libc::c_long, attributes: &[u64]) -> io::Result<File> {
+unsafe fn bpf_file(command: libc::c_long, attributes: &mut [u64]) -> io::Result<File> {
     // SAFETY: the caller answers for the addresses.
     let descriptor = unsafe { bpf(command, attributes) }?;
     // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
@@ -201,7 +202,7 @@ fn number(file: &File) -> u64 {
 
 fn create_map(kind: u64, key_bytes: u64, value_bytes: u64, entries: u64) -> Result<File, String> {
     // SAFETY: the attributes hold no address, and the command makes a descriptor.
-    unsafe { bpf_file(MAP_CREATE, &[fields(kind, key_bytes), fields(value_bytes, entries)]) }
+    unsafe { bpf_file(MAP_CREATE, &mut [fields(kind, key_bytes), fields(value_bytes, entries)]) }
         .map_err(|e| refused(&e))
 }
 
@@ -210,10 +211,19 @@ fn access_state(command: libc::c_long, array: &File, value: &mut [u8]) -> io::Re
     assert_eq!(value.len(), STATE_BYTES as usize);
     let key = 0_u32;
     let value_at = value.as_mut_ptr().expose_provenance() as u64;
-    let attributes = [number(array), (&raw const key).expose_provenance() as u64, value_at, 0];
+    let mut attributes = [number(array), (&raw const key).expose_provenance() as u64, value_at, 0];
     // SAFETY: the kernel reads the 4 bytes of the key, and reads or fills the `STATE_BYTES` bytes of the value, whose length was compared
     // above. The array was created with these sizes.
-    unsafe { bpf(command, &attributes) }
+    unsafe { bpf(command, &mut attributes) }
+}
+
+/// Runs a program once in this thread, and returns its result.
+fn test_run(program: &File) -> io::Result<u32> {
+    let mut attributes = [number(program), 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    // SAFETY: the attributes hold no address: the program reads no context, and gets none.
+    unsafe { bpf(PROG_TEST_RUN, &mut attributes) }?;
+    // The result is the field after the descriptor.
+    Ok((attributes[0] >> 32) as u32)
 }
 
 /// A running count.
@@ -245,8 +255,7 @@ impl Counting {
         }
         access_state(MAP_UPDATE, &state, &mut initial).map_err(|e| refused(&e))?;
         let be_parent = load(&maps.be_parent())?;
-        // SAFETY: the attributes hold no address: the program reads no context, and gets none.
-        unsafe { bpf(PROG_TEST_RUN, &[number(&be_parent), 0, 0, 0, 0, 0, 0, 0, 0, 0]) }
+        test_run(&be_parent)
             .map_err(|e| format!("this kernel cannot test-run a BPF program (Linux 5.10 can): {e}"))?;
         let mut programs = vec![
             (c"sched_process_exit", maps.end_of_thread()),
@@ -260,9 +269,9 @@ impl Counting {
         let mut attached = Vec::new();
         for (point, code) in programs {
             let program = load(&code)?;
-            let attributes = [point.as_ptr().expose_provenance() as u64, number(&program)];
+            let mut attributes = [point.as_ptr().expose_provenance() as u64, number(&program)];
             // SAFETY: the name is a constant that ends with a zero byte, and the command makes a descriptor.
-            let attach = unsafe { bpf_file(RAW_TRACEPOINT_OPEN, &attributes) };
+            let attach = unsafe { bpf_file(RAW_TRACEPOINT_OPEN, &mut attributes) };
             attached.push(attach.map_err(|e| format!("the tracepoint {}: {e}", point.to_string_lossy()))?);
         }
         Ok(Self { state, attached })
@@ -326,7 +335,7 @@ fn load(code: &[u64]) -> Result<File, String> {
     let error = loop {
         // SAFETY: the code has as many 8-byte instructions as given, and the licence ends with a zero byte; the kernel reads both. The
         // command makes a descriptor.
-        match unsafe { bpf_file(PROG_LOAD, &attributes) } {
+        match unsafe { bpf_file(PROG_LOAD, &mut attributes) } {
             Ok(program) => return Ok(program),
             Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => {
                 return Err(refused(&e));
@@ -340,7 +349,7 @@ fn load(code: &[u64]) -> Result<File, String> {
     attributes[3] = fields(1, log.len() as u64);
     attributes[4] = log.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: as above, and the kernel writes to the log no more than its length.
-    let _ = unsafe { bpf_file(PROG_LOAD, &attributes) };
+    let _ = unsafe { bpf_file(PROG_LOAD, &mut attributes) };
     let log = String::from_utf8_lossy(&log);
     let why = log.trim_end_matches('\0').lines().rfind(|line| !line.starts_with("processed "));
     Err(format!("the kernel rejects the BPF program: {error} ({})", why.unwrap_or("no reason given")))
@@ -942,6 +951,9 @@ mod tests {
         // A program that ends without a result.
         let rejected = load(&[EXIT]).map_or_else(|why| why, |program| panic!("{program:?}"));
         assert!(rejected.contains("R0"), "{rejected}");
+        // The kernel writes the result of a program into the attributes of the call.
+        let program = load(&[SET | 42 << 32, EXIT]).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(test_run(&program).map_err(|e| e.to_string()), Ok(42));
     }
 
     #[test]

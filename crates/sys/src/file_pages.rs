@@ -104,11 +104,10 @@ pub const RANGE_FLAGS: u32 =
 /// Writes back all dirty pages of a file and waits for them. Flushes neither metadata nor the cache of the device.
 ///
 /// # Errors
-/// `EIO` if write back failed, `ESPIPE` for files without pages.
+/// `EIO` if write-back failed, `ESPIPE` for files without pages.
 pub fn sync_range(file: &File) -> io::Result<()> {
     // SAFETY: takes no memory; the descriptor is open. A length of zero stands for the end of the file.
-    let answer = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, RANGE_FLAGS) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    check(unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, RANGE_FLAGS) })
 }
 
 #[test]

@@ -6,19 +6,20 @@
 #include <cerrno>
 #include <ext/stdio_filebuf.h>
 #include <istream>
-#include <new>
+#include <memory>
 #include <system_error>
+#include <unistd.h>
 
 namespace {
+using Buffer = __gnu_cxx::stdio_filebuf<char>;
+
 struct Stream {
-    __gnu_cxx::stdio_filebuf<char> buffer;
-    std::iostream stream;
-    bool readable;
-    Stream(int fd, std::ios_base::openmode mode)
-        : buffer(fd, mode | std::ios_base::binary), stream(&buffer), readable(mode & std::ios_base::in) {}
+    Buffer buffer;
+    std::iostream stream{&buffer};
+    bool readable = false;
 };
 
-// Carries a call whose failure is an exception; minus errno then.
+// Returns the result of a call, or minus the error number if the call throws.
 template <typename Call> long guarded(Call call) {
     errno = 0;
     try {
@@ -31,8 +32,9 @@ template <typename Call> long guarded(Call call) {
     }
 }
 
-// What was moved, or what the failure that moved nothing says; what a stream remembers of its end is forgotten.
-template <typename Call> long carried(Stream *s, Call call) {
+// Moves bytes and returns their number, or minus the error number. Clears the state of the stream, so that the next
+// call works after an error or the end of the file.
+template <typename Call> long transfer(Stream *s, Call call) {
     s->stream.exceptions(std::ios_base::badbit);
     long moved = guarded(call);
     s->stream.exceptions(std::ios_base::goodbit);
@@ -41,28 +43,34 @@ template <typename Call> long carried(Stream *s, Call call) {
 }
 } // namespace
 
-// The stream owns the descriptor. Null where it cannot be had.
-extern "C" Stream *fathom_fstream_open(int fd, int readable, int writable) {
-    std::ios_base::openmode mode{};
+// Takes the descriptor in every case: the stream closes it, or this function does if it returns null.
+extern "C" Stream *fathom_fstream_open(int fd, int readable, int writable, size_t buffer_bytes) {
+    std::ios_base::openmode mode = std::ios_base::binary;
     if (readable) mode |= std::ios_base::in;
     if (writable) mode |= std::ios_base::out;
+    bool owned = true;
     try {
-        Stream *s = new Stream(fd, mode);
-        if (s->buffer.is_open()) return s;
-        delete s;
+        auto s = std::make_unique<Stream>();
+        s->readable = readable;
+        // A constructor that throws has opened the descriptor, and closes it again.
+        owned = false;
+        s->buffer = Buffer(fd, mode, buffer_bytes);
+        if (s->buffer.is_open()) return s.release();
+        owned = true;
     } catch (...) {
     }
+    if (owned) close(fd);
     return nullptr;
 }
 
 extern "C" long fathom_fstream_read(Stream *s, char *to, long bytes) {
-    // The buffer would answer that the file ends here.
+    // Without this check the buffer would report the end of the file.
     if (!s->readable) return -EBADF;
-    return carried(s, [=] { return s->stream.read(to, bytes), static_cast<long>(s->stream.gcount()); });
+    return transfer(s, [=] { return s->stream.read(to, bytes), static_cast<long>(s->stream.gcount()); });
 }
 
 extern "C" long fathom_fstream_write(Stream *s, const char *from, long bytes) {
-    return carried(s, [=] { return s->stream.write(from, bytes), bytes; });
+    return transfer(s, [=] { return s->stream.write(from, bytes), bytes; });
 }
 
 extern "C" long fathom_fstream_seek(Stream *s, long offset) {

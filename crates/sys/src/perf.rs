@@ -102,7 +102,7 @@ pub(crate) fn tracepoint(number: u64) -> Result<File, String> {
 }
 
 fn open(kind: u32, config: u64) -> io::Result<File> {
-    let attributes = Attributes {
+    let mut attributes = Attributes {
         kind,
         size: size_of::<Attributes>() as u32,
         config,
@@ -111,11 +111,12 @@ fn open(kind: u32, config: u64) -> io::Result<File> {
         ..Attributes::default()
     };
     let (this_thread, any_cpu, no_group, close_on_exec) = (0, -1, -1, 8_u64);
-    // SAFETY: the attributes live in this frame and contain their own size; the call returns a new descriptor or an error.
+    // SAFETY: the attributes live in this frame and contain their own size, which the kernel replaces if it knows another one; the call
+    // returns a new descriptor or an error.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
-            &raw const attributes,
+            &raw mut attributes,
             this_thread,
             any_cpu,
             no_group,

@@ -197,7 +197,12 @@ pub mod cxx {
     }
 
     unsafe extern "C" {
-        fn fathom_fstream_open(fd: c_int, readable: c_int, writable: c_int) -> *mut Raw;
+        fn fathom_fstream_open(
+            fd: c_int,
+            readable: c_int,
+            writable: c_int,
+            buffer_bytes: libc::size_t,
+        ) -> *mut Raw;
         fn fathom_fstream_read(stream: *mut Raw, to: *mut c_char, bytes: c_long) -> c_long;
         fn fathom_fstream_write(stream: *mut Raw, from: *const c_char, bytes: c_long) -> c_long;
         fn fathom_fstream_seek(stream: *mut Raw, offset: c_long) -> c_long;
@@ -219,13 +224,11 @@ pub mod cxx {
             let mode = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE;
             let (readable, writable) = (mode != OFlags::WRONLY, mode != OFlags::RDONLY);
             let fd = file.try_clone()?.into_raw_fd();
-            // SAFETY: the descriptor is open and has no other owner; the stream closes it.
-            let raw = unsafe { fathom_fstream_open(fd, readable.into(), writable.into()) };
-            NonNull::new(raw).map(Self).ok_or_else(|| {
-                // SAFETY: without a stream the descriptor has no other owner.
-                unsafe { libc::close(fd) };
-                io::Error::from_raw_os_error(libc::ENOMEM)
-            })
+            // SAFETY: the descriptor is open and has no other owner; the shim takes it, even if there is no stream.
+            let raw = unsafe {
+                fathom_fstream_open(fd, readable.into(), writable.into(), libc::BUFSIZ as libc::size_t)
+            };
+            NonNull::new(raw).map(Self).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
         }
     }
 
@@ -233,7 +236,7 @@ pub mod cxx {
         #[inline]
         fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
             // SAFETY: the stream is open, and `&mut self` gives exclusive access; the memory is borrowed and has these bytes. No exception
-            // leaves the shim: those of the buffer set the stream's state.
+            // leaves the shim, which returns their error numbers.
             answer(unsafe {
                 fathom_fstream_read(self.0.as_ptr(), data.as_mut_ptr().cast(), data.len() as c_long)
             })
@@ -270,6 +273,26 @@ pub mod cxx {
     /// Converts a count, or a negative errno.
     fn answer(value: c_long) -> io::Result<usize> {
         usize::try_from(value).map_err(|_| io::Error::from_raw_os_error(-value as i32))
+    }
+
+    #[test]
+    fn a_descriptor_without_a_stream_is_closed_by_the_shim_alone() -> io::Result<()> {
+        use rustix::io::{FdFlags, fcntl_dupfd_cloexec};
+        use std::os::fd::BorrowedFd;
+        let file = File::open("/dev/null")?;
+        // The C library knows no such mode, and there is no memory for such a buffer.
+        for (readable, buffer_bytes) in [(0, 4096), (1, usize::MAX / 2)] {
+            // Other tests do not use numbers as high as this one.
+            let fd = fcntl_dupfd_cloexec(&file, 900)?.into_raw_fd();
+            // SAFETY: the descriptor is open and has no other owner.
+            assert!(unsafe { fathom_fstream_open(fd, readable, 0, buffer_bytes) }.is_null());
+            // SAFETY: it is used for one call, which reads the flags of a descriptor that may be closed.
+            let flags = rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(fd) });
+            assert_eq!(flags, Err::<FdFlags, _>(rustix::io::Errno::BADF), "{readable} {buffer_bytes}");
+        }
+        let mut seen = [0; 4];
+        assert_eq!(Stream::new(&file)?.read(&mut seen)?, 0);
+        Ok(())
     }
 }
 

@@ -200,38 +200,41 @@ const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
     if let Some(nice) = nice {
         rustix::process::setpriority_process(None, nice)
-            .map_err(|e| refused(&format!("nice value {nice} cannot be set"), Some(e.into())))?;
+            .map_err(|e| refused(&format!("nice value {nice} cannot be set"), &e.into()))?;
     }
     let Some(priority) = io_priority else { return Ok(()) };
     // SAFETY: the call takes three numbers and changes nothing but the priority of this thread (0).
     check(unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) })
-        .map_err(|e| refused("the I/O priority cannot be set", Some(e)))
+        .map_err(|e| refused("the I/O priority cannot be set", &e))
 }
+
+/// The kernel's largest `NR_CPUS`.
+const MAX_CPUS: usize = 8192;
 
 /// Reads the CPUs of a NUMA node from sysfs.
 ///
 /// # Errors
-/// A message with the existing nodes if the node does not exist.
+/// A message with the existing nodes if the node does not exist, or what to do if it has no CPUs.
 pub fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
-    let file = |name: &str| std::fs::read_to_string(format!("/sys/devices/system/node/{name}"));
+    let file = |name: &str| fs::read_to_string(format!("/sys/devices/system/node/{name}"));
     let list = file(&format!("node{node}/cpulist")).map_err(|e| {
-        let online_nodes = file("online").unwrap_or_else(|_| "none".into());
-        refused(&format!("there is no NUMA node {node}, but {}", online_nodes.trim()), Some(e))
+        let advice = match file("online") {
+            Ok(nodes) => format!("type one of {}", nodes.trim()),
+            Err(_) => "remove the option that names it".into(),
+        };
+        io::Error::new(e.kind(), format!("there is no NUMA node {node}; {advice}"))
     })?;
-    let mut cpus = Vec::new();
-    for part in list.trim().split(',').filter(|p| !p.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number =
-            |s: &str| s.parse::<u32>().map_err(|_| refused(&format!("NUMA node {node} lists {part}"), None));
-        cpus.extend(number(first)?..=number(last)?);
-    }
-    Ok(cpus)
+    parse_list(&list, MAX_CPUS).ok_or_else(|| {
+        let why = format!(
+            "NUMA node {node} has no CPUs; name it only for the memory (`--memory-nodes bind:{node}`), or name CPUs too"
+        );
+        io::Error::new(io::ErrorKind::InvalidInput, why)
+    })
 }
 
-fn refused(what: &str, why: Option<io::Error>) -> io::Error {
-    let kind = why.as_ref().map_or(io::ErrorKind::InvalidInput, io::Error::kind);
-    let why = why.map(|e| format!(" ({e})")).unwrap_or_default();
-    io::Error::new(kind, format!("{what} by this process{why}; type other values, or remove the option"))
+fn refused(what: &str, error: &io::Error) -> io::Error {
+    let why = format!("{what} by this process ({error}); type other values, or remove the option");
+    io::Error::new(error.kind(), why)
 }
 
 /// Files that list the nodes with memory. Older kernels have only the second file, which lists the online nodes.
@@ -298,7 +301,7 @@ fn missing_node(node: u32, existing: &[u32]) -> io::Error {
 /// Reads the nodes with memory.
 fn nodes_with_memory() -> io::Result<Vec<u32>> {
     let text = NODE_LISTS.iter().find_map(|path| fs::read_to_string(path).ok());
-    let nodes = text.as_deref().and_then(parse_node_list);
+    let nodes = text.as_deref().and_then(|text| parse_list(text, MAX_NODES));
     nodes.ok_or_else(|| {
         let why =
             "the kernel shows no NUMA nodes in /sys/devices/system/node; remove the option that names them";
@@ -306,12 +309,12 @@ fn nodes_with_memory() -> io::Result<Vec<u32>> {
     })
 }
 
-/// Parses a list such as `0-1,4`.
-fn parse_node_list(list: &str) -> Option<Vec<u32>> {
+/// Parses a list of numbers below `limit`, such as `0-1,4`; `None` for an empty list.
+fn parse_list(list: &str, limit: usize) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for part in list.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        all.extend(first.parse::<u32>().ok()?..=last.parse::<u32>().ok().filter(|n| *n < MAX_NODES as u32)?);
+        all.extend(first.parse::<u32>().ok()?..=last.parse::<u32>().ok().filter(|n| (*n as usize) < limit)?);
     }
     Some(all)
 }
@@ -361,7 +364,7 @@ fn a_thread_stays_on_its_cpu_and_a_missing_cpu_is_named() {
         for (cpus, node, named) in [
             (&[1000_u32][..], None, "there is no CPU 1000; type some of 0"),
             (&[4_000_000_000][..], None, "there is no CPU 4000000000"),
-            (&[][..], Some(999), "type other values"),
+            (&[][..], Some(999), "there is no NUMA node 999; type one of 0"),
         ] {
             let why = place(cpus, node)
                 .err()
@@ -472,9 +475,9 @@ fn a_missing_node_is_refused_with_the_existing_ones() {
             .map_or_else(|e| e.to_string(), |()| panic!("{nodes:?} was accepted"));
         assert!(why.contains("no NUMA node") && why.contains(&format!("type one of {}", there[0])), "{why}");
     }
-    assert_eq!(parse_node_list("0-1,4\n"), Some(vec![0, 1, 4]));
-    assert_eq!(
-        (parse_node_list(""), parse_node_list("x"), parse_node_list("0-4000000000")),
-        (None, None, None)
-    );
+    assert_eq!(parse_list("0-1,4\n", 8), Some(vec![0, 1, 4]));
+    // A node without CPUs has an empty list.
+    for list in ["\n", "x", "0-4000000000", "0-8"] {
+        assert_eq!(parse_list(list, 8), None, "{list:?}");
+    }
 }

@@ -10,8 +10,6 @@ use std::collections::BTreeMap;
 const MS: f64 = 1e6;
 /// ns per second.
 const SECOND: f64 = 1e9;
-/// The quantile that is the median.
-const HALF: f64 = 0.5;
 
 /// Requests of the current interval.
 #[derive(Debug, Default)]
@@ -181,7 +179,7 @@ impl Process {
     }
 
     fn is_idle(&self) -> bool {
-        self.read.requests + self.write.requests + self.flushes + self.in_flight_ns == 0
+        [self.read.requests, self.write.requests, self.flushes, self.in_flight_ns] == [0; 4]
     }
 
     fn take(&mut self, seconds: f64) -> ProcessRequests {
@@ -209,7 +207,7 @@ impl DirectionCounts {
     fn take(&mut self, seconds: f64) -> Option<SomeRequests> {
         let Self { requests, bytes, sequential, sizes, ends } = std::mem::take(self);
         self.ends = ends;
-        let half = (requests as f64 * HALF).ceil() as u64;
+        let half = requests.div_ceil(2);
         let mut below = 0;
         let median = sizes.iter().find(|(_, count)| {
             below += **count;

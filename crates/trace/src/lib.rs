@@ -5,7 +5,7 @@
 //!    record and a commit word. The commit word has the number of bytes in use, and two bits for lost records; the number of lost records
 //!    may follow the records. Each record has a 32-bit word before it: five bits of type or length, 27 bits of time since the last
 //!    record.
-//! 3. [`Decoder`] turns records into events, and looks up each task once.
+//! 3. [`Decoder`] turns records into events, and looks up each new task.
 //!
 //! `pairing` turns events into rows, `syscall_counter` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`,
 //! `events.rst`, and each event's own `format` file. The crate `machine` reads tracefs.
@@ -316,7 +316,10 @@ struct EventFields {
     comm: Option<Field>,
 }
 
-/// Decodes pages, and remembers every task and every combination of flags.
+/// Number of known tasks from which on they are looked up again, so that memory does not grow with each new process.
+const MAX_KNOWN_TASKS: usize = 1 << 16;
+
+/// Decodes pages, and remembers tasks and combinations of flags.
 #[derive(Debug)]
 pub struct Decoder {
     layout: Layout,
@@ -402,6 +405,11 @@ impl Decoder {
         let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);
         let letters = &letters[..length];
         let op = op(letters, sectors);
+        // A command of a driver or a program (SG_IO) is issued at sector 0 without sectors, and completes at no sector with those of its data.
+        let (op, sector, sectors) = match op {
+            Op::Other | Op::Zeroes if sector == u64::MAX => (Op::Other, 0, 0),
+            _ => (op, sector, sectors),
+        };
         let flags = self.flags_of(letters, error);
         let task = match comm.and_then(|field| field.bytes(record)) {
             Some(comm) if step != Step::Completed => self.task_of(tid, comm, ask),
@@ -428,6 +436,9 @@ impl Decoder {
         name.copy_from_slice(comm);
         if let Some(number) = self.tasks.get(&(tid, name)) {
             return *number;
+        }
+        if self.tasks.len() >= MAX_KNOWN_TASKS {
+            self.tasks.clear();
         }
         let length = name.iter().position(|b| *b == 0).unwrap_or(name.len());
         let (pid, kernel) = ask(tid);
@@ -589,6 +600,34 @@ mod event_tests {
         let task = decoder.names.task_at(read.task).map(|task| (task.name.as_str(), task.pid));
         assert_eq!(task, Some(("fio", Some(40))));
         assert_eq!(decoder.names.flags_at(write.flags), Some(&Flags::parse("FWFSM")));
+        Ok(())
+    }
+
+    #[test]
+    fn the_completion_of_a_command_has_the_place_of_its_issue() -> Result<(), Foreign> {
+        let formats = [(Step::Issued, ISSUE.to_owned()), (Step::Completed, ISSUE.replace("2104", "2105"))];
+        let mut decoder = Decoder::new(HEADER, &formats)?;
+        let mut completed = issue(u64::MAX, 8, "N", 42, "");
+        completed[..2].copy_from_slice(&2105_u16.to_ne_bytes());
+        let mut flushed = issue(u64::MAX, 0, "FF", 42, "");
+        flushed[..2].copy_from_slice(&2105_u16.to_ne_bytes());
+        let data = [record(1, &issue(0, 0, "N", 42, "smartd")), record(1, &completed), record(1, &flushed)];
+        let mut events = Vec::new();
+        decoder.page(&page(100, 0, &data.concat(), 0), &mut |_| (None, false), &mut events);
+        let places: Vec<_> = events.iter().map(|event| (event.op, event.sector, event.sectors)).collect();
+        assert_eq!(places, [(Op::Other, 0, 0), (Op::Other, 0, 0), (Op::Flush, u64::MAX, 0)]);
+        Ok(())
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_the_number_of_tasks() -> Result<(), Foreign> {
+        let mut decoder = Decoder::new(HEADER, &[(Step::Issued, ISSUE.to_owned())])?;
+        let mut ask = |tid| (Some(tid), false);
+        let mut task = |tid| decoder.task_of(tid, b"cc\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &mut ask);
+        let first = task(1);
+        (2..2 * MAX_KNOWN_TASKS as u32).for_each(|tid| assert_ne!(task(tid), first));
+        assert_eq!(task(1), first, "a task keeps its number");
+        assert!(decoder.tasks.len() <= MAX_KNOWN_TASKS);
         Ok(())
     }
 

@@ -15,10 +15,13 @@
 use crate::row::{Flags, Names, Row, RowKind};
 use crate::{Event, Step};
 use model::captured::{Completed, Op, Unit};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::Hash;
 
 /// How long to wait for requests in flight after events were lost.
 pub const PATIENCE_NS: u64 = 5_000_000_000;
+/// Longest time in the scheduler before a request counts as merged into another one. The scheduler's own deadlines are a few seconds.
+const MAX_QUEUED_NS: u64 = 60_000_000_000;
 /// Maximum delay between the completion event and the kernel's counting of the request, unless a task is stopped in between.
 const COUNTING_DELAY_NS: u64 = 1_000_000;
 
@@ -65,7 +68,7 @@ pub struct Pairing {
     /// Requests that were inserted and not issued yet: the time of insertion, and the task.
     inserted: HashMap<Place, (u64, u32)>,
     /// Requests that the driver returned.
-    requeued: HashMap<Place, u64>,
+    requeued: HashMap<Place, VecDeque<u64>>,
     /// By sector: writes with a flush that were requested and not issued yet.
     asked: HashMap<u64, VecDeque<u64>>,
     /// By sector: writes with a flush that were issued and have not ended yet.
@@ -108,9 +111,7 @@ impl Pairing {
                 self.lossy_until = Some((self.slots.next(), event.at_ns.saturating_add(PATIENCE_NS)));
                 self.inserted.clear();
             }
-            Step::Inserted => {
-                self.inserted.insert(place(&event), (event.at_ns, event.task));
-            }
+            Step::Inserted => self.insert(&event),
             Step::Asked => self.ask(&event, names),
             Step::Issued => self.issue(&event, names),
             Step::Requeued => self.give_back(&event),
@@ -177,15 +178,27 @@ impl Pairing {
         }
     }
 
+    fn insert(&mut self, event: &Event) {
+        // The kernel never issues a request that it merged into another one. Remove such requests before the map would grow.
+        if self.inserted.len() == self.inserted.capacity() {
+            let first_ns = event.at_ns.saturating_sub(MAX_QUEUED_NS);
+            self.inserted.retain(|_, (at_ns, _)| *at_ns >= first_ns);
+            self.inserted.reserve(self.inserted.len());
+        }
+        self.inserted.insert(place(event), (event.at_ns, event.task));
+    }
+
     fn issue(&mut self, event: &Event, names: &mut Names) {
         let place = place(event);
-        if let Some(number) = self.requeued.remove(&place) {
+        // The kernel inserts a returned request again.
+        let inserted = self.inserted.remove(&place);
+        if let Some(number) = pop(&mut self.requeued, &place) {
             self.append_in_flight(place, number);
             return;
         }
         self.give_up_at(place);
         let mut row = self.row(event);
-        if let Some((at_ns, task)) = self.inserted.remove(&place) {
+        if let Some((at_ns, task)) = inserted {
             row.queued_ns = Some(event.at_ns.saturating_sub(at_ns));
             row.task = task;
         }
@@ -198,7 +211,7 @@ impl Pairing {
 
     /// Copies the task and the letters of the request to the row of a write with a flush.
     fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
-        let Some(number) = pop(&mut self.asked, event.sector) else { return };
+        let Some(number) = pop(&mut self.asked, &event.sector) else { return };
         let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
         let Some(slot) = self.slots.pending(number) else { return };
         row.task = slot.row.task;
@@ -206,7 +219,7 @@ impl Pairing {
         row.flags = names.flags(&Flags::parse(&asked.rwbs));
         if issued_with_fua && !asked.has_preflush() {
             // The device flushes and writes in one operation, so no separate end follows.
-            slot.state = State::Dropped;
+            self.slots.finish(number, State::Dropped);
         } else {
             self.ending.entry(event.sector).or_default().push_back(number);
         }
@@ -216,7 +229,7 @@ impl Pairing {
         let place = place(event);
         if let Some(number) = self.take_oldest(place) {
             self.counts.requeued += 1;
-            self.requeued.insert(place, number);
+            self.requeued.entry(place).or_default().push_back(number);
         }
     }
 
@@ -239,7 +252,6 @@ impl Pairing {
             self.append_in_flight(rest, number);
             return;
         }
-        slot.state = State::Done;
         let issued = slot.row.issue_ns.saturating_add(self.scope.start_ns);
         slot.row.latency_ns = Some(event.at_ns.saturating_sub(issued));
         let error = names.flags_at(event.flags).map_or(0, |flags| flags.error);
@@ -247,27 +259,24 @@ impl Pairing {
             let flags = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
             slot.row.flags = names.flags(&Flags { error, ..flags });
         }
+        self.slots.finish(number, State::Done);
         self.count(event.op, event.at_ns);
     }
 
     /// Handles the completion that follows all parts of a flush.
     fn finish_flush(&mut self, event: &Event) {
-        let number = match pop(&mut self.ending, event.sector) {
-            Some(number) => Some(number),
-            None if event.sector > 0 => return,
-            None => {
-                if self.is_between(event.at_ns) {
-                    self.counts.completed.empty_flushes += 1;
-                }
-                self.empty.pop_front()
+        let mut number = pop(&mut self.ending, &event.sector);
+        if number.is_none() && event.sector == 0 {
+            if self.is_between(event.at_ns) {
+                self.counts.completed.empty_flushes += 1;
             }
-        };
-        let start_ns = self.scope.start_ns;
-        if let Some(slot) = number.and_then(|number| self.slots.pending(number)) {
-            slot.state = State::Done;
-            let asked = slot.row.issue_ns.saturating_add(start_ns);
-            slot.row.latency_ns = Some(event.at_ns.saturating_sub(asked));
+            number = self.empty.pop_front();
         }
+        let Some(number) = number else { return };
+        let Some(slot) = self.slots.pending(number) else { return };
+        let asked = slot.row.issue_ns.saturating_add(self.scope.start_ns);
+        slot.row.latency_ns = Some(event.at_ns.saturating_sub(asked));
+        self.slots.finish(number, State::Done);
     }
 
     /// Counts a completion in the group in which the kernel counts it (`op_stat_group`).
@@ -347,20 +356,16 @@ impl Pairing {
         }
         let slots = &mut self.slots;
         self.in_flight.retain(|_, queue| slots.pending(queue.newest).is_some());
-        for queues in [&mut self.asked, &mut self.ending] {
-            for queue in queues.values_mut() {
-                queue.retain(|number| slots.pending(*number).is_some());
-            }
-            queues.retain(|_, queue| !queue.is_empty());
-        }
         self.empty.retain(|number| slots.pending(*number).is_some());
-        self.requeued.retain(|_, number| slots.pending(*number).is_some());
+        retain_pending(&mut self.asked, slots);
+        retain_pending(&mut self.ending, slots);
+        retain_pending(&mut self.requeued, slots);
     }
 
     /// Finishes a request whose completion was not seen.
     fn give_up_one(&mut self, number: u64) {
-        if let Some(slot) = self.slots.pending(number) {
-            slot.state = State::Done;
+        if self.slots.pending(number).is_some() {
+            self.slots.finish(number, State::Done);
             self.counts.without_completion += 1;
         }
     }
@@ -373,13 +378,22 @@ fn place(event: &Event) -> Place {
     }
 }
 
-fn pop(queues: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
-    let queue = queues.get_mut(&sector)?;
+/// Removes the oldest number from the queue at a place, and the queue if it is empty.
+fn pop<K: Eq + Hash>(queues: &mut HashMap<K, VecDeque<u64>>, place: &K) -> Option<u64> {
+    let queue = queues.get_mut(place)?;
     let number = queue.pop_front();
     if queue.is_empty() {
-        queues.remove(&sector);
+        queues.remove(place);
     }
     number
+}
+
+/// Removes the requests that are no longer pending.
+fn retain_pending<K: Eq + Hash>(queues: &mut HashMap<K, VecDeque<u64>>, slots: &mut Slots) {
+    queues.retain(|_, queue| {
+        queue.retain(|number| slots.pending(*number).is_some());
+        !queue.is_empty()
+    });
 }
 
 /// Events of all CPUs that wait to be ordered.
@@ -391,10 +405,23 @@ pub struct Merge {
 
 impl Merge {
     /// Passes on all events before this time, in order.
-    pub fn before(&mut self, at_ns: u64, mut each: impl FnMut(&Event)) {
+    pub fn before(&mut self, at_ns: u64, each: impl FnMut(&Event)) {
+        self.sort();
+        self.pass_on(self.waiting.partition_point(|event| event.at_ns < at_ns), each);
+    }
+
+    /// Passes on the `count` oldest events, in order.
+    pub fn oldest(&mut self, count: usize, each: impl FnMut(&Event)) {
+        self.sort();
+        self.pass_on(count.min(self.waiting.len()), each);
+    }
+
+    fn sort(&mut self) {
         // The buffer consists of ordered runs, which a stable sort merges.
         self.waiting.sort_by_key(|event| event.at_ns);
-        let count = self.waiting.partition_point(|event| event.at_ns < at_ns);
+    }
+
+    fn pass_on(&mut self, count: usize, mut each: impl FnMut(&Event)) {
         self.waiting.drain(..count).for_each(|event| each(&event));
     }
 }
@@ -430,8 +457,10 @@ struct Slots {
     queue: VecDeque<Slot>,
     /// Number of the first request in the queue.
     first: u64,
-    /// Pending requests that later requests no longer wait for.
-    late: HashMap<u64, Slot>,
+    /// Requests that later requests no longer wait for.
+    late: BTreeMap<u64, Slot>,
+    /// Numbers of the late requests that are no longer pending.
+    late_finished: Vec<u64>,
     /// How long requests wait for an older one, in ns; `None` for no limit.
     patience_ns: Option<u64>,
 }
@@ -458,6 +487,15 @@ impl Slots {
         slot.filter(|slot| slot.state == State::Pending)
     }
 
+    /// Ends a pending request.
+    fn finish(&mut self, number: u64, state: State) {
+        let Some(slot) = self.pending(number) else { return };
+        slot.state = state;
+        if number < self.first {
+            self.late_finished.push(number);
+        }
+    }
+
     /// Returns the next request at the same place, in any state.
     fn next_at_place(&self, number: u64) -> Option<u64> {
         match number.checked_sub(self.first) {
@@ -477,7 +515,7 @@ impl Slots {
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
-    /// Releases the finished requests that no longer wait for an older pending request, and every finished late request.
+    /// Releases the finished requests that no longer wait for an older pending request, and the finished late requests.
     fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {
@@ -494,10 +532,10 @@ impl Slots {
             self.queue.pop_front();
             self.first += 1;
         }
-        if !self.late.is_empty() {
-            let done = |slot: &Slot| slot.state == State::Done;
-            self.late.values().filter(|slot| done(slot)).for_each(|slot| each(&slot.row));
-            self.late.retain(|_, slot| slot.state == State::Pending);
+        for number in self.late_finished.drain(..) {
+            if let Some(slot) = self.late.remove(&number).filter(|slot| slot.state == State::Done) {
+                each(&slot.row);
+            }
         }
     }
 }
@@ -533,9 +571,7 @@ fn rows_leave_in_the_order_of_their_issue_and_a_stuck_one_does_not_block_them() 
     let [stuck, two, three] = [1, 2, 3].map(|at| slots.push(row(at)));
     let mut seen: Vec<u64> = Vec::new();
     let mut done = |slots: &mut Slots, number| {
-        if let Some(slot) = slots.pending(number) {
-            slot.state = State::Done;
-        }
+        slots.finish(number, State::Done);
         slots.release(0, &mut |row| seen.push(row.issue_ns));
         seen.clone()
     };
@@ -554,8 +590,8 @@ fn with_a_limit_a_slow_request_leaves_after_the_others() {
     let mut slots = Slots { patience_ns: Some(50), ..Slots::default() };
     let [slow, quick] = [10, 20].map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() }));
     let left = |slots: &mut Slots, done: Option<u64>, now_ns| {
-        if let Some(slot) = done.and_then(|number| slots.pending(number)) {
-            slot.state = State::Done;
+        if let Some(number) = done {
+            slots.finish(number, State::Done);
         }
         let mut seen = Vec::new();
         slots.release(now_ns, &mut |row| seen.push(row.issue_ns));
@@ -565,6 +601,26 @@ fn with_a_limit_a_slow_request_leaves_after_the_others() {
     assert!(left(&mut slots, None, 60).is_empty());
     assert_eq!(left(&mut slots, None, 61), [20]);
     assert_eq!(left(&mut slots, Some(slow), 900), [10]);
+}
+
+#[test]
+fn late_requests_leave_as_they_end() {
+    let mut slots = Slots { patience_ns: Some(50), ..Slots::default() };
+    let numbers: Vec<u64> =
+        (0..20_000).map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() })).collect();
+    let mut seen = Vec::new();
+    slots.release(100_000, &mut |row| seen.push(row.issue_ns));
+    assert!(seen.is_empty());
+    // The cost of an event does not depend on the number of late requests, or this would take minutes.
+    for two in numbers.rchunks(2) {
+        for number in two {
+            slots.finish(*number, State::Done);
+        }
+        (0..10).for_each(|_| slots.release(100_000, &mut |row| seen.push(row.issue_ns)));
+    }
+    let expected: Vec<u64> = numbers.rchunks(2).flatten().copied().collect();
+    assert_eq!(seen, expected);
+    assert!(slots.late.is_empty());
 }
 
 #[cfg(test)]

@@ -81,8 +81,11 @@ impl Flags {
 
     /// Returns whether a letter follows the operation: `F` FUA, `A` read-ahead, `S` synchronous, `M` metadata.
     pub fn has(&self, letter: u8) -> bool {
-        let (_, rest) = split(self.rwbs.as_bytes());
-        rest.get(1..).is_some_and(|letters| letters.contains(&letter))
+        match split(self.rwbs.as_bytes()).1 {
+            // The operations of zoned devices have two letters.
+            [b'Z', _, rest @ ..] | [_, rest @ ..] => rest.contains(&letter),
+            [] => false,
+        }
     }
 }
 
@@ -108,8 +111,8 @@ pub fn op(letters: &[u8], sectors: u32) -> Op {
     }
 }
 
-/// Maximum number of distinct tasks, and of distinct flags. Further ones get the number of the last one. This limits the memory that a
-/// hostile file can use.
+/// Maximum number of distinct tasks, and of distinct flags. This limits the memory that a hostile file can use. The last number is that of
+/// an empty entry, which stands for all further ones: their requests must not count as those of another task.
 const MAX_NAMES: usize = 1 << 18;
 
 /// A task that issued requests.
@@ -174,17 +177,21 @@ impl Names {
     }
 }
 
-fn number_of<T: Clone + Eq + std::hash::Hash>(all: &mut Vec<T>, by: &mut HashMap<T, u32>, one: &T) -> u32 {
+fn number_of<T>(all: &mut Vec<T>, by: &mut HashMap<T, u32>, one: &T) -> u32
+where
+    T: Clone + Default + Eq + std::hash::Hash,
+{
     if let Some(number) = by.get(one) {
         return *number;
     }
-    if all.len() >= MAX_NAMES {
-        return (MAX_NAMES - 1) as u32;
+    let number = all.len().min(MAX_NAMES - 1);
+    if number + 1 < MAX_NAMES {
+        by.insert(one.clone(), number as u32);
+        all.push(one.clone());
+    } else if all.len() < MAX_NAMES {
+        all.push(T::default());
     }
-    let number = all.len() as u32;
-    all.push(one.clone());
-    by.insert(one.clone(), number);
-    number
+    number as u32
 }
 
 /// Number of recent requests whose ends are known. Up to this many interleaved streams are recognised.
@@ -250,6 +257,8 @@ fn kernel_letters_give_the_operation() {
     assert_eq!((Flags::parse("FWS").op(0), Flags::parse("N").op(0)), (Op::Flush, Op::Other));
     let all = Flags::parse("FWFSM");
     assert!(all.has_preflush() && all.has_fua() && all.has(b'M') && !all.has(b'A'));
+    let append = Flags::parse("ZAS");
+    assert!(append.has(b'S') && !append.has(b'A') && !Flags::parse("").has(b'S'));
     let fua = Flags::parse("WFS");
     assert!(!fua.has_preflush() && fua.has_fua() && !Flags::parse("FWS").has_fua());
 }
@@ -265,6 +274,19 @@ fn tasks_and_flags_have_one_number_each() {
     assert!(worker.is_worker() && !fio.is_worker());
     assert_eq!([names.flags(&Flags::parse("R")), names.flags(&Flags::parse("W"))], [0, 1]);
     assert_eq!(names.flags_at(2), None);
+}
+
+#[test]
+fn tasks_beyond_the_maximum_are_unknown_and_no_other_task() {
+    let mut names = Names::default();
+    let task = |tid| Task { tid, name: "cc".into(), ..Task::default() };
+    let last = (0..MAX_NAMES as u32 + 5).map(|tid| names.task(&task(tid))).last();
+    assert_eq!(last.and_then(|number| names.task_at(number)), Some(&Task::default()));
+    assert_eq!((names.all_tasks().len(), names.task(&task(9))), (MAX_NAMES, 9));
+    // The same holds for flags.
+    let number =
+        (0..=MAX_NAMES as i32).map(|error| names.flags(&Flags { error, ..Flags::parse("R") })).last();
+    assert_eq!(number.and_then(|number| names.flags_at(number)), Some(&Flags::default()));
 }
 
 #[test]

@@ -103,6 +103,36 @@ fn a_truncated_file_has_all_its_complete_blocks() {
 }
 
 #[test]
+fn every_row_may_have_its_own_long_names() {
+    let mut names = Names::default();
+    let mut word = 1_u64;
+    // Names that cannot be compressed.
+    let mut long = |length: usize| -> String {
+        let letter = |_| {
+            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(b'!' + (word >> 33) as u8 % 94)
+        };
+        (0..length).map(letter).collect()
+    };
+    let rows: Vec<Row> = (0..BLOCK_ROWS as u64 + 3)
+        .map(|at| {
+            let task = Task { tid: u32::MAX, pid: Some(u32::MAX), kernel: false, name: long(256) };
+            let (task, flags) = (names.task(&task), names.flags(&Flags::parse(&long(256))));
+            Row { task, flags, issue_ns: at << 40, queued_ns: Some(1 << 60), ..row(at) }
+        })
+        .collect();
+    let origin = Origin { queue: true, ..Origin::default() };
+    let mut writer = Writer::new(Vec::new(), &origin).unwrap_or_else(|e| panic!("{e}"));
+    for row in &rows {
+        writer.push(row, &names).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let bytes = writer.finish(&names, &Ending::default()).unwrap_or_else(|e| panic!("{e}"));
+    let (back, reader) = read(&bytes).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((reader.damage, back), (None, rows));
+    assert_eq!(reader.names.all_tasks(), names.all_tasks());
+}
+
+#[test]
 fn other_files_and_other_versions_are_distinguished() {
     let why = |bytes: &[u8]| read(bytes).map_or_else(|why| why.to_string(), |_| "read".into());
     assert_eq!(why(b"fathom session 1\n"), "the file is not a fathom capture");
@@ -112,5 +142,17 @@ fn other_files_and_other_versions_are_distinguished() {
     let mut hostile = file(&[], false);
     let at = MAGIC.len();
     hostile[at + 1..at + 5].reverse();
-    assert!(why(&hostile).contains("header is damaged"));
+    assert!(why(&hostile).contains("header is damaged: a block has"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_may_be_a_capture() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is broken"))
+        }
+    }
+    let why = Reader::new(Broken).map_or_else(|why| why.to_string(), |_| String::new());
+    assert!(why.ends_with("its header is unreadable: the disk is broken"), "{why}");
 }

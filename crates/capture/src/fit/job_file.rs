@@ -10,7 +10,7 @@ use crate::fit::distributions::Law;
 use crate::fit::pacing::{Loop, Pacing, Side, Signs};
 use crate::fit::shape::{Entry, Shape, format_number};
 use crate::fit::survey::{
-    Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, Part, Surveyed,
+    Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, OTHER_TASKS, Part, Surveyed,
 };
 use crate::replay::alignment_sectors;
 use model::job::{Arrivals, Kind, ThinkLaw};
@@ -271,7 +271,7 @@ impl LoadOfPart<'_> {
             show_count(self.load.data() as f64),
             show_count(self.load.syncs as f64)
         )];
-        if name == "other tasks" {
+        if name == OTHER_TASKS {
             about.push("Each of these tasks has less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or 16 tasks have more operations".into());
         }
         let full: String =

@@ -30,7 +30,7 @@ const MANY_TASKS: usize = 9;
 /// size.
 pub(super) const MAX_OPERATION_SECTORS: u32 = 1 << 21;
 /// Name of the part with all tasks that do not form another part.
-const OTHER_TASKS: &str = "other tasks";
+pub(super) const OTHER_TASKS: &str = "other tasks";
 
 /// Operations of a part or a task.
 #[derive(Clone, Copy, Debug, Default)]
@@ -247,9 +247,9 @@ impl Part {
 }
 
 /// Returns the common name of similar tasks: `kworker` for `kworker/u4:3+flush`, `iou-wrk` for
-/// `iou-wrk-4711`.
+/// `iou-wrk-4711`. A name that begins with a slash is the path of a file in an iolog, and remains.
 fn stem(name: &str) -> &str {
-    let name = name.split_once('/').map_or(name, |(before, _)| before);
+    let name = name.split_once('/').map_or(name, |(before, _)| if before.is_empty() { name } else { before });
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
     bare.strip_suffix('-').filter(|bare| !bare.is_empty()).unwrap_or(name)
 }
@@ -509,6 +509,7 @@ fn names_of_workers_have_one_stem() {
         ("iou-wrk-4711", "iou-wrk"),
         ("jbd2/loop0-8", "jbd2"),
         ("77", "77"),
+        ("/mnt/db-1/data", "/mnt/db-1/data"),
         ("fio", "fio"),
     ] {
         assert_eq!(stem(name), meant);

@@ -86,6 +86,37 @@ fn iologs_of_fio_come_back_unchanged() -> Result<(), String> {
 }
 
 #[test]
+fn an_exported_log_has_every_requested_flush_and_no_empty_operation() -> io::Result<()> {
+    let mut names = Names::default();
+    let asked = |rwbs: &str| Flags { kind: RowKind::Asked, ..Flags::parse(rwbs) };
+    let rows: Vec<Row> = [
+        // A commit of a journal: its flush, its data, and the flushes of the device.
+        (asked("FWFSM"), 8),
+        (Flags::parse("FF"), 0),
+        (Flags::parse("FWFSM"), 8),
+        (asked("WFS"), 8),
+        (asked("FWS"), 0),
+        (Flags::parse("R"), 0),
+    ]
+    .into_iter()
+    .map(|(flags, sectors)| Row { flags: names.flags(&flags), sectors, ..Row::default() })
+    .collect();
+    let export = |flushes_have_owners, rows: &[Row]| -> io::Result<(Vec<String>, u64)> {
+        let mut export = Export::new(Vec::new(), "f", flushes_have_owners)?;
+        rows.iter().try_for_each(|row| export.add(row, &names))?;
+        let left_out = export.left_out;
+        let text = String::from_utf8(export.finish()?).unwrap_or_default();
+        let actions = text.lines().skip(3).filter_map(|line| line.split(' ').nth(2));
+        Ok((actions.map(ToOwned::to_owned).collect(), left_out))
+    };
+    let (actions, left_out) = export(true, &rows)?;
+    assert_eq!((actions.join(" "), left_out), ("datasync write datasync close".into(), 1));
+    // A bio has its flush itself.
+    assert_eq!(export(false, &rows[1..3])?.0.join(" "), "datasync datasync write close");
+    Ok(())
+}
+
+#[test]
 fn traces_of_msr_have_their_response_times() -> Result<(), String> {
     let text = "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
         128166372016382155,usr,0,Write,1317441536,8192,1963\n";
@@ -97,6 +128,7 @@ fn traces_of_msr_have_their_response_times() -> Result<(), String> {
     assert_eq!((profile.tasks[0].name.as_str(), profile.operations[1].op), ("usr.0", Op::Write));
     let headed = format!("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n{text}");
     assert_eq!(convert(&headed)?.0, all.0);
+    assert_eq!(convert(&format!("\n{headed}"))?.0, all.0);
     Ok(())
 }
 
@@ -116,10 +148,26 @@ fn blkparse_output_is_paired() -> Result<(), String> {
 }
 
 #[test]
+fn many_events_of_one_time_take_no_longer_than_others() -> Result<(), String> {
+    // In blocks of 65,536 events, of which half are paired each time.
+    let requests = 100_000;
+    let mut text = String::new();
+    for at in 0..requests {
+        text +=
+            &format!("8,0 0 1 0.000000000 7 D R {} + 8 [a]\n8,0 0 1 0.000000000 0 C R {0} + 8 [0]\n", at * 8);
+    }
+    let begun = std::time::Instant::now();
+    let (rows, _, ending) = convert(&text)?;
+    assert_eq!((rows.len(), ending.events, ending.without_completion), (requests, 2 * requests as u64, 0));
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    Ok(())
+}
+
+#[test]
 fn blkparse_names_with_spaces_and_errors_are_kept() -> Result<(), String> {
     let text = "  8,0    3        1     0.000000000   697  D   R 100 + 8 [Web Content]\n\
         \x20 8,0    3        2     0.000010000   698  D   R 200 + 8 [a [b] c]\n\
-        \x20 8,0    3        3     0.000020000   699  D   R 300 + 8 [last]\n\
+        \x20 8,0    3        3     0.000020000   699  D   R 300 + 8 [[in brackets]]\n\
         \x20 8,0    3        4     0.000030000     0  C   R 100 + 8 (   30000) [65531]\n\
         \x20 8,0    3        5     0.000040000     0  C   R 200 + 8 [-28]\n\
         \x20 8,0    3        6     0.000050000     0  C   R 300 + 8 [0]\n";
@@ -127,7 +175,7 @@ fn blkparse_names_with_spaces_and_errors_are_kept() -> Result<(), String> {
     let task = |row: &Row| names.task_at(row.task).map(|task| task.name.clone()).unwrap_or_default();
     let error = |row: &Row| names.flags_at(row.flags).map_or(0, |flags| flags.error);
     let rows_read: Vec<_> = rows.iter().map(|row| (task(row), error(row))).collect();
-    assert_eq!(rows_read, [("Web Content".into(), -5), ("a [b] c".into(), -28), ("last".into(), 0)]);
+    assert_eq!(rows_read, [("Web Content".into(), -5), ("a [b] c".into(), -28), ("[in brackets]".into(), 0)]);
     Ok(())
 }
 
@@ -155,6 +203,40 @@ fn blktrace_files_of_several_cpus_are_read_in_either_byte_order() -> Result<(), 
 }
 
 #[test]
+fn commands_of_blktrace_are_no_reads_or_writes() -> Result<(), String> {
+    for direction in [1, 1 << 1] {
+        let command = (direction | 1 << 9) << 16;
+        let mut trace = record(false, 1000, 0, 4096, 7 | 1 << 22 | command, &[]);
+        trace.extend(record(false, 2000, 0, 4096, 8 | 1 << 23 | command, &[]));
+        let all = convert_all(&[&trace])?;
+        let rows: Vec<_> = all.0.iter().map(|row| (row.sectors, row.latency_ns)).collect();
+        assert_eq!(rows, [(0, Some(1000))]);
+        assert_eq!(profile(&all).operations.iter().map(|o| o.op).collect::<Vec<_>>(), [Op::Other]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_read_error_is_not_the_end_of_a_trace() {
+    struct Broken(Cursor<Vec<u8>>);
+    impl Read for Broken {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(to)? {
+                0 => Err(io::Error::other("the disk is broken")),
+                got => Ok(got),
+            }
+        }
+    }
+    let mut trace = record(false, 1000, 8, 4096, 7 | 1 << 16, &[]);
+    trace.extend(record(false, 2000, 8, 4096, 8 | 1 << 16, &[7; 64]));
+    for end in [trace.len() - 20, trace.len() - 90] {
+        let from: Box<dyn BufRead> = Box::new(io::BufReader::new(Broken(Cursor::new(trace[..end].to_vec()))));
+        let converted = Language::Blktrace.convert(vec![from], &mut |_, _| Ok(()));
+        assert!(converted.is_err_and(|why| why.to_string() == "the disk is broken"), "{end}");
+    }
+}
+
+#[test]
 fn errors_say_where_a_trace_is_invalid() {
     let why = |text: &str| convert(text).map_or_else(|why| why, |_| "converted".into());
     assert!(
@@ -165,6 +247,8 @@ fn errors_say_where_a_trace_is_invalid() {
     assert!(why("fio version 3 iolog\n0 f read 99999999999999 1\n").contains("beyond 2 TiB"));
     assert!(why("1,h,0,Read,0,512,1\n1,h,0,Read,0,x,1\n").starts_with("line 2"));
     assert!(why("8,0 0 1 0.000000000 1 Q R 0 + 8 [a]\n").contains("no issued or completed request"));
+    let long = format!("fio version 3 iolog\n0 f add {}\n", "x".repeat(70_000));
+    assert!(why(&long).starts_with("line 2: a trace has no line of 64 KiB or more: '0 f add xx"));
     assert_eq!(why("hello\n"), "unknown format");
     let mut trace = record(false, 0, 8, 512, 7 | 1 << 16, &[]);
     trace.extend([0x55; 48]);

@@ -90,12 +90,13 @@ impl Profiler {
             self.arrivals.add(op, row.issue_ns);
             self.in_flight.add(row);
         }
+        // The flush of a bio belongs to the task that submitted the bio.
+        if self.has_bios && (op == Op::Flush || flags.has_preflush() || (op == Op::Write && flags.has_fua()))
+        {
+            self.flushes.asked(row, flags);
+        }
         if op == Op::Flush {
             self.flushes.at_device += 1;
-            // A bio belongs to the task that submitted it.
-            if self.has_bios {
-                self.flushes.asked(row, flags);
-            }
         } else {
             self.tasks.add(op, row);
         }
@@ -210,14 +211,9 @@ impl Operations {
         let counts = self.by_op.entry(op).or_default();
         counts.requests += 1;
         counts.bytes = counts.bytes.saturating_add(row.bytes());
-        for &letter in flags.rwbs.as_bytes().get(1..).unwrap_or_default() {
-            match letter {
-                b'A' => counts.read_ahead += 1,
-                b'M' => counts.metadata += 1,
-                b'S' => counts.synchronous += 1,
-                _ => {}
-            }
-        }
+        counts.read_ahead += u64::from(op == Op::Read && flags.has(b'A'));
+        counts.metadata += u64::from(flags.has(b'M'));
+        counts.synchronous += u64::from(flags.has(b'S'));
         counts.fua += u64::from(op == Op::Write && flags.has_fua());
         counts.sizes.add(row.sectors);
         if let Some(ns) = row.latency_ns {

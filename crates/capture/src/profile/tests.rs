@@ -68,11 +68,14 @@ fn a_restriction_applies_to_all_figures() {
 #[test]
 fn a_flush_of_a_device_without_requests_is_its_owners() {
     let mut names = Names::default();
-    let flags = names.flags(&Flags::parse("FWS"));
+    let [flush, commit, fua, plain] =
+        ["FWS", "FWFS", "WFS", "WS"].map(|rwbs| names.flags(&Flags::parse(rwbs)));
     let task = names.task(&Task { tid: 7, name: "postgres".into(), ..Task::default() });
     let mut profiler =
         Profiler::new(&Origin { unit: Unit::Bios, ..Origin::default() }, &Restriction::default());
-    profiler.add(&[Row { flags, task, latency_ns: Some(5), ..Row::default() }], &names);
+    let row = |flags, sectors| Row { flags, task, sectors, latency_ns: Some(5), ..Row::default() };
+    profiler.add(&[row(flush, 0), row(commit, 8), row(fua, 8), row(plain, 8)], &names);
     let profile = profiler.finish(None, &names).flushes;
-    assert_eq!((profile.at_device, profile.asked, profile.owners[0].name.as_str()), (1, 1, "postgres"));
+    assert_eq!((profile.at_device, profile.asked, profile.with_data), (1, 1, 2));
+    assert_eq!((profile.owners[0].name.as_str(), profile.owners[0].asked), ("postgres", 3));
 }

@@ -91,6 +91,16 @@ fn an_operation_waits_for_the_last_completed_one_of_its_task() {
 }
 
 #[test]
+fn the_first_operation_continues_none() {
+    let mut rows = Rows::default();
+    rows.add("a", "R", 0..5, 0, 8);
+    rows.add("a", "W", 10..15, 0, 8);
+    rows.add("a", "R", 20..25, 8, 8);
+    rows.add("a", "W", 30..35, 64, 8);
+    assert!((rows.load(&Origin::default()).original().sequential_percent - 25.0).abs() < 1e-9);
+}
+
+#[test]
 fn few_requests_of_many_tasks_share_a_lane() {
     let mut rows = Rows::default();
     (0..40_u64).for_each(|at| rows.add(&format!("cc{at}"), "R", at * 10..at * 10 + 5, 0, 8));

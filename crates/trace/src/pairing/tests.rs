@@ -121,6 +121,50 @@ fn partial_completions_and_requeues_are_one_request() {
 }
 
 #[test]
+fn returned_requests_at_one_sector_keep_their_rows() {
+    let mut load = Load::new(Unit::Requests, None);
+    load.event(Step::Issued, 1, 8, 8, "R", 1);
+    load.event(Step::Issued, 2, 8, 8, "R", 2);
+    for (step, at) in [
+        (Step::Requeued, 3),
+        (Step::Requeued, 4),
+        (Step::Inserted, 5),
+        (Step::Issued, 6),
+        (Step::Issued, 7),
+        (Step::Completed, 10),
+        (Step::Completed, 20),
+    ] {
+        load.event(step, at, 8, 8, "R", 9);
+    }
+    // A later request at the same sector was not in the scheduler.
+    load.event(Step::Issued, 30, 8, 8, "R", 3);
+    let rows: Vec<_> = load.paired().into_iter().map(|row| (row.0, row.1, row.5)).collect();
+    assert_eq!(rows, [(1, Some(9), 1), (2, Some(18), 2), (30, None, 3)]);
+    assert_eq!(load.rows[2].queued_ns, None);
+}
+
+#[test]
+fn merged_requests_are_not_kept_for_ever() {
+    let mut load = Load::new(Unit::Requests, None);
+    load.event(Step::Inserted, 0, 8, 8, "W", 5);
+    // A thousand requests a second are merged into others for ten minutes.
+    let last = 599_999;
+    (1..=last).for_each(|at| load.event(Step::Inserted, at * 1_000_000, at * 64, 8, "W", 5));
+    assert!(load.pairing.inserted.capacity() < 500_000, "{}", load.pairing.inserted.capacity());
+    // A later request at the sector of the first one was never in the scheduler.
+    load.event(Step::Issued, (last + 1) * 1_000_000, 8, 8, "W", 9);
+    load.event(Step::Issued, (last + 1) * 1_000_000, last * 64, 8, "W", 9);
+    let queued: Vec<_> = load
+        .paired()
+        .iter()
+        .map(|row| row.5)
+        .zip(&load.rows)
+        .map(|(tid, row)| (tid, row.queued_ns))
+        .collect();
+    assert_eq!(queued, [(9, None), (5, Some(1_000_000))]);
+}
+
+#[test]
 fn lost_events_cause_no_wrong_pairs() {
     let mut load = Load::new(Unit::Requests, None);
     load.event(Step::Issued, 1, 8, 8, "R", 1);
