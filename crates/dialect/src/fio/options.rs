@@ -61,7 +61,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("offset", "offset", "first byte; a percentage of a missing file is 0, as in fio").also(&["fileoffset"]).by_log(),
     honoured("offset_increment", "start offset", "distance between the offsets of clones").by_log(),
     honoured("offset_align", "", "alignment of an offset that is typed in percent").by_log(),
-    honoured("number_ios", "ops", "number of operations").no_replay("a replay ends with its log; type runtime=10, or remove the option"),
+    honoured("number_ios", "ops", "number of operations; no effect with time_based, as in fio").no_replay("a replay ends with its log; type runtime=10, or remove the option"),
     honoured("random_generator", "", "lfsr accesses each block once even with norandommap; otherwise fathom uses its own generator").by_log(),
     honoured("random_distribution", "random", "distribution of random offsets").by_log(),
     honoured("percentage_random", "", "percentage of random operations (`--random mixed`), which may repeat blocks").by_log(),

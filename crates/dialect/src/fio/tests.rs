@@ -240,6 +240,8 @@ fn blocks_are_accessed_as_in_fio() {
     assert_eq!(stream("rw=read:-12k bs=4k").steps.stride_bytes, 8192);
     let zones = stream("rw=randread random_distribution=zoned:50/5:30/15:20/");
     assert_eq!(zones.random, stream("rw=randread random_distribution=zoned:50/5:30/15:20/80").random);
+    let halves = stream("rw=randread random_distribution=zoned:50/20:30/:20/");
+    assert_eq!(halves.random, stream("rw=randread random_distribution=zoned:50/20:30/40:20/40").random);
     assert_eq!(stream("rw=randrw bssplit=4k/50:8k/50").random, Some(Order::Once));
     assert_eq!(stream("rw=randread norandommap random_generator=lfsr").random, Some(Order::Once));
     let several = stream("rw=randread norandommap random_generator=lfsr bsrange=1k-4k");
@@ -254,7 +256,8 @@ fn blocks_are_accessed_as_in_fio() {
     refused("end_fsync=maybe", &["end_fsync=maybe"]);
     assert_eq!(stream("rw=write end_syncfs=1"), stream("rw=write"), "and so with fio 3.42's option");
     refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
-    refused("rw=randread:5g", &["at each random offset"]);
+    refused("rw=randread:8k", &["at each random offset"]);
+    refused("rw=randread:5000000000", &["at each random offset"]);
     refused("rw=raed", &["no such pattern"]);
     refused("rw=randread random_distribution=zipf:1.2:0.5", &["center", "zipf:1.2"]);
     refused("rw=read:-2k bs=4k", &["rw=read:-8k"]);
@@ -453,6 +456,9 @@ fn operations_of_loops_are_counted_together() {
     assert_eq!(stream("number_ios=10 loops=3").resolved.limit.operations, Some(30));
     assert_eq!(stream("number_ios=10 loops=3").passes, Some(3));
     assert_eq!(stream("number_ios=10").resolved.limit.operations, Some(10));
+    let timed = |options: &str| stream(&format!("time_based {options}")).resolved.limit.operations;
+    assert_eq!(timed("number_ios=10 runtime=1"), None, "a time_based job ends only by time");
+    assert_eq!((timed("number_ios=10"), timed("create_only=1 runtime=1")), (Some(10), Some(0)));
     let moved =
         |options: &str| stream(&format!("size=2m bs=64k {options}")).resolved.limit.bytes.map(|b| b >> 20);
     assert_eq!(moved("io_size=6m loops=3"), Some(6), "passes end with the file");
