@@ -69,10 +69,14 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
     Ok(())
 }
 
+/// Whether each direction of a mix has its own rate.
+pub(super) fn are_of_directions(stream: &StreamSpec) -> bool {
+    [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some())
+}
+
 /// Refuses options that make directions wait for each other if each direction has its own rate.
 fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(), Fault> {
-    let each =
-        [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
+    let each = are_of_directions(stream);
     let why = "fathom does not combine the option with rates of a mix; type a job for each direction, or remove the option";
     let mut waiting = ["flow", "serialize-overlap"].into_iter();
     waiting.try_for_each(|key| {

@@ -65,6 +65,8 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     advise_mapping(&rw, &mut stream);
     let (verify, back) = verification(job, &rw, environment)?;
     stream.resolved.verify = verify;
+    let why = "the rates decide which blocks a mix writes, so fathom cannot read them back; type do_verify=0, or a job for each direction";
+    job.refuse_if(back && rates::are_of_directions(&stream), "verify", why)?;
     durability_and_data(job, &rw, &mut stream)?;
     place(job, environment, &mut stream)?;
     nodes(job, environment, &mut stream)?;

@@ -281,6 +281,9 @@ fn each_direction_has_its_own_rate() {
     refused("rw=randrw rate_iops=,200 flow=2", &["a job for each direction"]);
     let overlapping = "rw=randrw rate_iops=,200 ioengine=libaio direct=1 iodepth=4 serialize_overlap=1";
     refused(overlapping, &["serialize_overlap=1", "a job for each direction"]);
+    refused("rw=randrw rate_iops=200 verify=md5", &["verify=md5", "type do_verify=0"]);
+    assert!(stream("rw=randrw rate_iops=200 verify=md5 do_verify=0").resolved.verify.is_some());
+    assert_eq!(job("[j]\nsize=1m\nrw=randwrite\nrate_iops=200\nverify=md5\n").phases.len(), 2);
     let arrivals = stream("rw=randrw rate_iops=1000,300 rate_process=poisson");
     assert_eq!(
         (arrivals.rate, arrivals.mix.map(Mix::describe)),
