@@ -322,6 +322,17 @@ fn options_that_linux_lacks_are_refused_by_name() {
         let why = wrong(options);
         assert!(why.contains(word), "{options}: {why}");
     }
+    // The error is at the option that causes it.
+    for (options, place) in [
+        ("-d10 -W90000", "1:6"),
+        ("-W5 -d90000", "1:5"),
+        ("-d10 -C90000", "1:6"),
+        ("-o8 -F2 -O20000", "1:9"),
+        ("-F2 -O8 -o20000", "1:9"),
+    ] {
+        let why = wrong(options);
+        assert!(why.contains(&format!("command line:{place}\n")), "{options}: {why}");
+    }
     for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "Windows path")] {
         // The error is at the target.
         let why = refusal_text(parse_job(&format!("-w0 -r first {path}")));
