@@ -185,6 +185,14 @@ fn unsupported_settings_have_their_place() {
 }
 
 #[test]
+fn the_case_of_letters_in_a_name_does_not_matter() {
+    let text = file("NORMAL").replace("\tWeb; 70%,NONE", "\tBÜRO,NONE").replace("\tWeb; 70%\n", "\tbüro\n");
+    let job = parse_job(&text, &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+    let workers: Vec<_> = job.phases.iter().map(|phase| phase.streams.len()).collect();
+    assert_eq!(workers, [2, 3, 1, 1], "the workers are not idle in the second test");
+}
+
+#[test]
 fn half_random_lines_are_partly_random() {
     let job = parse_job(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
     let line = &job.phases[3].streams[0].resolved.access.lines[0];
