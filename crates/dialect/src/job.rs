@@ -298,7 +298,7 @@ impl Reader {
             let is_of_stream = keys::find(word)
                 .filter(|key| !READ_BACK.contains(&key.name))
                 .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::List(_)));
-            if is_of_stream || word == LINE {
+            if is_of_stream || word == LINE || word == TURN {
                 let message = format!(
                     "a stream with `read-back` has the settings of the stream that it reads back, so `{word}` has no effect; remove `{word}`, or set it for the other stream"
                 );
@@ -749,7 +749,8 @@ fn a_read_back_stream_has_no_other_settings() {
     let job =
         read(&format!("{head}[[phase.stream]]\nname = \"back\"\nread-back = 1\nop-log-interval = \"1s\"\n"));
     assert_eq!(job.phases[1].streams[0].read_back, Some(1), "settings of outer levels are allowed");
-    for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]"] {
+    let turn = "turn = [{ ops = 1, rw = \"read\" }, { ops = 1 }]";
+    for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]", turn] {
         let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
         refused(&text, "8:1", &["a stream with `read-back` has the settings", "set it for the other stream"]);
     }
