@@ -10,6 +10,9 @@ use crate::fio::options::OPTIONS as FIO;
 use crate::iometer::options::{HEADINGS, OPTIONS as IOMETER};
 use crate::options::ToolOption;
 use model::spec::{JobSpec, keys};
+use model::units::parse_duration_ns;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// The option that sets a setting, as users of the tool type it without a value.
 fn option_of(tool: Tool, setting: &str) -> Option<String> {
@@ -38,6 +41,11 @@ pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> Str
         Tool::Diskspd => "",
         Tool::Iometer | Tool::Fathom => " ",
     };
+    match (tool, key, value) {
+        (Tool::Fio, "random", Some("once")) => return "norandommap=0".into(),
+        (Tool::Fio, "random", Some("uniform")) => return "norandommap=1".into(),
+        _ => {}
+    }
     let known = option_of(tool, key);
     let value = value.and_then(|value| translated(tool, key, value));
     match (known, value) {
@@ -67,7 +75,15 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
         (Tool::Diskspd, "depth" | "bs" | "size" | "offset" | "stride" | "workers" | "seed" | "cpus") => {
             Some(value.into())
         }
-        (Tool::Diskspd, "time" | "warmup" | "cooldown") => Some(value.trim_end_matches('s').into()),
+        // These options take whole seconds.
+        (Tool::Diskspd, "time" | "warmup" | "cooldown") => parse_duration_ns(value)
+            .ok()
+            .filter(|ns| ns.is_multiple_of(SECOND_NS))
+            .map(|ns| (ns / SECOND_NS).to_string()),
+        (Tool::Diskspd, "cache") => {
+            let letters = [("direct", "u"), ("buffered", "b"), ("dsync", "bw"), ("direct-dsync", "uw"), ("mmap", "m")];
+            letters.iter().find(|(mode, _)| *mode == value).map(|(_, letters)| (*letters).into())
+        }
         (
             Tool::Fio,
             "stride" | "hole" | "backwards" | "positions" | "consecutive" | "clones" | "create" | "start",
@@ -157,6 +173,10 @@ fn messages_have_the_option_names_of_the_tool() {
     ] {
         assert_eq!(in_names_of(Tool::Fio, text), expected);
     }
+    assert_eq!(in_names_of(Tool::Fio, "a larger --size, or --random once,"), "a larger size, or norandommap=0,");
+    assert_eq!(in_names_of(Tool::Fio, "not --random zipf:1.1"), "not random_distribution=zipf:1.1");
     assert_eq!(in_names_of(Tool::Diskspd, "type --depth 32 or --time 10s"), "type -o32 or -d10");
+    assert_eq!(in_names_of(Tool::Diskspd, "longer (`--time 10m`), not --time 500ms"), "longer (`-d600`), not -d");
+    assert_eq!(in_names_of(Tool::Diskspd, "--cache buffered or --cache direct"), "-Sb or -Su");
     assert_eq!(in_names_of(Tool::Iometer, "a longer --time"), "a longer /t");
 }
