@@ -126,7 +126,11 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         } else {
             stream.line.consecutive = row.unwrap_or(1);
         }
-        stream.random = Some(random_order(job, rw, fixed, align.is_some())?);
+        // As in fio, an alignment to the block size keeps the random map.
+        let has_own_align = align.is_some_and(|align| {
+            used_sizes(&sizes, rw).any(|sizes| u64::from(sizes.least()) != align)
+        });
+        stream.random = Some(random_order(job, rw, fixed, has_own_align)?);
         let misses = stream.random == Some(Order::Once) && !used_sizes(&sizes, rw).all(covers_blocks);
         let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };
         let why =
@@ -300,11 +304,11 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
 }
 
 /// How random offsets are drawn.
-fn random_order(job: &Job, rw: &ParsedRw, is_fixed: bool, is_aligned: bool) -> Result<Order, Fault> {
+fn random_order(job: &Job, rw: &ParsedRw, is_fixed: bool, has_own_align: bool) -> Result<Order, Fault> {
     let typed = job.text("random_distribution").unwrap_or("random");
     // As in fio, a shift register with as many states as blocks reaches each block once, if all blocks have one size.
     let is_register = job.text("random_generator") == Some("lfsr") && is_fixed;
-    let may_repeat = (job.on("norandommap", false)? && !is_register) || is_aligned;
+    let may_repeat = (job.on("norandommap", false)? && !is_register) || has_own_align;
     let shares = random_shares(job)?;
     let used: Vec<u32> = rw.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
     let is_partly_random = used.iter().any(|share| *share < 100);

@@ -6,11 +6,9 @@ use super::access::{self, ParsedRw};
 use super::options::{OPTIONS, OTHER_ENGINES};
 use super::value::{self, Size, mask};
 use super::{files, rates};
-use crate::Tool;
 use crate::fio::files::Increment;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, times};
 use crate::fio::rates::rules;
-use crate::names_in_tool::format_for_tool;
 use crate::options::ToolOption;
 use model::errno::{by_direction, ignored_errors};
 use model::job::{
@@ -59,7 +57,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let mut stream = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
     access::set_blocks(job, &rw, &mut stream)?;
     let deep = engine(job, &rw, environment, &mut stream)?;
-    depth(job, deep, &mut stream)?;
+    depth(job, &rw, deep, &mut stream)?;
     rates::pace(job, &rw, &mut stream)?;
     stream.resolved.advice = advice(job, &rw, &stream);
     advise_mapping(&rw, &mut stream);
@@ -241,7 +239,8 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
     Ok(invalidates(job)? && is_cached && has_another_pass && !repeats_block)
 }
 
-pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
+/// Sets how many operations are in flight, and how many one call submits and waits for.
+pub(super) fn depth(job: &Job, rw: &ParsedRw, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
     let typed = job.count("iodepth", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth");
     job.refuse_if(typed > MAX_DEPTH, "iodepth", why)?;
@@ -256,7 +255,8 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     // fio treats 0 as 1 when anything is in flight.
     let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
-    if job.on(&format_for_tool(Tool::Fio, "serialize-overlap", None), false)? && depth > 1 {
+    // Overlapping reads do not wait for each other in fio.
+    if job.on("serialize_overlap", false)? && depth > 1 && rw.directions() != [0] {
         stream.set("serialize-overlap", "true").map_err(|why| job.fault("iodepth", why))?;
     }
     stream.depth = Some(depth);
@@ -817,7 +817,8 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
             }
         }
     }
-    if let Some(file) = job.text("write_iolog").filter(|file| !file.is_empty()) {
+    // As in fio, a replay writes no log of its operations.
+    if let Some(file) = job.text("write_iolog").filter(|file| !file.is_empty() && !job.is_replay()) {
         logs.files.push((LogKind::Iolog, file.to_owned()));
     }
     let average = job.number("log_avg_msec")?.unwrap_or(0);

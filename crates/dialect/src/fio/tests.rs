@@ -189,6 +189,7 @@ fn blocks_are_accessed_as_in_fio() {
         Some(Order::Random),
         "blockalign turns the map off"
     );
+    assert_eq!(stream("rw=randwrite blockalign=4k").random, Some(Order::Once), "unless it is the block size");
     let drawn = |law: &str| stream(&format!("rw=randread random_distribution={law}")).random;
     assert_eq!((drawn("zipf:1.2"), drawn("zipf")), (Some(Order::Zipf(1.2)), Some(Order::Zipf(1.1))));
     assert_eq!((drawn("pareto:0.9"), drawn("pareto")), (Some(Order::Pareto(0.9)), Some(Order::Pareto(0.2))));

@@ -62,6 +62,8 @@ fn options_of_operations_have_a_remark_and_options_of_times_are_refused() {
         job.remarks.iter().any(|remark| remark.starts_with("rw, bs have no effect in a replay")),
         "{job:?}"
     );
+    let logs = stream("read_iolog=x.log write_iolog=y.log").resolved.log_interval_ns;
+    assert_eq!(logs, None, "a replay writes no log of its operations");
     for (options, words) in [
         ("rate_iops=100", ["rate_iops=100", "replay_time_scale=50"]),
         ("thinktime=5", ["thinktime=5", "defines the times"]),

@@ -332,14 +332,17 @@ fn a_latency_target_chooses_the_depth() {
 #[test]
 fn tolerated_errors_overlaps_and_queues_become_settings() {
     let deep = |options: &str| {
-        let stream = stream(&format!("ioengine=libaio iodepth=16 {options}"));
+        let stream = stream(&format!("rw=write ioengine=libaio iodepth=16 {options}"));
         (stream.has("serialize-overlap"), stream.batch.map(|batch| batch.complete))
     };
     assert_eq!(deep(""), (false, Some(1)));
     assert_eq!(deep("serialize_overlap=1 iodepth_low=4"), (true, Some(12)));
     assert_eq!(deep("iodepth_low=12 iodepth_batch_complete_min=8"), (false, Some(8)));
     assert_eq!(deep("iodepth_low=99"), (false, Some(1)));
-    assert!(!stream("serialize_overlap=1").has("serialize-overlap"), "one operation overlaps none");
+    let serial = |options: &str| stream(&format!("{options} serialize_overlap=1")).has("serialize-overlap");
+    assert!(!serial("rw=write"), "one operation overlaps none");
+    assert!(!serial("rw=randread ioengine=libaio iodepth=16"), "reads do not wait for each other");
+    assert!(serial("rw=randrw ioengine=libaio iodepth=16") && serial("rw=trim ioengine=io_uring iodepth=4"));
     let errors = |options: &str| stream(options).shown("max-errors");
     assert_eq!((errors(""), errors("continue_on_error=none")), (None, None));
     for options in [
