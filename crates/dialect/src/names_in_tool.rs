@@ -6,6 +6,7 @@
 
 use crate::Tool;
 use crate::diskspd::options::OPTIONS as DISKSPD;
+use crate::fio::ENGINES as FIO_ENGINES;
 use crate::fio::options::OPTIONS as FIO;
 use crate::iometer::options::{HEADINGS, OPTIONS as IOMETER};
 use crate::options::ToolOption;
@@ -29,10 +30,6 @@ fn option_of(tool: Tool, setting: &str) -> Option<String> {
         .find(|option| sets(&option))
         .map(|option| format!("{prefix}{}", option.name))
 }
-
-/// Engines that have another name in fio.
-const ENGINES: &[(&str, &str)] =
-    &[("rw", "sync"), ("sync", "psync"), ("preadv", "vsync"), ("vsync", "pvsync2"), ("fallocate", "falloc")];
 
 /// A setting with its value as typed for the tool: `rate=50m`, `-o32`.
 pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> String {
@@ -61,7 +58,8 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
     match (tool, key) {
         (Tool::Fio, "engine") => {
             let (name, options) = value.split_once(':').unwrap_or((value, ""));
-            let name = ENGINES.iter().find(|(here, _)| *here == name).map_or(name, |(_, there)| there);
+            // The last engine of fio with this name in fathom: pvsync2 also takes the options of vsync.
+            let name = FIO_ENGINES.iter().rfind(|(_, here)| *here == name).map_or(name, |(of_fio, _)| of_fio);
             options.is_empty().then(|| name.to_owned())
         }
         (Tool::Fio, "cache") => match value {
@@ -160,6 +158,7 @@ fn messages_have_the_option_names_of_the_tool() {
             "rate limits writes, and rw=randrw has none",
         ),
         ("type --engine io_uring or libaio", "type ioengine=io_uring or libaio"),
+        ("type --engine vsync, not --engine rw", "type ioengine=pvsync2, not ioengine=sync"),
         (
             "the engine sync does not work with --cache direct;",
             "the engine sync does not work with direct=1;",

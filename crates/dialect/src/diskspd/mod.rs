@@ -10,11 +10,11 @@ pub mod options;
 mod validate;
 mod xml;
 
-pub use self::command::{Ask, CommandLine, Here};
+pub use self::command::{Ask, CommandLine, Environment};
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
-use model::diskspd::{Cache as Caching, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan};
+use model::diskspd::{Cache as TargetCache, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan};
 use model::job::{
     Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Sharing, Sizes, Start,
     Think, Zone, ZoneSize,
@@ -254,8 +254,8 @@ fn engine(target: &Target, depth: u32) -> Option<EngineSpec> {
 fn cache(target: &Target) -> Cache {
     match (target.cache, target.write_through) {
         _ if target.mapped => Cache::Mmap,
-        (Caching::Off, false) => Cache::Direct,
-        (Caching::Off, true) => Cache::DirectDsync,
+        (TargetCache::Off, false) => Cache::Direct,
+        (TargetCache::Off, true) => Cache::DirectDsync,
         (_, false) => Cache::Buffered,
         (_, true) => Cache::Dsync,
     }
@@ -264,7 +264,7 @@ fn cache(target: &Target) -> Cache {
 /// The advice about read-ahead; `None` for direct I/O, which does not read ahead.
 fn advice(target: &Target) -> Option<Advice> {
     match (target.random_hint, target.sequential_hint) {
-        _ if target.cache == Caching::Off => None,
+        _ if target.cache == TargetCache::Off => None,
         (true, _) => Some(Advice::Random),
         (false, true) => Some(Advice::Sequential),
         (false, false) => None,

@@ -3,7 +3,7 @@
 
 mod xml;
 
-use super::{Ask, CommandLine, Here, job};
+use super::{Ask, CommandLine, Environment, job};
 use crate::trouble::Trouble;
 use model::diskspd::{Cache, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{Advice, IoPriority, Mix, Order, Start};
@@ -13,13 +13,13 @@ use model::spec::{JobSpec, Rw, StreamSpec};
 /// The seed that stands for the clock.
 const CLOCK: u32 = 4711;
 
-fn here(read: &dyn Fn(&str) -> Result<String, String>) -> Here<'_> {
-    Here { read, cpus: &[], clock: CLOCK }
+fn environment(read: &dyn Fn(&str) -> Result<String, String>) -> Environment<'_> {
+    Environment { read, cpus: &[], clock: CLOCK }
 }
 
 fn parse_line(line: &str) -> Result<CommandLine, Trouble> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    CommandLine::parse(&words, &here(&|file| Err(format!("there is no {file}"))))
+    CommandLine::parse(&words, &environment(&|file| Err(format!("there is no {file}"))))
 }
 
 fn parse_job(line: &str) -> Result<JobSpec, Trouble> {

@@ -297,54 +297,67 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("dp_scheme", "needs dataplacement, which is refused"),
 ];
 
-/// Engines of fio that are not supported, with the reason and their own options.
+/// An engine of fio that is not supported.
+pub(super) struct OtherEngine {
+    pub(super) name: &'static str,
+    /// Why the engine is refused, and what to type instead.
+    pub(super) why: &'static str,
+    /// The engine's own options, separated by spaces.
+    options: &'static str,
+}
+
+const fn other(name: &'static str, why: &'static str, options: &'static str) -> OtherEngine {
+    OtherEngine { name, why, options }
+}
+
+/// Every engine of fio that is not supported.
 #[rustfmt::skip] // One line for each engine.
-pub(super) const OTHER_ENGINES: &[(&str, &str, &str)] = &[
-    ("io_uring_cmd", "fathom sends no NVMe commands; type ioengine=io_uring on the block device", "cmd_type write_mode verify_mode md_per_io_size pi_act pi_chk apptag apptag_mask deac cdb_len read_mode verify_bytchk"),
-    ("sg", "fathom sends no SCSI commands; type ioengine=psync on the block device", "sg_write_mode readfua writefua stream_id"),
-    ("cpuio", "the engine does no I/O; leave the job out", "cpuload cpuchunks cpumode exit_on_io_done"),
-    ("net", NETWORK, "hostname port protocol proto listen pingpong interface ttl nodelay window_size mss"),
-    ("netsplice", NETWORK, ""),
-    ("rdma", NETWORK, "verb bindname"),
-    ("librpma_apm_client", NETWORK, "serverip direct_write_to_pmem"),
-    ("librpma_apm_server", NETWORK, "busy_wait_polling"),
-    ("librpma_gpspm_client", NETWORK, ""),
-    ("librpma_gpspm_server", NETWORK, ""),
-    ("rados", CLUSTER, "clustername rbdname clientname conf pool busy_poll touch_objects"),
-    ("rbd", CLUSTER, "rbd_encryption_format rbd_encryption_passphrase"),
-    ("http", "fathom has no client for object stores; mount the store, and name a file of the mount", "http_host http_user http_pass https http_mode http_s3_region http_s3_key http_s3_keyid http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_verbose http_object_mode http_s3_security_token"),
-    ("gfapi", CLUSTER, "volume brick single-instance"),
-    ("gfapi_async", CLUSTER, ""),
-    ("libhdfs", CLUSTER, "namenode hdfsdirectory chunk_size chunck_size hdfs_use_direct single_instance"),
-    ("dfs", CLUSTER, "cont object_class svcl"),
-    ("nfs", "fathom has no NFS client; mount the share, and name a file of the mount", "nfs_url"),
-    ("nbd", "fathom has no NBD client; attach the device with nbd-client, and name it", "uri"),
-    ("libiscsi", "fathom has no iSCSI client; attach the device with iscsiadm, and name it", "initiator"),
-    ("ime_psync", CLUSTER, ""),
-    ("ime_psyncv", CLUSTER, ""),
-    ("ime_aio", CLUSTER, ""),
-    ("mtd", "fathom does not measure raw flash; leave the job out", "skip_bad"),
-    ("dev-dax", MEMORY, ""),
-    ("pmemblk", MEMORY, ""),
-    ("libpmem", MEMORY, ""),
-    ("libcufile", "fathom does not use GPU memory; type ioengine=psync", "gpu_dev_ids cuda_io gpu_dev_id"),
-    ("libhipfile", "fathom does not use GPU memory; type ioengine=psync", "rocm_io"),
-    ("page_fault", "the engine measures page faults, not storage; leave the job out", ""),
-    ("libzbc", "fathom does not support zoned devices; leave the job out", ""),
-    ("libblkio", "fathom has no user-space drivers; type ioengine=io_uring on the block device", "libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode libblkio_force_enable_completion_eventfd"),
-    ("xnvme", "fathom has no user-space drivers; type ioengine=io_uring on the block device", "xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_iovec xnvme_be xnvme_dev_subnqn"),
-    ("e4defrag", "the engine defragments files instead of measuring I/O; leave the job out", "donorname inplace"),
-    ("filecreate", FILES, ""),
-    ("dircreate", FILES, ""),
-    ("dirstat", FILES, ""),
-    ("dirdelete", FILES, ""),
-    ("filestat", FILES, "stat_type"),
-    ("filedelete", FILES, ""),
-    ("exec", "fathom runs no other programs; leave the job out", "program arguments grace_time std_redirect"),
-    ("external", "fathom loads no external engines; leave the job out", ""),
-    ("cpp_null", "fathom loads no external engines; type ioengine=null", ""),
-    ("solarisaio", "the engine exists only on another operating system; type ioengine=libaio", ""),
-    ("windowsaio", "the engine exists only on another operating system; type ioengine=libaio", "no_completion_thread"),
+pub(super) const OTHER_ENGINES: &[OtherEngine] = &[
+    other("io_uring_cmd", "fathom sends no NVMe commands; type ioengine=io_uring on the block device", "cmd_type write_mode verify_mode md_per_io_size pi_act pi_chk apptag apptag_mask deac cdb_len read_mode verify_bytchk"),
+    other("sg", "fathom sends no SCSI commands; type ioengine=psync on the block device", "sg_write_mode readfua writefua stream_id"),
+    other("cpuio", "the engine does no I/O; leave the job out", "cpuload cpuchunks cpumode exit_on_io_done"),
+    other("net", NETWORK, "hostname port protocol proto listen pingpong interface ttl nodelay window_size mss"),
+    other("netsplice", NETWORK, ""),
+    other("rdma", NETWORK, "verb bindname"),
+    other("librpma_apm_client", NETWORK, "serverip direct_write_to_pmem"),
+    other("librpma_apm_server", NETWORK, "busy_wait_polling"),
+    other("librpma_gpspm_client", NETWORK, ""),
+    other("librpma_gpspm_server", NETWORK, ""),
+    other("rados", CLUSTER, "clustername rbdname clientname conf pool busy_poll touch_objects"),
+    other("rbd", CLUSTER, "rbd_encryption_format rbd_encryption_passphrase"),
+    other("http", "fathom has no client for object stores; mount the store, and name a file of the mount", "http_host http_user http_pass https http_mode http_s3_region http_s3_key http_s3_keyid http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_verbose http_object_mode http_s3_security_token"),
+    other("gfapi", CLUSTER, "volume brick single-instance"),
+    other("gfapi_async", CLUSTER, ""),
+    other("libhdfs", CLUSTER, "namenode hdfsdirectory chunk_size chunck_size hdfs_use_direct single_instance"),
+    other("dfs", CLUSTER, "cont object_class svcl"),
+    other("nfs", "fathom has no NFS client; mount the share, and name a file of the mount", "nfs_url"),
+    other("nbd", "fathom has no NBD client; attach the device with nbd-client, and name it", "uri"),
+    other("libiscsi", "fathom has no iSCSI client; attach the device with iscsiadm, and name it", "initiator"),
+    other("ime_psync", CLUSTER, ""),
+    other("ime_psyncv", CLUSTER, ""),
+    other("ime_aio", CLUSTER, ""),
+    other("mtd", "fathom does not measure raw flash; leave the job out", "skip_bad"),
+    other("dev-dax", MEMORY, ""),
+    other("pmemblk", MEMORY, ""),
+    other("libpmem", MEMORY, ""),
+    other("libcufile", "fathom does not use GPU memory; type ioengine=psync", "gpu_dev_ids cuda_io gpu_dev_id"),
+    other("libhipfile", "fathom does not use GPU memory; type ioengine=psync", "rocm_io"),
+    other("page_fault", "the engine measures page faults, not storage; leave the job out", ""),
+    other("libzbc", "fathom does not support zoned devices; leave the job out", ""),
+    other("libblkio", "fathom has no user-space drivers; type ioengine=io_uring on the block device", "libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode libblkio_force_enable_completion_eventfd"),
+    other("xnvme", "fathom has no user-space drivers; type ioengine=io_uring on the block device", "xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_iovec xnvme_be xnvme_dev_subnqn"),
+    other("e4defrag", "the engine defragments files instead of measuring I/O; leave the job out", "donorname inplace"),
+    other("filecreate", FILES, ""),
+    other("dircreate", FILES, ""),
+    other("dirstat", FILES, ""),
+    other("dirdelete", FILES, ""),
+    other("filestat", FILES, "stat_type"),
+    other("filedelete", FILES, ""),
+    other("exec", "fathom runs no other programs; leave the job out", "program arguments grace_time std_redirect"),
+    other("external", "fathom loads no external engines; leave the job out", ""),
+    other("cpp_null", "fathom loads no external engines; type ioengine=null", ""),
+    other("solarisaio", "the engine exists only on another operating system; type ioengine=libaio", ""),
+    other("windowsaio", "the engine exists only on another operating system; type ioengine=libaio", "no_completion_thread"),
 ];
 
 const NETWORK: &str = "the engine measures a network, not storage; leave the job out";
@@ -410,7 +423,7 @@ pub fn find(name: &str) -> Option<&'static ToolOption> {
 /// The unsupported engine that an option belongs to.
 pub(super) fn engine_of(name: &str) -> Option<&'static str> {
     let has = |options: &str| options.split(' ').any(|option| option == name);
-    OTHER_ENGINES.iter().find(|(.., options)| has(options)).map(|(engine, ..)| *engine)
+    OTHER_ENGINES.iter().find(|engine| has(engine.options)).map(|engine| engine.name)
 }
 
 /// The most similar name, if any is similar.
@@ -423,7 +436,7 @@ pub(super) fn nearest(word: &str) -> Option<&'static str> {
 fn names_are_unique_and_each_refusal_has_a_suggestion() {
     use crate::options::How;
     let mut names: Vec<&str> = OPTIONS.iter().flat_map(ToolOption::names).collect();
-    names.extend(OTHER_ENGINES.iter().flat_map(|(.., options)| options.split_terminator(' ')));
+    names.extend(OTHER_ENGINES.iter().flat_map(|engine| engine.options.split_terminator(' ')));
     let all = names.len();
     names.sort_unstable();
     names.dedup();

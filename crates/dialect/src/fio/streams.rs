@@ -25,7 +25,7 @@ const ENGINE: &str = "psync";
 const COPIES_PERCENT: u64 = 5;
 
 /// Supported engines of fio, and their names in fathom.
-pub(super) const ENGINES: &[(&str, &str)] = &[
+pub(crate) const ENGINES: &[(&str, &str)] = &[
     ("sync", "rw"),
     ("psync", "sync"),
     ("vsync", "preadv"),
@@ -43,6 +43,7 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
 
 /// Engines with several operations in flight.
 const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
+
 /// The streams of a job, and when the job ends.
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
@@ -104,10 +105,10 @@ pub(super) fn engine(
 ) -> Result<bool, Fault> {
     let engine = job.engine().unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(fio_name, _)| *fio_name == engine) else {
-        let other = OTHER_ENGINES.iter().find(|(fio_name, ..)| *fio_name == engine);
+        let other = OTHER_ENGINES.iter().find(|other| other.name == engine);
         let why = other.map_or(
             "fio has no such engine; type psync, libaio, io_uring, posixaio, mmap or null",
-            |(_, why, _)| *why,
+            |other| other.why,
         );
         return Err(job.fault("ioengine", why));
     };
@@ -528,17 +529,14 @@ pub(super) fn verifies(job: &Job) -> bool {
     !matches!(job.text("verify"), None | Some("none" | "0"))
 }
 
-/// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. If the stream only verifies, its
-/// writes become reads.
-pub(super) fn verification(
+/// Returns the verification of a stream, or the pattern of its unverified writes, and whether another stream reads the blocks back
+/// afterwards.
+fn verification(
     job: &Job,
     rw: &ParsedRw,
     environment: &dyn Environment,
 ) -> Result<(Option<Verify>, bool), Fault> {
-    let read = |option: &str| {
-        let pattern = job.parse(option, |text| pattern(text, environment))?;
-        Ok(pattern.map(|(bytes, offsets)| Content::Pattern { bytes, offsets }))
-    };
+    let read = |option: &str| job.parse(option, |text| pattern(text, environment));
     let unverified = |content| Verify { content, checks: false, back: None, fatal: false };
     let verified = read("verify_pattern")?;
     let content = match job.text("verify").unwrap_or("none") {
@@ -573,11 +571,8 @@ const MAX_PATTERN_BYTES: usize = 64 << 10;
 /// Bytes of an offset in a pattern.
 const OFFSET_BYTES: usize = 8;
 
-/// The bytes of the pattern, and the positions in these bytes where the operation's offset is written.
-pub(super) type Pattern = (Vec<u8>, Vec<usize>);
-
-/// Reads a pattern.
-pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Pattern, String> {
+/// Parses a pattern: strings, contents of files, numbers, and `%o` for the offset of the operation.
+fn pattern(text: &str, environment: &dyn Environment) -> Result<Content, String> {
     let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
     let mut rest = text.trim();
     while let Some(first) = rest.chars().next() {
@@ -613,7 +608,7 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
     if bytes.is_empty() {
         Err("the pattern is empty; type 0xdeadbeef or \"abc\"".into())
     } else {
-        Ok((bytes, offsets))
+        Ok(Content::Pattern { bytes, offsets })
     }
 }
 
@@ -861,16 +856,18 @@ fn log_value(job: &Job) -> Result<LogValue, Fault> {
 #[test]
 fn patterns_are_read_as_fio_reads_them() {
     use crate::fio::job_file::Machine;
-    let bytes = |text: &str| pattern(text, &Machine).map(|(bytes, _)| bytes);
+    let read = |text: &str| pattern(text, &Machine);
+    let bytes = |bytes: &[u8]| Ok(Content::Pattern { bytes: bytes.to_vec(), offsets: Vec::new() });
     // The examples of fio's lib/pattern.c.
-    assert_eq!(bytes("\"abcd\""), Ok(b"abcd".to_vec()));
-    assert_eq!(bytes("-1024"), Ok(vec![0x00, 0xfc, 0xff, 0xff]));
-    assert_eq!(bytes("66"), Ok(vec![0x42]));
-    assert_eq!(bytes("0xFF0X1"), Ok(vec![0xff, 0x01]));
-    assert_eq!(bytes("\"123\"0xFFeeCC"), Ok(vec![0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
+    assert_eq!(read("\"abcd\""), bytes(b"abcd"));
+    assert_eq!(read("-1024"), bytes(&[0x00, 0xfc, 0xff, 0xff]));
+    assert_eq!(read("66"), bytes(&[0x42]));
+    assert_eq!(read("0xFF0X1"), bytes(&[0xff, 0x01]));
+    assert_eq!(read("\"123\"0xFFeeCC"), bytes(&[0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
     let seventh = vec![0xf6, 0xff, 0xff, 0xff, 0xab, 0x31, 0, 0, 0, 0, 0, 0, 0, 0, 0x32];
-    assert_eq!(pattern("-100xab\"1\"%o\"2\"", &Machine), Ok((seventh, vec![6])));
-    assert_eq!(bytes("0"), Ok(vec![0]));
+    let with_offset = Content::Pattern { bytes: seventh, offsets: vec![6] };
+    assert_eq!(read("-100xab\"1\"%o\"2\""), Ok(with_offset));
+    assert_eq!(read("0"), bytes(&[0]));
     for bad in [
         "",
         "abc",
@@ -881,6 +878,6 @@ fn patterns_are_read_as_fio_reads_them() {
         "'/nowhere/at/all'",
         &format!("\"{}\"", "a".repeat(MAX_PATTERN_BYTES + 1)),
     ] {
-        assert!(bytes(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+        assert!(read(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
 }

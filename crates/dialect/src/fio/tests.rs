@@ -658,6 +658,10 @@ fn job_files_become_one_quoted_command_line() {
     );
     line.sections.push("two".into());
     assert!(!shown(&line).contains("one job"));
+    let bare = shown(&CommandLine::of_file("x.fio", "[a]\nsize=1m\nwrite_bw_log\n[b]\nsize=2m\n"));
+    assert_eq!(bare, "fio --name=a --size=1m --write_bw_log= --name=b --size=2m");
+    let again = read_line(&parse_words(bare.trim_start_matches("fio "))).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(again.phases[0].streams.len(), 2);
 }
 
 #[test]

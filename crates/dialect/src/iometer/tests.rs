@@ -1,6 +1,6 @@
 //! Tests of Iometer's configuration files: the jobs that each test type becomes, and what is refused.
 
-use super::{Here, LANGUAGE, explain, read, specs};
+use super::{Overrides, LANGUAGE, explain, read, specs};
 use model::job::Order;
 use model::spec::JobSpec;
 
@@ -23,9 +23,9 @@ pub(super) fn file(cycle: &str) -> String {
     )
 }
 
-fn parse_job(text: &str, places: &[&str]) -> Result<JobSpec, String> {
-    let places = places.iter().map(|p| (*p).to_owned()).collect();
-    read("x.icf", text, &Here { places, seconds: None }, &|_| Vec::new()).map_err(|e| e.to_string())
+fn parse_job(text: &str, targets: &[&str]) -> Result<JobSpec, String> {
+    let targets = targets.iter().map(|p| (*p).to_owned()).collect();
+    read("x.icf", text, &Overrides { targets, seconds: None }, &|_| Vec::new()).map_err(|e| e.to_string())
 }
 
 /// The error text; empty if the file is accepted.
@@ -285,9 +285,9 @@ fn more_than_a_hundred_tests_are_a_job() {
 
 #[test]
 fn tests_are_explained_without_paths_for_windows_targets() {
-    let explained = |places: &[&str]| {
-        let places = places.iter().map(|p| (*p).to_owned()).collect();
-        explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Here { places, seconds: None })
+    let explained = |targets: &[&str]| {
+        let targets = targets.iter().map(|p| (*p).to_owned()).collect();
+        explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Overrides { targets, seconds: None })
             .unwrap_or_else(|e| panic!("{e}"))
     };
     let bare = explained(&[]);

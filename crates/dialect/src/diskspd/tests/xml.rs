@@ -1,6 +1,6 @@
 //! Tests of DISKSPD's XML profiles: time spans, templates, and the places of errors.
 
-use super::{here, parse_line, refusal_text};
+use super::{environment, parse_line, refusal_text};
 use crate::diskspd::{CommandLine, LANGUAGE, job};
 use crate::trouble::Trouble;
 use model::job::{Order, Sharing, Start};
@@ -38,7 +38,7 @@ const XML: &str = r#"<Profile>
 
 fn with_xml(text: &str, words: &str) -> Result<JobSpec, Trouble> {
     let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-    let line = CommandLine::parse(&words, &here(&|_| Ok(text.into())))?;
+    let line = CommandLine::parse(&words, &environment(&|_| Ok(text.into())))?;
     Ok(job(&line, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
@@ -124,7 +124,7 @@ fn threads_have_their_own_targets_and_weights() {
         &format!("{random}{}", threads(&[(1, 7)])),
     ]);
     let words: Vec<String> = ["-Xp.xml"].map(str::to_owned).to_vec();
-    let line = CommandLine::parse(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
+    let line = CommandLine::parse(&words, &environment(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
     let all = job(&line, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
     let summary = |stream: &model::spec::StreamSpec| {
         (

@@ -78,6 +78,7 @@ pub(super) fn rw(access: &Access) -> String {
 /// Returns the value of `ioengine`, or fathom's name of the engine if fio has no such engine.
 pub(super) fn engine(name: &str) -> &str {
     match name {
+        "rw" => "sync",
         "sync" => "psync",
         "vsync" => "pvsync2",
         "preadv" => "vsync",
@@ -276,6 +277,12 @@ fn time_text(ns: u64) -> String {
         ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
         ns => format!("{}us", ns / 1000),
     }
+}
+
+#[test]
+fn engines_have_the_names_of_fio() {
+    let names = ["rw", "sync", "vsync", "preadv", "fallocate", "io_uring", "stdio"].map(engine);
+    assert_eq!(names, ["sync", "psync", "pvsync2", "vsync", "falloc", "io_uring", "stdio"]);
 }
 
 #[test]
