@@ -328,7 +328,7 @@ fn a_write_waits_only_for_its_own_trim() {
 fn a_panic_in_a_worker_is_a_named_error() {
     let mut spec = spec("sim", 4, 1_000_000_000);
     let inner = spec.sources.remove(0);
-    spec.sources.push(Box::new(Panicking(inner, 500)));
+    spec.sources.push(Box::new(Panicking { inner, left: 500 }));
     assert!(ran(spec).outcome.error.is_some_and(|e| e.contains("on purpose")));
 }
 
