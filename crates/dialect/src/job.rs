@@ -751,7 +751,7 @@ fn a_read_back_stream_has_no_other_settings() {
     let head = "bs = \"8k\"\n[[phase]]\nrw = \"write\"\nverify = \"stamps\"\n[[phase]]\ntime = 1\n";
     let job =
         read(&format!("{head}[[phase.stream]]\nname = \"back\"\nread-back = 1\nop-log-interval = \"1s\"\n"));
-    assert_eq!(job.phases[1].streams[0].read_back, Some(1), "settings of outer all_settings are allowed");
+    assert_eq!(job.phases[1].streams[0].read_back, Some(1), "settings of outer levels are allowed");
     let turn = "turn = [{ ops = 1, rw = \"read\" }, { ops = 1 }]";
     for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]", turn] {
         let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
