@@ -55,8 +55,8 @@ impl Args {
             let text = iometer::explain(file, &text, &overrides).map_err(run::pointed_failure)?;
             return stdout::text(&text).map(|()| None);
         }
-        let job =
-            iometer::read(file, &text, &overrides, &crate::plan::find_problems).map_err(run::pointed_failure)?;
+        let job = iometer::read(file, &text, &overrides, &crate::plan::find_problems)
+            .map_err(run::pointed_failure)?;
         let tool_output = ToolOutput {
             output: command_line.results.as_deref().map(name::path),
             quiet: !std::io::stderr().is_terminal(),

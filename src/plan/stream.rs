@@ -427,7 +427,9 @@ pub(super) fn resolve_read_back(
     };
     let limits = [writer.limit_iops, writer.limit_bandwidth];
     if matches!(writer.rw, Some(Rw::Rw | Rw::Randrw)) && limits.iter().flatten().any(|l| l.each().is_some()) {
-        return fault("the rates of its directions decide which blocks that stream writes; type one limit for all directions");
+        return fault(
+            "the rates of its directions decide which blocks that stream writes; type one limit for all directions",
+        );
     }
     let verify = Verify { checks: true, back: Some(index), ..verify.clone() };
     let mut reader = StreamSpec {

@@ -240,7 +240,12 @@ impl Reader {
     }
 
     /// Reads the settings of one table over those of the outer levels, which `settings` has.
-    fn read_settings<'t>(&mut self, table: &'t DeTable<'t>, level: Level, settings: &mut Settings) -> NestedTables<'t> {
+    fn read_settings<'t>(
+        &mut self,
+        table: &'t DeTable<'t>,
+        level: Level,
+        settings: &mut Settings,
+    ) -> NestedTables<'t> {
         let mut inside = NestedTables::default();
         for (name, value) in table {
             let outcome = match (name.get_ref().as_ref(), level) {

@@ -79,7 +79,8 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
             .filter(|ns| ns.is_multiple_of(SECOND_NS))
             .map(|ns| (ns / SECOND_NS).to_string()),
         (Tool::Diskspd, "cache") => {
-            let letters = [("direct", "u"), ("buffered", "b"), ("dsync", "bw"), ("direct-dsync", "uw"), ("mmap", "m")];
+            let letters =
+                [("direct", "u"), ("buffered", "b"), ("dsync", "bw"), ("direct-dsync", "uw"), ("mmap", "m")];
             letters.iter().find(|(mode, _)| *mode == value).map(|(_, letters)| (*letters).into())
         }
         (
@@ -172,10 +173,16 @@ fn messages_have_the_option_names_of_the_tool() {
     ] {
         assert_eq!(in_names_of(Tool::Fio, text), expected);
     }
-    assert_eq!(in_names_of(Tool::Fio, "a larger --size, or --random once,"), "a larger size, or norandommap=0,");
+    assert_eq!(
+        in_names_of(Tool::Fio, "a larger --size, or --random once,"),
+        "a larger size, or norandommap=0,"
+    );
     assert_eq!(in_names_of(Tool::Fio, "not --random zipf:1.1"), "not random_distribution=zipf:1.1");
     assert_eq!(in_names_of(Tool::Diskspd, "type --depth 32 or --time 10s"), "type -o32 or -d10");
-    assert_eq!(in_names_of(Tool::Diskspd, "longer (`--time 10m`), not --time 500ms"), "longer (`-d600`), not -d");
+    assert_eq!(
+        in_names_of(Tool::Diskspd, "longer (`--time 10m`), not --time 500ms"),
+        "longer (`-d600`), not -d"
+    );
     assert_eq!(in_names_of(Tool::Diskspd, "--cache buffered or --cache direct"), "-Sb or -Su");
     assert_eq!(in_names_of(Tool::Iometer, "a longer --time"), "a longer /t");
 }

@@ -14,7 +14,9 @@ pub use self::command::{Ask, CommandLine, Environment};
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
-use model::diskspd::{Cache as TargetCache, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan};
+use model::diskspd::{
+    Cache as TargetCache, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan,
+};
 use model::job::{
     Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Sharing, Sizes, Start,
     Think, Zone, ZoneSize,

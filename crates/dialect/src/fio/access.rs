@@ -127,9 +127,8 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
             stream.line.consecutive = row.unwrap_or(1);
         }
         // As in fio, an alignment to the block size keeps the random map.
-        let has_own_align = align.is_some_and(|align| {
-            used_sizes(&sizes, rw).any(|sizes| u64::from(sizes.least()) != align)
-        });
+        let has_own_align =
+            align.is_some_and(|align| used_sizes(&sizes, rw).any(|sizes| u64::from(sizes.least()) != align));
         stream.random = Some(random_order(job, rw, fixed, has_own_align)?);
         let misses = stream.random == Some(Order::Once) && !used_sizes(&sizes, rw).all(covers_blocks);
         let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };

@@ -45,8 +45,7 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
         let why = "the time is longer than thinktime; type a shorter time";
         job.refuse_if(stream.resolved.think_spin_ns > think.unwrap_or(0), "thinktime_spin", why)?;
         let waits = has_pairs || stream.resolved.waits().next().is_some();
-        let why =
-            "fathom does not combine the option with trimwrite, serialize_overlap or flow; type thinktime_blocks";
+        let why = "fathom does not combine the option with trimwrite, serialize_overlap or flow; type thinktime_blocks";
         job.refuse_if(stream.burst_time.is_some() && waits, "thinktime_iotime", why)?;
         if has_pairs {
             let Some(blocks) = stream.burst.filter(|n| n.is_multiple_of(2)) else {

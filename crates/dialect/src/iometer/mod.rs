@@ -270,7 +270,9 @@ fn stream(icf: &Icf, load: &Load, names: &[String], replacements: &[String]) -> 
     let Load { manager, worker, spec, outstanding, .. } = *load;
     let target = |(name, _): &(String, _)| {
         let at = names.iter().position(|known| known == name);
-        at.and_then(|at| replacements.get(at)).cloned().unwrap_or_else(|| without_file_system(name).to_owned())
+        at.and_then(|at| replacements.get(at))
+            .cloned()
+            .unwrap_or_else(|| without_file_system(name).to_owned())
     };
     let target: Vec<String> = worker.targets.iter().take(load.targets).map(target).collect();
     let writes = spec.lines.iter().any(|line| line.does(Kind::Write));

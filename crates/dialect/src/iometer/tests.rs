@@ -1,6 +1,6 @@
 //! Tests of Iometer's configuration files: the jobs that each test type becomes, and what is refused.
 
-use super::{Overrides, LANGUAGE, explain, read, specs};
+use super::{LANGUAGE, Overrides, explain, read, specs};
 use model::job::Order;
 use model::spec::JobSpec;
 

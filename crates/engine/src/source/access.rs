@@ -160,7 +160,8 @@ impl Lines {
                 let head = || share.common.head(target.index * line_count + i);
                 Place::new(&stream.access, plan, line, target, share, head)
             };
-            let places = lines.iter().copied().zip(&compiled).enumerate().map(place).collect::<Result<_, _>>()?;
+            let places =
+                lines.iter().copied().zip(&compiled).enumerate().map(place).collect::<Result<_, _>>()?;
             let index = u16::try_from(target.index)
                 .map_err(|_| "a stream has at most 65536 targets; divide it into several".to_owned())?;
             Ok::<File, String>(File { index, last: [Last::NONE; 3], places })

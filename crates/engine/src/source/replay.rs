@@ -299,7 +299,8 @@ impl Replay {
         if stamp.seen_ns == UNDER_WAY.seen_ns {
             return None;
         }
-        let due = stamp.seen_ns.saturating_add(task.shortened(waited_for, step.wait_ns, stamp.outside_driver_ns));
+        let due =
+            stamp.seen_ns.saturating_add(task.shortened(waited_for, step.wait_ns, stamp.outside_driver_ns));
         self.due.push(Reverse((due, at as u16)));
         Some(due)
     }

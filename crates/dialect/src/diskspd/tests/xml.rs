@@ -124,7 +124,8 @@ fn threads_have_their_own_targets_and_weights() {
         &format!("{random}{}", threads(&[(1, 7)])),
     ]);
     let words: Vec<String> = ["-Xp.xml"].map(str::to_owned).to_vec();
-    let line = CommandLine::parse(&words, &environment(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
+    let line =
+        CommandLine::parse(&words, &environment(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
     let all = job(&line, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
     let summary = |stream: &model::spec::StreamSpec| {
         (
