@@ -118,7 +118,7 @@ fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Resu
     }
     let begins = environment
         .bytes(file, b"fio version 3 iolog".len())
-        .map_err(|why| fault(&format!("{file}: {why}")))?;
+        .map_err(|why| fault(&format!("{file}: {why}; type the name of a log")))?;
     match begins.as_slice() {
         b"fio version 2 iolog" | b"fio version 3 iolog" => Ok(false),
         [_, c, b, a, ..] if [*a, *b, *c] == MAGIC => Ok(true),

@@ -76,7 +76,9 @@ fn options_of_operations_have_a_remark_and_options_of_times_are_refused() {
     ] {
         refused(&format!("read_iolog=x.log {options}"), &words);
     }
-    for (file, words) in [("data", "neither an iolog"), ("none", "there is none"), ("-", "standard input")] {
+    for (file, words) in
+        [("data", "neither an iolog"), ("none", "type the name of a log"), ("-", "standard input")]
+    {
         refused(&format!("read_iolog={file}"), &[words]);
     }
 }
