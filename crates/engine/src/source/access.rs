@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub(super) struct Lines {
     /// Which line is next.
     choice: WeightedDraw,
-    lines: Vec<Line>,
+    compiled: Vec<Line>,
     files: Vec<File>,
     pick: Pick,
     rng: Xoshiro256PlusPlus,
@@ -173,7 +173,7 @@ impl Lines {
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
         Ok(Self {
             choice,
-            lines: compiled,
+            compiled,
             files,
             pick,
             rng,
@@ -199,7 +199,7 @@ impl Lines {
     /// Resets all positions; an order that visits each block once begins another pass.
     pub(super) fn begin_again(&mut self) {
         self.repeated = None;
-        self.lines.iter_mut().for_each(|line| (line.left_in_row, line.run_kind) = (0, None));
+        self.compiled.iter_mut().for_each(|line| (line.left_in_row, line.run_kind) = (0, None));
         for file in &mut self.files {
             file.last = [Last::NONE; 3];
             file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
@@ -226,14 +226,14 @@ impl Lines {
         let mut op = Op::NONE;
         if self.left_in_burst == 0 {
             self.line = self.choice.draw(&mut self.rng);
-            let line = &self.lines[self.line];
+            let line = &self.compiled[self.line];
             self.left_in_burst = line.burst;
             if !line.pause.is_none() {
                 (op.at_ns, op.flags) = line.begin_burst(&mut self.clock_ns, &mut self.rng);
             }
         }
         self.left_in_burst -= 1;
-        let line = &mut self.lines[self.line];
+        let line = &mut self.compiled[self.line];
         let target = self.pick.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
         op.file = file.index;
@@ -295,7 +295,7 @@ impl Lines {
 
     /// Returns another operation at the place of `op`, with a newly drawn direction. `left` operations remain, including this one.
     fn repeat(&mut self, op: Op, left: u32) -> Op {
-        let kinds = &self.lines[self.line].kinds;
+        let kinds = &self.compiled[self.line].kinds;
         let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };
         self.repeated = (left > 1).then_some((op, left - 1));
         op
@@ -307,11 +307,11 @@ impl Lines {
             Reply::Opposite { line, file, request } => (line, file, request),
         };
         let kind = if request == Kind::Read { Kind::Write } else { Kind::Read };
-        let length = self.lines[line].reply_bytes;
+        let length = self.compiled[line].reply_bytes;
         let file = &mut self.files[file];
         let place = &file.places[line];
         // A reply shares the position of its request.
-        let last = &mut file.last[self.lines[line].position(request)];
+        let last = &mut file.last[self.compiled[line].position(request)];
         let start = place.walk.next(*last, u64::from(length));
         *last = Last::at(start, u64::from(length));
         Op { offset: place.span.base + start, length, file: file.index, kind, ..Op::NONE }
@@ -600,7 +600,7 @@ pub(super) fn cheapest(lines: Lines, seed: u64) -> Box<dyn Source> {
 
 /// Returns a source for one line of one size on one target; `None` for any other access.
 fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
-    let ([line], [file]) = (lines.lines.as_slice(), lines.files.as_slice()) else { return None };
+    let ([line], [file]) = (lines.compiled.as_slice(), lines.files.as_slice()) else { return None };
     let [place] = file.places.as_slice() else { return None };
     let size = line.most();
     if line.least() != size || !line.is_plain() {

@@ -291,15 +291,16 @@ fn pauses_between_bursts_of_a_time_or_of_operations_are_thinktimes() {
     let access = Access::plain(Pattern::Random, 4096, 100);
     let mut stream = Stream::plain(access, 1, 1, "sync");
     let options = |stream: &Stream| -> String {
-        think_options(stream).iter().map(|(name, value)| format!("{name}={value} ")).collect()
+        let all = think_options(stream);
+        all.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(options(&stream), "");
     (stream.access.lines[0].delay_ns, stream.access.lines[0].burst) = (2_000_000, 8);
-    assert_eq!(options(&stream), "thinktime=2000us thinktime_blocks=8 ");
+    assert_eq!(options(&stream), "thinktime=2000us thinktime_blocks=8");
     stream.access.lines[0].delay_ns = 0;
     let bursts = Bursts { time_ns: 9_000_000_000, pause_ns: 1_000_000, operations: None };
     stream.bursts = Some(bursts);
-    assert_eq!(options(&stream), "thinktime=1000us thinktime_iotime=9 ");
+    assert_eq!(options(&stream), "thinktime=1000us thinktime_iotime=9");
     stream.bursts = Some(Bursts { time_ns: 1_500_000_000, operations: Some(4), ..bursts });
-    assert_eq!(options(&stream), "thinktime=1000us thinktime_blocks=4 thinktime_iotime=1500ms ");
+    assert_eq!(options(&stream), "thinktime=1000us thinktime_blocks=4 thinktime_iotime=1500ms");
 }
