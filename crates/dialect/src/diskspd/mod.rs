@@ -131,11 +131,13 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     let is_pool = span.threads > 0 && span.requests > 0;
     let depth = if is_pool { span.requests } else { target.requests };
     let depth = if target.mapped { 1 } else { depth };
+    // Without -O a thread has this depth on each of its targets.
+    let in_flight = if is_pool { depth } else { depth.saturating_mul(targets) };
     let weights = pool.targets.iter().map(|(_, weight)| *weight).collect();
     let mut stream = StreamSpec {
         bs: Some(PerKind::all(Sizes::Fixed(target.block))),
         depth: Some(depth),
-        engine: engine(target, depth),
+        engine: engine(target, in_flight),
         cache: Some(cache(target)),
         create: target.create.map(|bytes| Create { bytes, filling: Filling::Data, unlink: false }),
         think: target.think_ms.map(|ms| Think::fixed(u64::from(ms) * MS_NS)),
@@ -243,9 +245,9 @@ fn limit_rate(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     }
 }
 
-/// The engine. `None` stands for fathom's default engine, which serves several requests in flight.
-fn engine(target: &Target, depth: u32) -> Option<EngineSpec> {
-    let name = match depth {
+/// The engine of a thread. `None` stands for fathom's default engine, which serves several requests in flight.
+fn engine(target: &Target, in_flight: u32) -> Option<EngineSpec> {
+    let name = match in_flight {
         _ if target.mapped => "mmap",
         1 => "sync",
         _ => return None,

@@ -445,6 +445,17 @@ fn threads_take_the_cpus_in_turn_over_all_targets() {
     let stream = &pooled.phases[0].streams[0];
     assert_eq!((pooled.phases[0].streams.len(), stream.resolved.workers, stream.target.len()), (1, 3, 2));
     assert_eq!((stream.shown("sharing").as_deref(), stream.depth), (Some("each"), Some(4)));
+    let engine = |line: &str| {
+        let mut job = parse_job(line).unwrap_or_else(|e| panic!("{e}"));
+        job.phases.remove(0).streams.remove(0).engine.map(|engine| engine.name)
+    };
+    let lines = ["-F1 -o1 -r a", "-F2 -O1 -r a b", "-t2 -o1 -r a b", "-F1 -o1 -r a b"];
+    let sync = Some("sync".to_owned());
+    assert_eq!(
+        lines.map(engine),
+        [sync.clone(), sync.clone(), sync, None],
+        "two in flight, one on each target"
+    );
     let shared = parse_job("-F3 -O5 -r a b").unwrap_or_else(|e| panic!("{e}"));
     let stream = &shared.phases[0].streams[0];
     assert_eq!((stream.shown("sharing").as_deref(), stream.depth), (Some("weighted:1,1"), Some(5)));
@@ -459,6 +470,10 @@ fn likely_mistakes_have_a_warning() {
     let remarks = |options: &str| parse_job(&format!("{options} a")).map(|j| j.remarks).unwrap_or_default();
     assert_eq!(remarks("-t2"), ["WARNING: target access pattern will not be sequential, consider -si"]);
     assert_eq!(remarks("-si"), ["WARNING: single-threaded test, -si ignored"]);
+    assert_eq!(
+        remarks("-p -o1"),
+        ["WARNING: -p does not have effect unless outstanding I/O count (-o) is > 1"]
+    );
     assert!(remarks("-l").iter().any(|r| r.contains("huge pages")));
     for quiet in ["-t2 -r", "-t2 -T1m", "-t2 -si", "-t1", "-L -D -P5 -v"] {
         assert_eq!(remarks(quiet), Vec::<String>::new(), "{quiet}");

@@ -40,7 +40,7 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
                 .chain(memory_errors(span, target))
                 .chain(template.map(|why| ("X", why)));
             marks.extend(errors.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
-            warnings.extend(warning(span, target).map(str::to_owned));
+            warnings.extend(warnings_of(span, target).map(str::to_owned));
         }
     }
     warnings.dedup();
@@ -204,18 +204,22 @@ fn memory_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = Optio
     small_buffer.map(|why| ("Z", why)).into_iter().chain(broken(rules))
 }
 
-/// The warning about a setting that is valid but usually a mistake.
-fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
+/// DISKSPD's warnings about settings that are valid but usually a mistake.
+fn warnings_of(span: &TimeSpan, target: &Target) -> impl Iterator<Item = &'static str> {
     let has_several_threads = span.threads > 1 || target.threads > 1;
-    if target.random_percent > 0 {
-        None
-    } else if target.interlocked && !has_several_threads {
-        Some("WARNING: single-threaded test, -si ignored")
-    } else if !target.interlocked && has_several_threads && target.thread_stride == 0 {
-        Some("WARNING: target access pattern will not be sequential, consider -si")
-    } else {
-        None
-    }
+    let is_sequential = target.random_percent == 0;
+    let rules = [
+        (
+            target.parallel && target.requests == 1,
+            "WARNING: -p does not have effect unless outstanding I/O count (-o) is > 1",
+        ),
+        (target.interlocked && !has_several_threads, "WARNING: single-threaded test, -si ignored"),
+        (
+            !target.interlocked && has_several_threads && target.thread_stride == 0,
+            "WARNING: target access pattern will not be sequential, consider -si",
+        ),
+    ];
+    rules.into_iter().filter(move |(holds, _)| *holds && is_sequential).map(|(_, warning)| warning)
 }
 
 /// Largest number of intervals of all threads on all targets. A session stores each of them.
